@@ -11,11 +11,11 @@ import routes, { type RoutesOptions } from './routes/index.ts'
 
 /** The options of all plugins. `drainTimeout`: max time for calls in flight at shutdown, in ms. */
 export type AppOptions =
-  & ServerOptions
-    & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & GatewayOptions & UpstreamWingOptions
-  & DownstreamOptions & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions & { drainTimeout: number }
+  & ServerOptions & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & GatewayOptions
+  & UpstreamWingOptions & DownstreamOptions & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions
+  & { drainTimeout: number }
 
-/** Max time for requests whose body is still incomplete after draining, in ms. */
+/** Max time after draining for requests whose body is still being received, in ms. */
 const incompleteBodyTimeout = 1_000
 
 /** Builds the app, which does not listen yet. Each plugin depends only on plugins above it. */
@@ -34,12 +34,12 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 
   app.addHook('preClose', async () => {
     app.phase.name = 'draining'
-    // All endpoints drain at the same time, within one timeout.
+    // Calls in flight and pending changes of the settings drain at the same time, within one timeout.
     const { drainTimeout } = options
     await Promise.all(
       [app.downstream.close(drainTimeout), app.tools.close(drainTimeout), app.settings.drain(drainTimeout)]
     )
-    // Closes the connections whose request bodies are still incomplete.
+    // `app.close()` waits for requests whose body is still being received: end them.
     setTimeout(() => { app.server.closeAllConnections() }, incompleteBodyTimeout).unref()
   })
   return app

@@ -2,8 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import neostandard from 'neostandard'
 
-/** The wings of the house, from the ground up (docs/architecture.md): a wing imports from lower lines only, through their index.ts. */
-const floors = [
+/**
+ * The layers of the source tree, lowest first (docs/architecture.md, "The tree"). A file may import from its own folder
+ * of this list, and from folders of lower layers.
+ */
+const layers = [
   ['schemas', 'protocol', 'package.ts'],
   ['db'],
   ['plugins/base'],
@@ -16,15 +19,18 @@ const floors = [
   ['server.ts'],
   ['cli']
 ]
-const floorOf = (path) => floors.findIndex((rooms) => rooms.some((room) => path === room || path.startsWith(`${room}/`)))
-const roomOf = (path) => floors[floorOf(path)]?.find((room) => path === room || path.startsWith(`${room}/`))
-/** The index.ts through which others import a file of a wing, or of a folder of base; undefined: it is no plugin's. */
-const doorOf = (path) => /^plugins\/(?:base\/[^/]+|[^/]+)\//.exec(path)?.[0].concat('index.ts')
-/** Ways of asking read the gateway's surfaces: they do not know upstream servers. */
-const asksOnly = /^plugins\/(downstream|tools|openapi)\//
+const isIn = (path, folder) => path === folder || path.startsWith(`${folder}/`)
+/** The index in `layers` of a path; -1 if it is in no layer, such as a test. */
+const layerOf = (path) => layers.findIndex((folders) => folders.some((folder) => isIn(path, folder)))
+/** The entry of `layers` that contains a path; undefined if none does. */
+const layerFolderOf = (path) => layers[layerOf(path)]?.find((folder) => isIn(path, folder))
+/** The entry point of the wing, or of the folder of base, that contains a path; undefined outside of plugins/. */
+const entryPointOf = (path) => /^plugins\/(?:base\/[^/]+|[^/]+)\//.exec(path)?.[0].concat('index.ts')
+/** Code towards clients reads the gateway's surfaces, and does not know upstream servers. */
+const isDownstream = /^plugins\/downstream\//
 
 const imports = new Map()
-/** The files of ours that a file imports, types included. */
+/** The project's files that a file imports, including type imports. */
 function importsOf (file) {
   if (!imports.has(file)) {
     const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
@@ -34,15 +40,15 @@ function importsOf (file) {
   return imports.get(file)
 }
 
-/** Whether an import of `from` leads back to `file`. */
-function leadsTo (file, from, seen = new Set()) {
+/** Whether `from`, or a file that it imports directly or indirectly, is `file`: an import of `from` is then a cycle. */
+function importsFile (file, from, seen = new Set()) {
   if (from === file) return true
   if (seen.has(from)) return false
   seen.add(from)
-  return importsOf(from).some((next) => leadsTo(file, next, seen))
+  return importsOf(from).some((next) => importsFile(file, next, seen))
 }
 
-const house = {
+const architecture = {
   rules: {
     imports: {
       create: (context) => {
@@ -52,13 +58,14 @@ const house = {
           if (!source?.value.startsWith('.')) return
           const target = resolve(dirname(file), source.value)
           const to = relative(import.meta.dirname, target)
-          const [door, own] = [doorOf(to), doorOf(path)]
-          const isPast = door !== undefined && door !== own && to !== door && !/^plugins\/base\/[^/]+$/.test(path)
-          if (isPast) context.report({ node: source, message: `import ${door}` })
-          const climbs = floorOf(path) !== -1 && roomOf(path) !== roomOf(to) && floorOf(to) >= floorOf(path)
-          if (climbs) context.report({ node: source, message: 'a folder imports from lower floors only' })
-          if (asksOnly.test(path) && to.startsWith('plugins/upstream/')) context.report({ node: source, message: 'read the surfaces of the gateway' })
-          if (leadsTo(file, target)) context.report({ node: source, message: 'this import leads back to its own file' })
+          const report = (message) => { context.report({ node: source, message }) }
+          const [entryPoint, own] = [entryPointOf(to), entryPointOf(path)]
+          const bypasses = entryPoint !== undefined && entryPoint !== own && to !== entryPoint && !/^plugins\/base\/[^/]+$/.test(path)
+          if (bypasses) report(`import ${entryPoint} instead`)
+          const isUpward = layerOf(path) !== -1 && layerFolderOf(path) !== layerFolderOf(to) && layerOf(to) >= layerOf(path)
+          if (isUpward) report('a folder may import from lower layers only')
+          if (isDownstream.test(path) && to.startsWith('plugins/upstream/')) report('read the surfaces of the gateway instead')
+          if (importsFile(file, target)) report('this import is part of a cycle')
         }
         return { ImportDeclaration: check, ExportNamedDeclaration: check, ExportAllDeclaration: check }
       }
@@ -67,48 +74,49 @@ const house = {
 }
 
 const isCall = (node, pattern) => node.type === 'CallExpression' && pattern.test(calleeOf(node))
-/** `a.b` of a call `x.a.b(…)`, as far as it consists of names. */
+/** The callee of a call as text: `f` for `f(…)`, `a.f` for `a.f(…)`, `.f` for `x.a.f(…)`; empty for other callees. */
 const calleeOf = ({ callee }) => callee.type === 'Identifier'
   ? callee.name
   : callee.type === 'MemberExpression' && callee.property.type === 'Identifier'
     ? `${callee.object.type === 'Identifier' ? callee.object.name : ''}.${callee.property.name}`
     : ''
 const propertyOf = (node, name) => node?.type === 'ObjectExpression' ? node.properties.find(({ key }) => key?.name === name) : undefined
-const inMs = (node) => node?.type === 'Literal' && typeof node.value === 'number' ? node.value : Infinity
+/** The value of a number literal, here a time in ms; Infinity for any other expression. */
+const numberOf = (node) => node?.type === 'Literal' && typeof node.value === 'number' ? node.value : Infinity
 
 const functionOf = (node) => node.arguments.findLast(({ type }) => /Function/.test(type))
 const linesOf = ({ loc }) => loc.end.line - loc.start.line + 1
 const isTest = (node) => isCall(node, /^(\w+\.)?test$/) && functionOf(node) !== undefined
 const clocks = /^(Date|performance)\.now$/
-const wait = 'wait for an event; `silence(ms)` is for what must not come, behind a marker'
+const waitForEvent = 'wait for an event; to check that nothing comes, wait for a marker and then use `silence(ms)`'
 
-/** What a verdict must not hang on: how fast the machine is (test/README.md). */
+/** Rules for tests: no result may depend on the speed of the machine (test/README.md). */
 const tests = {
   rules: {
     'no-clock': {
       create: (context) => {
         const report = (node, message) => { context.report({ node, message }) }
-        const holdsTimers = /mockTimers\(|mock\.timers/.test(context.sourceCode.text)
-        const sleeps = (node) => { if (!holdsTimers) report(node, wait) }
+        const hasMockTimers = /mockTimers\(|mock\.timers/.test(context.sourceCode.text)
+        const reportSleep = (node) => { if (!hasMockTimers) report(node, waitForEvent) }
         return {
           CallExpression: (node) => {
-            if (isCall(node, /^sleep$/)) report(node, wait)
+            if (isCall(node, /^sleep$/)) report(node, waitForEvent)
             if (isCall(node, /^(process\.(cpuUsage|memoryUsage|hrtime)|memoryUsage\.rss)$/)) report(node, 'measure in test/measure')
             if (isCall(node, /^(\w+\.)?(test|before|beforeEach)$/)) {
               const timeout = node.arguments.map((argument) => propertyOf(argument, 'timeout')).find(Boolean)
               if (timeout !== undefined) report(timeout, 'tests have no timeout: the runner has one for each file')
             }
-            if (isCall(node, /^AbortSignal\.timeout$/) && inMs(node.arguments[0]) < 30_000) report(node, 'a deadline of at least 30 s')
+            if (isCall(node, /^AbortSignal\.timeout$/) && numberOf(node.arguments[0]) < 30_000) report(node, 'a deadline of at least 30 s')
             if (isCall(node, /^(\w*\.)?(spawn|spawnSync|exec|execFile|execFileSync|execute)$/)) {
               const timeout = propertyOf(node.arguments.at(-1), 'timeout')
-              if (timeout !== undefined && inMs(timeout.value) < 30_000) report(timeout, 'a deadline of at least 30 s')
+              if (timeout !== undefined && numberOf(timeout.value) < 30_000) report(timeout, 'a deadline of at least 30 s')
             }
           },
-          'NewExpression[callee.name="Promise"] CallExpression[callee.name="setTimeout"]': sleeps,
-          'ImportDeclaration[source.value="node:timers/promises"] ImportSpecifier[imported.name="setTimeout"]': sleeps,
-          // How long something took, within a comparison or an assertion.
+          'NewExpression[callee.name="Promise"] CallExpression[callee.name="setTimeout"]': reportSleep,
+          'ImportDeclaration[source.value="node:timers/promises"] ImportSpecifier[imported.name="setTimeout"]': reportSleep,
+          // Elapsed time, such as `Date.now() - start`, in a comparison or an assertion.
           ':matches(BinaryExpression[operator=/^[<>]=?$/], CallExpression[callee.object.name="assert"]) BinaryExpression[operator="-"]': (node) => {
-            if (isCall(node.left, clocks) && node.right.type !== 'Literal') report(node, 'hold the clock, or measure in test/measure')
+            if (isCall(node.left, clocks) && node.right.type !== 'Literal') report(node, 'control the clock, or measure in test/measure')
           }
         }
       }
@@ -123,9 +131,9 @@ const tests = {
             const { nested } = counted.pop()
             const lines = linesOf(functionOf(node))
             const own = lines - nested
-            if (own > 100) context.report({ node, message: `a test of ${own} lines: 100 at most, beside the tests in it` })
-            const around = counted.at(-1)
-            if (around !== undefined) around.nested += lines
+            if (own > 100) context.report({ node, message: `a test of ${own} lines, without nested tests: 100 at most` })
+            const outer = counted.at(-1)
+            if (outer !== undefined) outer.nested += lines
           }
         }
       }
@@ -133,8 +141,11 @@ const tests = {
   }
 }
 
-/** Which folder may import what (HOUSE: server → app → routes → plugins → protocol, db → schemas). */
-const direction = (files, groups) => ({
+/**
+ * Forbids imports in some files (docs/architecture.md, "The tree").
+ * @param groups pairs of import patterns and the message for them
+ */
+const forbidImports = (files, groups) => ({
   files,
   rules: {
     '@typescript-eslint/no-restricted-imports': [
@@ -143,39 +154,40 @@ const direction = (files, groups) => ({
     ]
   }
 })
-const noFastify = [['fastify', 'fastify-*', '@fastify/*'], 'this folder knows no Fastify']
-const noDriver = [['drizzle-orm', 'drizzle-orm/*', 'postgres', '@electric-sql/*'], 'drivers are for db/postgres']
+const noFastify = [['fastify', 'fastify-*', '@fastify/*'], 'this folder must not depend on Fastify']
+const noDriver = [['drizzle-orm', 'drizzle-orm/*', 'postgres', '@electric-sql/*'], 'only db/postgres may import database drivers']
 
 export default [
   ...neostandard({ ts: true, ignores: ['dist', '.cache', 'node_modules', 'bench/out'] }),
   {
     files: ['**/*.ts'],
-    plugins: { house },
+    plugins: { architecture },
     rules: {
-      'house/imports': 'error',
+      'architecture/imports': 'error',
       '@stylistic/max-len': ['error', { code: 120, ignoreUrls: true, ignoreRegExpLiterals: true }],
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/no-non-null-assertion': 'error',
       '@typescript-eslint/consistent-type-imports': 'error',
-      // The compiler says it in a fraction of the time (noUnusedLocals).
+      // The compiler reports them faster (noUnusedLocals).
       '@typescript-eslint/no-unused-vars': 'off',
-      // A schema and its type share a name; a promise that nobody waits for is marked.
+      // A schema and its type have the same name.
       '@typescript-eslint/no-redeclare': 'off',
+      // `void` marks a promise that is not awaited.
       'no-void': ['error', { allowAsStatement: true }],
-      'no-restricted-syntax': ['error', { selector: 'TSEnumDeclaration', message: 'no enums: a string union says the same' }]
+      'no-restricted-syntax': ['error', { selector: 'TSEnumDeclaration', message: 'use a string union instead of an enum' }]
     }
   },
   {
     files: ['*.ts', 'schemas/**', 'protocol/**', 'db/**', 'plugins/**', 'routes/**'],
     ignores: ['server.ts'],
     rules: {
-      'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'the environment is read in server.ts' }]
+      'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'only server.ts reads the environment' }]
     }
   },
-  // A file holds one idea.
+  // Max length of a source file, in lines.
   { files: ['*.ts', '{schemas,protocol,db,plugins,routes,cli}/**/*.ts'], rules: { 'max-lines': ['error', 300] } },
-  // Bodies and programs that tests send are often one literal.
-  { files: ['test/**/*.ts', 'bench/**/*.ts'], rules: { 'house/imports': 'off', '@stylistic/max-len': ['error', { code: 140, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true }] } },
+  // Tests and measurements contain long literals, such as request bodies and programs.
+  { files: ['test/**/*.ts', 'bench/**/*.ts'], rules: { 'architecture/imports': 'off', '@stylistic/max-len': ['error', { code: 140, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true }] } },
   {
     files: ['test/**/*.test.ts', 'test/contracts/**'],
     ignores: ['test/measure/**', 'test/nightly/**'],
@@ -187,23 +199,23 @@ export default [
     plugins: { tests },
     rules: { 'max-lines': ['error', 800], 'tests/max-lines': 'error' }
   },
-  direction(['schemas/**'], [[['../*', 'node:*'], 'schemas import TypeBox only'], noFastify, noDriver]),
-  direction(
+  forbidImports(['schemas/**'], [[['../*', 'node:*'], 'schemas import TypeBox only'], noFastify, noDriver]),
+  forbidImports(
     ['protocol/**'],
-    [[['**/schemas/**', '**/db/**', '**/plugins/**', '**/routes/**'], 'protocol/ knows nothing of ours'], noFastify, noDriver]
+    [[['**/schemas/**', '**/db/**', '**/plugins/**', '**/routes/**'], 'protocol/ imports no other folder'], noFastify, noDriver]
   ),
-  direction(['db/**'], [[['**/protocol/**', '**/plugins/**', '**/routes/**'], 'db/ knows schemas and drivers'], noFastify]),
-  direction(
+  forbidImports(['db/**'], [[['**/protocol/**', '**/plugins/**', '**/routes/**'], 'db/ imports schemas and drivers only'], noFastify]),
+  forbidImports(
     ['db/*.ts', 'db/json/**', 'db/memory/**'],
-    [[['**/protocol/**', '**/plugins/**', '**/routes/**'], 'db/ knows schemas and drivers'], noFastify, noDriver]
+    [[['**/protocol/**', '**/plugins/**', '**/routes/**'], 'db/ imports schemas and drivers only'], noFastify, noDriver]
   ),
-  direction(
+  forbidImports(
     ['plugins/**'],
     [
-      [['**/routes/**', '**/app.ts'], 'plugins stand below routes'],
-      [['**/db/json/**', '**/db/postgres/**'], 'nobody above db/open.ts asks which adapter runs'],
+      [['**/routes/**', '**/app.ts'], 'plugins must not depend on routes'],
+      [['**/db/json/**', '**/db/postgres/**'], 'use the ports of db/: only db/open.ts chooses an adapter'],
       noDriver
     ]
   ),
-  direction(['routes/**'], [[['**/db/**', '**/protocol/**'], 'routes speak to app.<noun> only'], noDriver])
+  forbidImports(['routes/**'], [[['**/db/**', '**/protocol/**'], 'routes use the decorators of the app only'], noDriver])
 ]

@@ -9,8 +9,8 @@ import type fastJsonStringify from 'fast-json-stringify'
 import type * as lightMyRequest from 'light-my-request'
 import type * as re2 from 're2js'
 
-// Paths of the package's files. They are valid in the source tree, in a build (which bundles the modules into a few
-// files in `dist/`) and in an installed package.
+// Paths of the package's files, and packages that are loaded on first use. Both work in the source tree, in a build
+// (which bundles the modules into a few files in `dist/`) and in an installed package.
 
 let root: string | undefined
 
@@ -43,7 +43,7 @@ const requireModule = createRequire(import.meta.url)
 
 /**
  * Loads a package synchronously. Code that can await uses `import()` instead.
- * @param name one of the packages in `late` of cli/packages.mjs
+ * @param name one of `latePackageNames` of cli/packages.mjs
  */
 export const loadPackage = <Name extends keyof LazyPackages>(name: Name): LazyPackages[Name] =>
   requireModule(import.meta.url.endsWith('.ts') ? name : packagePath(`dist/packages/${name}.cjs`)) as LazyPackages[Name]

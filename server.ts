@@ -72,16 +72,16 @@ async function start (): Promise<void> {
   warn = (sentence) => { app.log.warn(sentence) }
   // A copy, since each access to `process.env` is a system call.
   const environment = { ...process.env }
-  for (const sentence of [...earlyWarnings.splice(
-    0
-  ), ...durationWarnings(environment), ...misspeltVariableWarnings(environment)]) warn(sentence)
+  const warnings =
+    [...earlyWarnings.splice(0), ...durationWarnings(environment), ...misspeltVariableWarnings(environment)]
+  for (const sentence of warnings) warn(sentence)
   closeWithGrace({
     delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
   }, async ({ err, signal }) => {
-    // Not `fatal`, whose synchronous flush would never end if the output is closed.
+    // `error` instead of `fatal`, whose synchronous flush would never return if the output is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'requested'})`)
-    // The first admin must be stored before the end: ADMIN_PASSWORD may be set only for this start.
+    // The first admin must be stored before the process ends, since ADMIN_PASSWORD may be set only for this start.
     await firstAdmin
     await app.close()
   })
@@ -125,8 +125,8 @@ async function start (): Promise<void> {
     if (!admin) notice.retract()
     else {
       if (!canAnnounceBeforeStoring) await announce(admin)
-      const which = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
-      app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${which}`)
+      const passwordSource = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
+      app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${passwordSource}`)
     }
     return admin
   }, (error: unknown): undefined => {
@@ -199,9 +199,9 @@ async function createFirstKey (app: FastifyInstance, username: string): Promise<
 }
 
 /**
- * Locks DATA_DIR for this process, since a gateway with another settings file would overwrite the keys, the catalogues
- * and the credential of the command line. Replicas that use a database do not call this. A folder that is not writable
- * contains none of these files and needs no lock.
+ * Locks DATA_DIR until this process exits: a second gateway with another settings file would overwrite the keys, the
+ * catalogues and the credential of the command line. It is not called with DB_URL, since replicas may share DATA_DIR.
+ * If the folder is not writable, no lock is taken, since nothing can be overwritten.
  * @throws Error if another gateway holds the lock
  */
 async function lockDataDir (dataDir: string): Promise<void> {

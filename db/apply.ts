@@ -13,7 +13,9 @@ function toPlainJson (former: unknown, value: unknown): unknown {
   return former !== undefined && JSON.stringify(former) === text ? former : JSON.parse(text) as unknown
 }
 
-/** A section that is an object, while changes are applied. Entries are in a Map: one may be named `__proto__`. */
+/**
+ * A section that is an object, while changes are applied. Its entries are in a Map, since one may be named `__proto__`.
+ */
 class ObjectSection {
   readonly #former: Record<string, unknown>
   #entries: Map<string, unknown>
@@ -28,14 +30,10 @@ class ObjectSection {
     const plain = toPlainJson(this.#entries.get(key), value)
     if (rename === key) { this.#entries.set(key, plain); return }
     if (!this.#entries.has(key)) {
-      throw new InvalidChangeError(
-        `The server to rename, ${JSON.stringify(key)}, does not exist.`
-      )
+      throw new InvalidChangeError(`The server to rename, ${JSON.stringify(key)}, does not exist.`)
     }
     if (this.#entries.has(rename)) {
-      throw new InvalidChangeError(
-        `A server named ${JSON.stringify(rename)} already exists.`
-      )
+      throw new InvalidChangeError(`A server named ${JSON.stringify(rename)} already exists.`)
     }
     this.#entries = new Map([...this.#entries].map((entry) => entry[0] === key ? [rename, plain] : entry))
   }
@@ -43,9 +41,9 @@ class ObjectSection {
   /** The changed section; undefined if it did not change. */
   changedSection (): unknown {
     const names = Object.keys(this.#former)
-    const same =
+    const isUnchanged =
       names.length === this.#entries.size && names.every((name) => this.#entries.get(name) === this.#former[name])
-    return same ? undefined : orderedObject([...this.#entries])
+    return isUnchanged ? undefined : orderedObject([...this.#entries])
   }
 }
 
@@ -84,7 +82,7 @@ class ListSection {
     if (indexes.length === 0) this.#addIndex(key, at)
   }
 
-  /** Sorts the entries by their keys. */
+  /** Sorts the entries in the order of these keys. Entries with other keys come last, in their former order. */
   order (keys: readonly string[]): void {
     const rankOf = (entry: unknown): number => {
       const rank = isPlainObject(entry) ? keys.indexOf(String(entry[this.#keyMember])) : -1
@@ -141,18 +139,16 @@ export function applyChanges (document: SettingsDocument, changes: readonly Chan
   const sections = new Map<string, ObjectSection | ListSection>()
   let system: unknown = document.systemConfig
   const servers = (): ObjectSection => {
-    const former = document.mcpServers
-    const section =
-      sections.get(
-        'mcpServers'
-      ) ?? new ObjectSection(isPlainObject(former) ? former : requireMissingSection(document, 'mcpServers', {}))
+    const former = document.mcpServers ?? {}
+    if (!isPlainObject(former)) throw wrongTypeError('mcpServers')
+    const section = sections.get('mcpServers') ?? new ObjectSection(former)
     sections.set('mcpServers', section)
     return section as ObjectSection
   }
   const list = (name: ListEntityName): ListSection => {
-    const former = document[name]
-    const entries = Array.isArray(former) ? former : requireMissingSection(document, name, [])
-    const section = sections.get(name) ?? new ListSection(entries, entities[name].key)
+    const former = document[name] ?? []
+    if (!Array.isArray(former)) throw wrongTypeError(name)
+    const section = sections.get(name) ?? new ListSection(former, entities[name].key)
     sections.set(name, section)
     return section as ListSection
   }
@@ -180,12 +176,5 @@ export function applyChanges (document: SettingsDocument, changes: readonly Chan
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 
-/** The initial value of a missing section. @throws InvalidChangeError when there is one, which has the wrong type */
-function requireMissingSection<Section> (document: SettingsDocument, name: string, empty: Section): Section {
-  if (document[name] !== undefined && document[name] !== null) {
-    throw new InvalidChangeError(
-      `"${name}" in the settings has the wrong type, and cannot be changed: correct it first.`
-    )
-  }
-  return empty
-}
+const wrongTypeError = (section: string): InvalidChangeError =>
+  new InvalidChangeError(`"${section}" in the settings has the wrong type, and cannot be changed: correct it first.`)

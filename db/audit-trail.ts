@@ -10,7 +10,7 @@ export const auditedEntities: readonly AuditedEntity[] = [
   ...entityNames.map((name) => entities[name].noun), ...furtherEntities
 ]
 
-/** One change of one entity as it is stored: without secrets, `before` and `after` as JSON text. */
+/** One change of one entity, as stored. `before` and `after`: the entity as JSON text, without secrets. */
 export interface AuditEntry {
   /** A UUID. */
   readonly id: string
@@ -25,7 +25,7 @@ export interface AuditEntry {
   readonly name: string
   readonly before?: string
   readonly after?: string
-  /** Whether `before`, `after` and the bearer key cannot be decrypted: the encryption key is not available. */
+  /** Set if `before`, `after` and the bearer key cannot be decrypted, since the encryption key is not available. */
   readonly locked?: true
 }
 
@@ -41,10 +41,11 @@ export interface AuditTrail {
   append: (entries: readonly AuditEntry[]) => Promise<void>
   /**
    * Lists entries, newest first.
-   * @param after the id of the entry before the list
-   * @returns undefined if there is none
+   * @param limit max entries
+   * @param after an id: only older entries than the one with this id are listed
+   * @returns undefined if no entry has the id `after`
    */
   list: (filter: AuditFilter, limit: number, after?: string) => Promise<AuditEntry[] | undefined>
-  /** Removes some of the oldest entries if there are more than `kept`. @returns how many were removed */
+  /** Removes the oldest entries beyond the newest `kept`, a limited number per call. @returns how many were removed */
   trim: (kept: number) => Promise<number>
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { PinStore, StoredPins } from './ports/pins.ts'
 import type { CatalogueCache } from './store.ts'
 
-/** Pinned definitions without a database: one text per server, beside its catalogue in DATA_DIR. */
+/** Pinned definitions if there is no database: one file per server, beside the file of its catalogue in DATA_DIR. */
 export class CachedPins implements PinStore {
   readonly isShared = false
   readonly #cache: Pick<CatalogueCache, 'readPins' | 'writePins' | 'removePins'>
@@ -29,7 +29,7 @@ export class CachedPins implements PinStore {
     for (const server of servers) await this.#cache.removePins(server)
   }
 
-  /** The cache itself removes the texts of removed servers, and no other process changes them. */
+  /** Returns none: no other process changes the entries, and the cache removes those of removed servers itself. */
   async list (): Promise<Array<{ server: string, version: string }>> { return [] }
 }
 

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import type { OAuthClient } from './ports/clients.ts'
 
-/** The name of the section of clients. */
+/** The section of the settings with the OAuth clients. */
 export const clientsSectionName = 'oauthClients'
 
 /** An OAuth client as an entry of the settings, with MCPHub's names of grants and scopes; unknown members are kept. */
 export type ClientEntry = Readonly<Record<string, unknown>>
 
-/** The text members that have the same name in a client and in its entry. */
+/** The string members that have the same name in a client and in its entry. */
 const textMembers = [
   'tokenEndpointAuthMethod',
   'clientUri',
@@ -19,11 +19,11 @@ const textMembers = [
   'softwareVersion',
   'applicationType'
 ] as const
-/** The members with lists of texts that have the same name in a client and in its entry. */
+/** The members with lists of strings that have the same name in a client and in its entry. */
 const listMembers = ['responseTypes', 'contacts'] as const
 /**
- * The members of an entry that are derived from its client. `clientSecret` is a secret in plain text from a hand-edited
- * file.
+ * The members of an entry that `readClient` reads; all others are unknown members. `clientSecret` is the secret in
+ * plain text, as a person may write it into the file.
  */
 const knownMembers: ReadonlySet<string> = new Set([
   ...textMembers,
@@ -41,15 +41,15 @@ const knownMembers: ReadonlySet<string> = new Set([
   'lastUsedAt'
 ])
 
-/** The default grants of an entry that states none; below, the default scopes. */
+/** The grant types and the scopes of an entry that does not state them. */
 const defaultGrants = ['authorization_code', 'refresh_token']
 const defaultScope = 'mcp profile'
 
 const cachedClients = new WeakMap<object, OAuthClient>()
 
 /**
- * Reads an entry. The result is cached by entry, since entries are immutable.
- * @returns undefined if it is not a valid client; the entry is kept unchanged
+ * Reads the client of an entry. The result is cached by entry, since entries are immutable.
+ * @returns undefined if the entry is not a valid client; the caller keeps such an entry unchanged
  */
 export function readClient (entry: unknown): OAuthClient | undefined {
   if (!isPlainObject(entry)) return undefined
@@ -80,10 +80,10 @@ export function readClient (entry: unknown): OAuthClient | undefined {
 
 /** Converts a client to an entry. @param former the client's former entry, whose unknown members are kept */
 export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): ClientEntry {
-  const { grantTypes, scope, createdAt, lastUsedAt, ...same } = client
+  const { grantTypes, scope, createdAt, lastUsedAt, ...sharedMembers } = client
   const entry = {
     ...unknownClientMembers(former),
-    ...same,
+    ...sharedMembers,
     grants: grantTypes,
     scopes: scope === '' ? [] : scope.split(' '),
     ...(createdAt === 0 ? {} : { createdAt }),
@@ -93,7 +93,7 @@ export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): C
   return JSON.parse(JSON.stringify(entry)) as ClientEntry
 }
 
-/** The members of an entry that are not derived from its client. */
+/** Returns the members of an entry that `readClient` does not read. */
 export const unknownClientMembers = (entry: ClientEntry): Record<string, unknown> =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => !knownMembers.has(name)))
 
@@ -113,7 +113,9 @@ function pickMembers<Name extends string, Value> (
   return Object.fromEntries(names.map((name) => [name, entry[name]]).filter(([, value]) => test(value)))
 }
 
-/** The hash of an entry's secret. A plain-text secret takes precedence over a stored hash, since it was added later. */
+/**
+ * Returns the hash of an entry's secret. A plain-text secret takes precedence over a hash, since it was added later.
+ */
 function secretHashOf ({ clientSecret, secretHash }: ClientEntry): string | undefined {
   if (isText(clientSecret) && clientSecret !== '') return createHash('sha256').update(clientSecret).digest('hex')
   return isText(secretHash) ? secretHash : undefined

@@ -1,13 +1,16 @@
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import { orderedEntries } from './order.ts'
 
-/** The number of levels whose member order is kept: `mcpServers` is at the second or third level. */
+/** The number of object levels that keep the order of their members: the document, its sections, and their entries. */
 const orderedLevels = 3
 
-/** The text of a settings file: indented JSON, with the servers in their order. */
+/** Returns the text of a settings file: indented JSON, with the servers in their order of configuration. */
 export const documentText = (document: Readonly<object>): string => `${textOf(document, orderedLevels, '')}\n`
 
-/** Indented JSON, whose first line is not indented. JSON.stringify alone would put members such as `7` first. */
+/**
+ * Returns indented JSON; the first line has no indentation. Objects in the first `levels` levels keep the order of
+ * their members, where JSON.stringify would put names such as `7` first.
+ */
 function textOf (value: unknown, levels: number, indent: string): string {
   if (levels === 0 || !isPlainObject(value)) return JSON.stringify(value, null, 2).replaceAll('\n', `\n${indent}`)
   const inner = `${indent}  `

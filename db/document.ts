@@ -13,12 +13,12 @@ import { maskedPath } from './masks.ts'
 import { orderedEntries } from './order.ts'
 import { recordSections } from './records.ts'
 import { repeatedServerNames } from './repeated-names.ts'
-import { limitWarnings, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
+import { limitWarnings, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './settings-warnings.ts'
 import type { ItemOf, Server, Snapshot, StoredGroup } from './store.ts'
 
 /**
- * The items of a section of the document. `raw`: the section from which they were read; `problems`: messages about
- * unusable entries; `warnings`: messages about members without effect.
+ * The items of a section of the document. `raw`: the value of the section; `problems`: messages about unusable entries;
+ * `warnings`: messages about members without effect.
  */
 interface Section<Item> {
   readonly raw: unknown
@@ -27,9 +27,8 @@ interface Section<Item> {
   readonly warnings: readonly string[]
 }
 
-const emptySection = (
-  raw: unknown, ...problems: string[]
-) => ({ raw, items: new Map<string, never>(), problems, warnings: [] })
+const emptySection = (raw: unknown, ...problems: string[]) =>
+  ({ raw, items: new Map<string, never>(), problems, warnings: [] })
 
 type Sections = { readonly [Name in EntityName]: Section<ItemOf<Name>> }
 
@@ -42,12 +41,12 @@ export interface DocumentReading {
   readonly systemWarnings: readonly string[]
 }
 
-/** Max values that are checked without compiling the schema. For more, a compiled check is faster. */
+/** Number of values that are checked before the schema is compiled. For more values, compiling it is faster. */
 const maxUncompiledChecks = 50
 
 /**
- * Creates a validator for a schema, which returns the first problem of a value as a clause. The schema is compiled once
- * many values are checked; the slow validation runs only to get the message.
+ * Creates a validator for a schema. It returns the first problem of a value as a clause; undefined if the value is
+ * valid.
  */
 function createSchemaCheck (schema: TSchema): (value: unknown) => string | undefined {
   let compiled: TypeCheck<TSchema> | undefined
@@ -64,10 +63,12 @@ function createSchemaCheck (schema: TSchema): (value: unknown) => string | undef
 
 const lockReasons = new WeakMap<object, string>()
 
-/** Marks an entry whose secrets cannot be decrypted, with the reason. It is kept unchanged, but not used. */
+/**
+ * Marks an entry whose secrets cannot be decrypted as locked, with the reason. A locked entry is kept, but not used.
+ */
 export const lockEntry = (entry: object, reason: string): void => { lockReasons.set(entry, reason) }
 
-/** The reason why an entry is locked; undefined if it is not locked. */
+/** Returns the reason passed to `lockEntry`; undefined if the entry is not locked. */
 export const lockReasonOf = (entry: unknown): string | undefined =>
   isPlainObject(entry) ? lockReasons.get(entry) : undefined
 
@@ -124,21 +125,21 @@ const validateServer = createSchemaCheck(ServerConfig)
 const cachedServers = new WeakMap<object, { readonly server: Server, readonly separator: string }>()
 
 /**
- * Reads a server. The config of another program is translated to this gateway's members (`translateConfig`); the stored
- * form is kept until the server is written.
+ * Reads a server. A config in the format of another program is translated (`translateConfig`); the document keeps the
+ * original until the server is changed. The result is cached by entry.
  */
 function readServer (name: string, raw: unknown, separator: string): Server {
   const before = isPlainObject(raw) ? cachedServers.get(raw) : undefined
   if (before?.server.name === name && before.separator === separator) return before.server
   const locked = lockReasonOf(raw)
-  const { config, warnings: adopted } = isPlainObject(raw) && locked === undefined
+  const { config, warnings: translationWarnings } = isPlainObject(raw) && locked === undefined
     ? translateConfig(raw)
     : { config: raw, warnings: [] }
   const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? configProblem(config as ServerConfig)
   const masked = isPlainObject(config) && locked === undefined ? maskedPath(config) : undefined
   const warnings = masked === undefined
-    ? adopted
-    : [...adopted, `"${masked}" contains a mask (••••), not a secret: write the secret itself`]
+    ? translationWarnings
+    : [...translationWarnings, `"${masked}" contains a mask (••••), not a secret: write the secret itself`]
   const server: Server = {
     name,
     config: isPlainObject(config) ? config : {},
@@ -181,7 +182,7 @@ function readServers (document: SettingsDocument, former: Section<Server> | unde
   return section
 }
 
-/** The sections that must be lists: those with entities of the settings, the OAuth clients, and the records. */
+/** The sections that must be lists: entities of the settings, OAuth clients, and records. */
 const listSections = [...listEntityNames, 'oauthClients', ...recordSections]
 
 /**
@@ -207,9 +208,9 @@ function systemProblems ({ systemConfig }: SettingsDocument): string[] {
 }
 
 /**
- * Reads a settings document into a snapshot. Unusable entries are omitted (servers: marked) and reported, and never
- * prevent the start. Parts that are the same objects as in the former reading are not read again, and stay the same
- * objects in the snapshot.
+ * Reads a settings document into a snapshot. Unusable entries are reported in `problems` and omitted, except servers,
+ * which stay with their `problem`. Parts that are the same objects as in the former reading are not read again, and
+ * stay the same objects in the snapshot.
  * @throws Error when the system configuration is invalid: it decides who has access, so it must not be guessed
  */
 export function readDocument (document: SettingsDocument, version: number, former?: DocumentReading): DocumentReading {
@@ -238,6 +239,6 @@ export function readDocument (document: SettingsDocument, version: number, forme
   }
 }
 
-/** Whether the settings contain a token in plain text, which a person may have written into the file. */
+/** Whether the settings contain a bearer token in plain text, as a person may write it into the file. */
 export const hasPlainTokens = ({ keys, system }: Snapshot): boolean =>
   system.routing?.bearerAuthKey !== undefined || [...keys.values()].some(({ token }) => token !== undefined)

@@ -29,7 +29,7 @@ interface EntityFacts {
   readonly credentials?: readonly string[]
   /** The member that the gateway updates when an entry is used. Such an update is not treated as an edit. */
   readonly usage?: string
-  /** Whether the entity contains texts for people, in which dots are not masks of secrets. */
+  /** Set if the entity has no secrets: `••••` in its texts is then not the mask of a secret. */
   readonly isPlainText?: true
 }
 
@@ -133,5 +133,5 @@ export type SnapshotMemberOf<Name extends EntityName> = Entities[Name]['member']
 export const entityNames = Object.keys(entities) as EntityName[]
 export const listEntityNames = entityNames.filter((name): name is ListEntityName => name !== 'mcpServers')
 export const isListEntityName = (name: string): name is ListEntityName => (listEntityNames as string[]).includes(name)
-/** The properties of an entity, including the optional ones. */
+/** The properties of an entity, typed with the optional ones. */
 export const entityFactsOf = (name: EntityName): EntityFacts => entities[name]

@@ -5,14 +5,16 @@ export const errorCode = (error: unknown): string | undefined =>
 /** The message of any thrown value. */
 export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
-/** Thrown while the storage is unavailable. `isFull`: no space is left; `isFailing`: the disk reports errors. */
+/**
+ * Thrown if the storage cannot be read or written. `isFull`: no space is left; `isFailing`: the disk reports errors.
+ */
 export class StorageError extends Error {
   readonly isFull: boolean
   readonly isFailing: boolean
-  constructor (message: string, full: boolean, failing = false) {
+  constructor (message: string, isFull: boolean, isFailing = false) {
     super(message)
     this.name = 'StorageError'
-    this.isFull = full
-    this.isFailing = failing
+    this.isFull = isFull
+    this.isFailing = isFailing
   }
 }

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCode } from './errors.ts'
 
 /**
- * The holder of a lock. `started` distinguishes it from a later process with the same pid; `id` is unique per lock
- * object.
+ * The content of a lock file. `started`: the start time of the process, which distinguishes it from a later one with
+ * the same pid; `id`: unique for each `FileLock`.
  */
 interface LockHolder { readonly pid: number, readonly started?: string, readonly id: string }
 
@@ -22,8 +22,8 @@ export class LockHeldError extends Error {
 }
 
 /**
- * The start time of a process, in a form that is comparable on this machine only.
- * @returns `dead` if the process has ended; undefined if the system does not provide it
+ * Returns the start time of a process as a text, which can be compared on the same machine only.
+ * @returns `dead` if the process has ended; undefined if the system does not provide the time
  */
 function startTimeOf (pid: number): string | undefined {
   try {
@@ -50,7 +50,7 @@ function isAlive ({ pid, started }: LockHolder): boolean {
 
 /**
  * A lock on a file or folder, held until this process ends: the file `<path>.lock`. The lock of a process that has
- * ended is taken over. It protects against other processes on the same machine and in the same container only.
+ * ended is taken over. The lock excludes only processes on the same machine and in the same container.
  */
 export class FileLock {
   readonly #path: string
@@ -80,8 +80,8 @@ export class FileLock {
         if (holder && isAlive(holder)) throw new LockHeldError(holder.pid)
         renameSync(temp, this.#path)
         await sleep(100)
-        const winner = this.#read()
-        if (winner?.id !== this.#own.id) throw new LockHeldError(winner?.pid)
+        const newHolder = this.#read()
+        if (newHolder?.id !== this.#own.id) throw new LockHeldError(newHolder?.pid)
       }
       this.#isHeld = true
     } finally {

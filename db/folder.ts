@@ -37,8 +37,8 @@ export class FolderError extends Error {
 }
 
 /**
- * Creates a folder and its missing parents, accessible to their owner only. Unlike Node's `recursive` option, it fails
- * where an existing folder accepts no new entries, as in /proc: Node retries there for ever.
+ * Creates a folder and its missing parents, accessible to their owner only. Unlike `mkdir` of Node with `recursive`, it
+ * fails if an existing folder accepts no new entries, as in /proc, where Node would retry for ever.
  * @param variable the environment variable that the path comes from, for the message
  * @returns the outermost folder that was created; undefined if all folders existed
  * @throws FolderError
@@ -57,14 +57,14 @@ export function makeFolder (path: string, variable: string): string | undefined 
   return first
 }
 
-/** The folder and its parents that do not exist, outermost first. */
+/** Returns the missing ones among a folder and its parents, outermost first. */
 function missingFolders (path: string): string[] {
   const folders: string[] = []
   for (let at = resolve(path); !isFolder(at); at = dirname(at)) folders.unshift(at)
   return folders
 }
 
-/** Whether a folder exists; always true for the root. */
+/** Whether a path is an existing folder; always true for the root. */
 function isFolder (path: string): boolean {
   try {
     return path === dirname(path) || statSync(path).isDirectory()
@@ -73,7 +73,10 @@ function isFolder (path: string): boolean {
   }
 }
 
-/** Makes a file, or the entries of a folder, durable by fsync. Some file systems do not need that for folders. */
+/**
+ * Makes a file, or the list of files of a folder, durable by fsync. Errors by which file systems refuse it for folders
+ * are ignored.
+ */
 export async function syncPath (path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

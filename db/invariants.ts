@@ -7,7 +7,11 @@ import { InvalidChangeError, type Change, type Snapshot } from './store.ts'
 export const foldUsername = (name: string): string =>
   name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
-/** Checks that changed values will be readable. Servers are stored with their problems. @throws InvalidChangeError */
+/**
+ * Checks that changed values match their schemas. Servers are not checked, since an invalid one can be stored and has a
+ * `problem` then.
+ * @throws InvalidChangeError
+ */
 export function checkChangedValues (changes: readonly Change[]): void {
   for (const change of changes) {
     if (change.entity === 'mcpServers') {
@@ -29,7 +33,7 @@ export function checkChangedValues (changes: readonly Change[]): void {
 
 /**
  * Checks the invariants of the snapshot that a commit would create. A violation that exists in the former snapshot
- * already does not prevent other changes. The ids of keys and groups need no check, since they are the keys of a Map.
+ * already does not prevent other changes. The ids of keys and groups are unique already, as the keys of a Map.
  * @throws InvalidChangeError
  */
 export function checkInvariants (former: Snapshot, next: Snapshot): void {
@@ -54,7 +58,7 @@ export function checkInvariants (former: Snapshot, next: Snapshot): void {
 const countAdmins = ({ users }: Snapshot): number =>
   [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
 
-/** Returns the name of the first new item that has the same name as another item. */
+/** Returns the name of the first new item that has the same folded name as another item; undefined if there is none. */
 function firstClash<Item> (
   items: Iterable<Item>,
   nameOf: (item: Item) => string,

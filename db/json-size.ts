@@ -1,6 +1,6 @@
 const sizes = new WeakMap<object, number>()
 
-/** The length of a value's JSON text, in characters. Cached, since parts of the settings are immutable. */
+/** Returns the length of a value's JSON text, in characters. It is cached by object: the value must not be changed. */
 export function jsonSize (value: object): number {
   let size = sizes.get(value)
   if (size === undefined) sizes.set(value, size = JSON.stringify(value).length)

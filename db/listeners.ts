@@ -1,7 +1,7 @@
 import { messageOf } from './errors.ts'
 import type { Snapshot } from './store.ts'
 
-/** The listeners for snapshots that this process did not commit itself. */
+/** The listeners of `Store.onChange`. */
 export class SnapshotListeners {
   readonly #listeners = new Set<(snapshot: Snapshot) => void>()
   readonly #warn: (message: string) => void
@@ -10,7 +10,7 @@ export class SnapshotListeners {
     this.#warn = warn
   }
 
-  /** @returns a function that removes the listener */
+  /** Adds a listener. @returns a function that removes it */
   add (listener: (snapshot: Snapshot) => void): () => void {
     this.#listeners.add(listener)
     return () => { this.#listeners.delete(listener) }

@@ -7,12 +7,12 @@ const mask = '••••'
 const secretMembers = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'openapi']
 
 /**
- * Finds the first value in a server's config that contains a mask, and so was copied from an API response.
- * @returns its path, such as `headers.authorization`; undefined if nothing is masked
+ * Finds the first value in a server's config that contains a mask, which was copied from an API response.
+ * @returns its path, such as `headers.authorization`; undefined if there is none
  */
 export function maskedPath (config: Record<string, unknown>): string | undefined {
   for (const name of secretMembers) {
-    // An API description contains no secrets, and may be large.
+    // The API description is left out: it contains no secrets, and may be large.
     const value = name === 'openapi' && isPlainObject(config.openapi)
       ? { ...config.openapi, schema: undefined }
       : config[name]

@@ -22,17 +22,19 @@ import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
 interface StorageOptions {
-  /** The settings file. An empty database is initialized with its content. */
+  /** The path of the settings file. With a database, it only provides the content of an empty one. */
   settingsPath: string
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
-  /** The file for usage counters if the settings are in a file; if absent, the counters end with the process. */
+  /** The file for usage counters if there is no database; by default, the counters are lost when the process ends. */
   usagePath?: string
   /** Max time to wait for the database at the start, in ms. */
   startupTimeout: number
-  /** Encrypts secrets in the database. The settings file, which is edited by hand, contains them in plain text. */
+  /** Encrypts secrets in the database, and records in the settings file. Settings in the file are in plain text. */
   vault: Vault
-  /** Receives warnings outside of a call: an invalid edit of the file, or a database that became unavailable. */
+  /**
+   * Receives warnings at any time, such as that an edit of the file is invalid, or that the database is unavailable.
+   */
   warn: (message: string) => void
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
@@ -41,40 +43,45 @@ interface StorageOptions {
 }
 
 /**
- * Opens the configured storage, without loading its store. Only this function knows the available adapters.
+ * Opens the storage: the database, or without `dbUrl` the settings file. The caller loads the settings with
+ * `store.load`.
  * @throws Error with one sentence when it cannot be opened
  */
 export async function openStorage (options: StorageOptions): Promise<Storage> {
-  const { settingsPath, usagePath, dbUrl, startupTimeout, vault, warn, info, mustExist: isExisting = false } = options
+  const { settingsPath, usagePath, dbUrl, startupTimeout, vault, warn, info, mustExist = false } = options
   if (dbUrl === undefined) return createFileStorage(new JsonFileStore(settingsPath, warn), vault, undefined, usagePath)
   // Imported on demand, so that the drivers are not loaded for settings in a file.
-  const [{
-    openDatabase, missingDatabaseMessage: nothingAt
-  }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
+  const [
+    { openDatabase, missingDatabaseMessage }, { PostgresStore }, { PostgresCounters }, { createPorts }
+  ] = await Promise.all([
     import('./postgres/open.ts'),
     import('./postgres/settings/store.ts'),
     import('./postgres/ports/counters.ts'),
     import('./postgres/ports/index.ts')
   ])
-  const driver = await openDatabase({ dbUrl, startupTimeout, info, warn, mustExist: isExisting })
-  const firstContent = async (): Promise<Seed> => {
-    if (isExisting) throw new Error(nothingAt(driver.location))
+  const driver = await openDatabase({ dbUrl, startupTimeout, info, warn, mustExist })
+  const seed = async (): Promise<Seed> => {
+    if (mustExist) throw new Error(missingDatabaseMessage(driver.location))
     const { document, messages } = await readSeed(settingsPath)
     return { document: withoutRecords(document), messages }
   }
-  const store = new PostgresStore({ driver, vault, warn, seed: firstContent })
+  const store = new PostgresStore({ driver, vault, warn, seed })
   const health = (): string | undefined => store.health()
-  const ports = openPorts(driver, vault, health, async () => await store.reseal())
-  return completeAdapter({ store, counters: new PostgresCounters(driver, () => health() !== undefined), ...ports })
+  const ports = createPorts(driver, vault, health, async () => await store.reseal())
+  return withRecordPorts({ store, counters: new PostgresCounters(driver, () => health() !== undefined), ...ports })
 }
 
-/** Creates the ports on a settings file. @param now a clock in ms since 1970 @param usagePath as in StorageOptions */
+/**
+ * Creates the storage on a settings file.
+ * @param now the clock, in ms since 1970
+ * @param usagePath as in `StorageOptions`
+ */
 export function createFileStorage (
   file: Store & SectionAccess, vault: Vault, now = () => Date.now(), usagePath?: string
 ): Storage {
   const records = new FileRecords(file, vault, now)
   const counters = new MemoryCounters()
-  const storage = completeAdapter({
+  const storage = withRecordPorts({
     store: file,
     records,
     clients: new FileClients({ file, records }),
@@ -85,16 +92,10 @@ export function createFileStorage (
   return usagePath === undefined ? storage : { ...storage, usage: new FileUsage(usagePath, records, counters, now) }
 }
 
-/**
- * Completes an adapter: with in-memory ports in place of missing ones, and with the ports that are based on records.
- */
-function completeAdapter (
-  { records, counters = new MemoryCounters(), vectors = new MemoryVectors(), ...others }: StorageAdapter
-): Storage {
+/** Adds the ports that store their data as records to the ports of an adapter. */
+function withRecordPorts ({ records, ...others }: StorageAdapter): Storage {
   return {
     ...others,
-    counters,
-    vectors,
     grants: new OneTimeValues(records),
     tokens: new OAuthTokens(records),
     consents: new Consents(records),
@@ -112,7 +113,7 @@ function completeAdapter (
 }
 
 /**
- * Opens a database for embeddings only, and creates their table if it does not exist.
+ * Opens the database of `smartRouting.dbUrl` for embeddings only, and creates their table if it does not exist.
  * @throws Error with one sentence, without user and password, when it cannot be opened
  */
 export async function openVectorStore (dbUrl: string): Promise<OpenVectorStore> {

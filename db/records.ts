@@ -1,19 +1,20 @@
-// The contract for short-lived data beside the settings: entries with keys, in collections. Every method throws
-// StorageError while the storage is unavailable; it is then unknown whether a write took effect. Times are in ms since
-// 1970.
+// The contract for data beside the settings that changes with logins and calls, such as tokens: entries with keys, in
+// collections. Every method throws StorageError while the storage is unavailable; it is then unknown whether a write
+// took effect. Times are in ms since 1970.
 
-/** A kind of records, with its bounds. */
+/** A collection of entries, with its bounds. */
 export interface RecordCollection {
   readonly name: string
   /**
-   * Set if the collection is a section of the settings file when there is no database. Others are in memory, and lost
-   * at a restart.
+   * Set if, without a database, the collection is a section of the settings file. Other collections are then in memory,
+   * and lost at a restart.
    */
   readonly isInFile?: true
   /** Whether values are encrypted, in a database as well as in the settings file. */
   readonly isSealed?: true
   /** Max entries; beyond, the oldest entries are removed, or those of the owners with the most entries (`evicts`). */
   readonly maxEntries: number
+  /** Replaces `maxEntries` in the settings file. */
   readonly maxInFile?: number
   readonly evicts?: 'oldest' | 'largest owners'
   /** Max entries of one owner; beyond, the owner's oldest are removed. */
@@ -75,15 +76,14 @@ export interface Records {
   ) =>
   Promise<boolean>
   /** Lists entries by `at`, newest first. @param isBrief omits the values */
-  list: (collection: RecordCollection, which: EntryFilter, isBrief?: boolean) => Promise<StoredRecord[]>
+  list: (collection: RecordCollection, filter: EntryFilter, isBrief?: boolean) => Promise<StoredRecord[]>
   /** Removes one entry by its key, or those that match a filter. @returns how many were removed */
-  remove: (collection: RecordCollection, which: string | EntryFilter) => Promise<number>
+  remove: (collection: RecordCollection, keyOrFilter: string | EntryFilter) => Promise<number>
 }
 
 /** How long it is remembered that a one-time value was taken, a token family revoked, or a login removed, in ms. */
 export const tombstoneRetention = 60 * 60_000
 
-/** The collections: data that logins, calls and clients create beside the settings, such as tokens and consents. */
 export const recordCollections = {
   /** One-time values, keyed by hash. The owner is `waiting` or `taken`, so that neither kind can evict the other. */
   grants: { name: 'grants', isSealed: true, maxEntries: 200_000, maxPerOwner: 100_000 },
@@ -92,7 +92,9 @@ export const recordCollections = {
   revokedFamilies: { name: 'revokedFamilies', maxEntries: 1_000_000 },
   consents: { name: 'oauthConsents', isInFile: true, maxEntries: 1_000_000, maxInFile: 20_000, maxPerOwner: 100 },
   loginStates: { name: 'loginStates', isSealed: true, maxEntries: 20_000, maxPerOwner: 50 },
-  /** States that clients have returned, keyed by hash; the value is the hash of the answers that came with them. */
+  /**
+   * Each `requestState` that a client has returned, keyed by hash; the value is the hash of the answers sent with it.
+   */
   usedStates: { name: 'usedStates', maxEntries: 20_000 },
   upstreamTokens: { name: 'upstreamTokens', isInFile: true, isSealed: true, maxEntries: 100_000, maxInFile: 5_000 },
   /** Values that users provide for servers; the owner is the user. */
@@ -105,13 +107,13 @@ export const recordCollections = {
     evicts: 'largest owners',
     maxPerOwner: 500
   },
-  /** Claims to renew a login at an upstream server, keyed by login and version. */
+  /** Claims of replicas to renew a login at an upstream server, keyed by login and version. */
   upstreamClaims: { name: 'upstreamClaims', maxEntries: 100_000 },
   /** Sessions of the console, keyed by the hash of the cookie; the owner is the user. */
   consoleSessions: {
     name: 'consoleSessions', isInFile: true, maxEntries: 100_000, maxInFile: 2_000, maxPerOwner: 50
   },
-  /** Calls that wait for an approval, by id. The owner is the user who called. */
+  /** Calls that wait or waited for an approval, keyed by id. The owner is the calling user, else the principal. */
   approvals: {
     name: 'approvals',
     isInFile: true,
@@ -124,7 +126,7 @@ export const recordCollections = {
   removedLogins: { name: 'removedLogins', maxEntries: 100_000 },
   /** The pinned definitions of servers, keyed by the server's name; without a database they are in DATA_DIR. */
   pins: { name: 'pins', maxEntries: 100_000 },
-  /** Webhooks of clients for events; the owner is the principal. They are valid for the granted time. */
+  /** Webhooks that clients registered for events; the owner is the principal. They expire after the granted time. */
   eventSubscriptions: {
     name: 'eventSubscriptions',
     isInFile: true,
@@ -135,7 +137,7 @@ export const recordCollections = {
     maxPerOwner: 1_000
   },
   /**
-   * Messages for these webhooks: waiting ones and, without their body, delivered ones. The owner is the subscription.
+   * Messages for these webhooks: waiting ones and, without their body, settled ones. The owner is the subscription.
    */
   eventDeliveries: {
     name: 'eventDeliveries', isSealed: true, maxEntries: 20_000, evicts: 'largest owners', maxPerOwner: 1_000
@@ -144,16 +146,16 @@ export const recordCollections = {
   failedDeliveries: {
     name: 'failedDeliveries', isSealed: true, maxEntries: 2_000, evicts: 'largest owners', maxPerOwner: 100
   },
-  /** Tasks that clients started, by id; the owner is the principal, the label the user. */
+  /** Tasks that clients started, keyed by id. The owner is `TaskRecord.owner`, the label is the stored user. */
   tasks: { name: 'tasks', maxEntries: 20_000, evicts: 'largest owners', maxPerOwner: 1_000 },
   /** Usage counters, keyed by day, caller and item; the label is the day. */
   usage: { name: 'usage', maxEntries: 500_000 }
 } as const satisfies Record<string, RecordCollection>
 
-/** The sections of the settings file that hold records. */
+/** The sections of the settings file that contain records. */
 export const recordSections: readonly string[] =
   Object.values<RecordCollection>(recordCollections).flatMap(({ name, isInFile }) => isInFile ? [name] : [])
 
-/** The labels by which records of more than one collection are selected. */
+/** The labels for the client and the user of a record, in all collections. */
 export const clientLabel = (clientId: string): string => `client:${clientId}`
 export const userLabel = (username: string): string => `user:${username}`

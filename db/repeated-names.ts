@@ -4,10 +4,10 @@ import { endOfString } from './text-order.ts'
 
 const repeatedNames = new WeakMap<object, readonly string[]>()
 
-/** The server names that occur more than once in the settings text; the last entry of each is effective. */
+/** Returns the server names that occur more than once in the settings text; the last entry of each has effect. */
 export const repeatedServerNames = (servers: object): readonly string[] => repeatedNames.get(servers) ?? []
 
-/** Records the server names that a text repeats, since parsing loses them. @param document the parsed text */
+/** Records the repeated server names of a text for `repeatedServerNames`. @param document the parsed text */
 export function recordRepeatedNames (text: string, document: SettingsDocument): void {
   const { mcpServers: servers } = document
   if (!isPlainObject(servers)) return

@@ -1,27 +1,30 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** The members of a stored account that determine whether two records are the same account with the same password. */
-export type BackupAccount = Readonly<Record<string, unknown>>
+/** An account as stored, in the database or in a backup. */
+export type StoredAccount = Readonly<Record<string, unknown>>
 
 /**
- * Creates a function that prepares an account of a backup for its restore. Unless the database has the same account
- * with the same password, the account gets a new `restoredAt`, which is part of its mark (`identity/users/account.ts`):
- * tokens and logins that were issued for its former password stay invalid. An unchanged account keeps its present
- * `demotedAt`, so that grants to clients from before a demotion do not become valid again. Team memberships by login
- * are taken from the existing account, not from the backup.
+ * Creates a function that converts an account of a backup to the account to restore. Unless an existing account has the
+ * same name, creation time and password, the result has a new `restoredAt`, which is part of the account's mark
+ * (`identity/users/account.ts`): tokens and logins that were issued for a former password stay invalid. An account that
+ * has not changed keeps its present `demotedAt`, so that grants to clients from before a demotion do not become valid
+ * again. Team memberships by login are taken from the existing account.
  * @param present the existing accounts
- * @param keepsTokens whether accounts are restored unchanged: the database has none, and the operator confirms that no
- *   password was changed since the backup
+ * @param keepsTokens whether accounts are restored unchanged: there are no existing accounts, and the operator confirms
+ *   that no password was changed since the backup
+ * @returns the function. `isEncrypted`: whether the account is encrypted in the backup, so that its password cannot be
+ *   compared
  */
 export function createAccountRestorer (
-  present: readonly BackupAccount[], keepsTokens: boolean
-): (user: BackupAccount, isUnknown?: boolean) => BackupAccount {
+  present: readonly StoredAccount[], keepsTokens: boolean
+): (user: StoredAccount, isEncrypted?: boolean) => StoredAccount {
   const restoredAt = new Date().toISOString()
   const known = new Map(present.map((user) => [user.username, user]))
-  return (user, isUnknown = false) => {
+  return (user, isEncrypted = false) => {
     if (keepsTokens) return user
     const now = known.get(user.username)
-    const isSame = !isUnknown && now !== undefined && now.password === user.password && now.createdAt === user.createdAt
+    const isSame =
+      !isEncrypted && now !== undefined && now.password === user.password && now.createdAt === user.createdAt
     const { loginGroups, ...rest } = user
     if (!isSame) return { ...rest, restoredAt }
     const { restoredAt: restored, demotedAt, loginGroups: groups } = now

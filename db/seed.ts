@@ -18,7 +18,7 @@ export async function readSettings (path: string): Promise<SettingsDocument | un
   return (await readSettingsFile(path))?.document
 }
 
-/** Reads a settings file as `readSettings` does, and returns the snapshot and the problems as well. */
+/** Like `readSettings`, with the snapshot and the problems of the file. */
 async function readSettingsFile (path: string): Promise<DocumentReading | undefined> {
   let bytes: Buffer
   try {
@@ -40,8 +40,9 @@ async function readSettingsFile (path: string): Promise<DocumentReading | undefi
 export interface Seed { readonly document: SettingsDocument, readonly messages: readonly string[] }
 
 /**
- * Creates the initial content of an empty database: the settings file with all servers private. The messages list the
- * servers that were public, and how to correct ignored entries.
+ * Returns the initial content of an empty database: the settings file, with all servers private; empty if there is no
+ * file.
+ * @throws Error when the file exists and is unusable
  */
 export async function readSeed (path: string): Promise<Seed> {
   const reading = await readSettingsFile(path)
@@ -53,8 +54,7 @@ export async function readSeed (path: string): Promise<Seed> {
     messages.push(`The database was empty, and was initialized from the settings file ${path}: ${counted}. The file ` +
       'is no longer read.')
   }
-  // Unusable servers are listed with their problems and can be corrected through the API; other unusable entries are
-  // invisible to it.
+  // The API shows unusable servers with their problems, and can correct them, but does not show other unusable entries.
   const { mcpServers: _, ...others } = sections
   if (Object.values(others).some(({ problems }) => problems.length > 0)) {
     messages.push(
@@ -78,7 +78,7 @@ export async function readSeed (path: string): Promise<Seed> {
   return { document: { ...document, mcpServers: servers }, messages }
 }
 
-/** The number of entries in each section, as a list for a sentence. */
+/** Returns the number of entries in each section, as a list for a sentence. */
 function countEntries (document: SettingsDocument): string {
   return entityNames.flatMap((section) => {
     const { noun } = entities[section]
@@ -88,6 +88,9 @@ function countEntries (document: SettingsDocument): string {
   }).join(', ')
 }
 
-/** Makes a server private, and translates its config to the gateway's own members, since only those are encrypted. */
+/**
+ * Makes a server private. Its config is translated to the gateway's own members (`translateConfig`), since only their
+ * secrets are encrypted.
+ */
 const toPrivate = (config: unknown): unknown =>
   isPlainObject(config) ? { ...translateConfig(config).config, visibility: 'private' } : config

@@ -23,10 +23,11 @@ import type { Records } from './records.ts'
 export { StorageError } from './errors.ts'
 
 /**
- * A configured server. `problem`: why it is not connected; its config is kept, but not used. `unprefixed`: for
- * registered providers; their items have no prefix on merged routes, come after those of all servers, and always keep
- * their names. `separator`: set if the server has overrides, whose names may have the prefixed form of merged routes,
- * as in MCPHub. `warnings`: sentences about parts of the config that have no effect.
+ * A configured server. `problem`: why it is not connected; its config is kept, but not used. `unprefixed`: set only for
+ * providers that are not servers, such as the built-ins: on merged routes, their items have no prefix, come after those
+ * of all servers, and keep their names. `separator`: the name separator of the settings, set if the server has
+ * overrides of tools or prompts, whose names may have the prefixed form of merged routes, as in MCPHub. `warnings`:
+ * sentences about parts of the config that have no effect.
  */
 export interface Server {
   readonly name: string
@@ -41,7 +42,7 @@ export interface Server {
 export const isUsableServer = ({ config, problem }: Server): boolean =>
   config.enabled !== false && problem === undefined
 
-/** A group with all members as objects. */
+/** A group whose members are all objects, where a `Group` may contain plain server names. */
 export interface StoredGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 
 /** An entry as a snapshot contains it. */
@@ -55,15 +56,15 @@ type Items = { readonly [Name in EntityName as SnapshotMemberOf<Name>]: Readonly
 export interface Snapshot extends Items {
   readonly version: number
   readonly system: SystemConfig
-  /** Messages about unusable entries, and the `warnings`. */
+  /** Messages about unusable entries, followed by the `warnings`. */
   readonly problems: readonly string[]
-  /** Messages about members without effect; undefined if there are none. */
+  /** Messages about members that have no effect. */
   readonly warnings?: readonly string[]
 }
 
 /**
- * A change of one entity; without a value, the entity is removed. `rename` (servers only): a new key in the same
- * position.
+ * A change of one entity; a `value` of undefined removes it. `rename` (servers only): the new key of the entity, which
+ * keeps its position.
  */
 export type Change =
   | { [Name in EntityName]: {
@@ -74,11 +75,11 @@ export type Change =
   | { entity: 'order', of: ListEntityName, keys: readonly string[] }
 
 /**
- * The storage of the settings. One test suite checks this contract for every adapter: a commit that resolved is
- * completely on stable storage; one that rejected has changed nothing; a reader never sees part of a commit.
+ * The storage of the settings. When the promise of a commit resolves, all its changes are on stable storage; if it
+ * rejects, nothing was changed. A reader never sees part of a commit. One test suite checks this for every adapter.
  */
 export interface Store {
-  /** Whether the settings are shared with other replicas, which may change them. If not, they may be edited by hand. */
+  /** Whether other replicas may change the settings. If not, they are in a file, which may be edited by hand. */
   readonly isShared?: boolean
   /** @throws Error with one sentence when the stored settings cannot be read; they are left unchanged */
   load: () => Promise<Snapshot>
@@ -99,10 +100,14 @@ export interface Store {
    */
   refresh?: () => Promise<void>
   /**
-   * The reason why the store cannot be read and written now or, with `readonly`, cannot be read; undefined if it can.
+   * Returns why the store cannot be read or written now, as a sentence; undefined if it can.
+   * @param readonly ignores failures to write
    */
   health: (readonly?: boolean) => string | undefined
-  /** The full reason why the last edit on disk is ignored. Absent if the settings cannot be edited on disk. */
+  /**
+   * Returns why the last edit on disk is ignored; undefined if none is. Unlike the text of `health`, it may contain
+   * paths and is for admins only. Absent if the settings are not in a file.
+   */
   editProblem?: () => string | undefined
   /** Aborts pending operations because the process ends. Absent if operations cannot take long. */
   abortPending?: () => void
@@ -128,63 +133,63 @@ export class InvalidChangeError extends Error {
 }
 
 /**
- * A cache of the last known catalogues, and of the times at which items were first listed: one text per server. Losing
- * it costs time, not data; but which of two servers of equal rank gets a name that both use then depends on their order
- * alone.
+ * A cache of the last known catalogues, and of the times at which items were first listed: one text per server. If it
+ * is lost, the catalogues are read again; which of two servers of equal rank gets a name that both use then depends
+ * only on the order of the servers.
  */
 export interface CatalogueCache {
   /** Yields the text in pieces, so that a large one is never in memory as a whole; none if nothing is cached. */
   read: (server: string) => AsyncIterable<string>
   /** @param text in pieces, so that a large one is never in memory as a whole */
   write: (server: string, text: Iterable<string>) => Promise<void>
-  /** The learned use of a server's tools as text, stored beside its catalogue; empty if nothing was learned. */
+  /** Returns the recorded uses of a server's tools as text, stored beside its catalogue; empty if there are none. */
   readUses: (server: string) => Promise<string>
   writeUses: (server: string, text: string) => Promise<void>
-  /** A server's pinned definitions as text, stored beside its catalogue; empty if nothing is pinned. */
+  /** Returns a server's pinned definitions as text, stored beside its catalogue; empty if nothing is pinned. */
   readPins: (server: string) => Promise<string>
   writePins: (server: string, text: string) => Promise<void>
   removePins: (server: string) => Promise<void>
   /** Removes the stored texts of a server that no longer exists. */
   remove: (server: string) => Promise<void>
-  /** Removes the catalogues of all servers but these. Absent if catalogues do not outlive the process. */
+  /** Removes the stored texts of all servers but these. Absent if they do not outlive the process. */
   keepOnly?: (servers: Iterable<string>) => Promise<void>
   /** Resolves when all writes that were started are on disk, or have failed. */
   waitForWrites: () => Promise<void>
 }
 
-/** The prefix of the keys of quotas' counters, which survive a restart. */
+/** The prefix of the keys of the counters for quotas. Without a database, only these counters survive a restart. */
 export const quotaKeyPrefix = 'quota '
 
-/** Counters shared by all replicas, for rate limits. */
+/** Counters with an expiry, for rate limits and quotas. With a database, all replicas share them. */
 export interface Counters {
   /** Removes a counter. */
   reset: (key: string) => Promise<void>
   /**
-   * Adds to the counter of a key, unless it has reached a maximum; this also holds for simultaneous callers, on any
-   * replica.
+   * Adds to the counter of a key, unless its count is already `max` or more; this also holds for simultaneous callers,
+   * on any replica.
    * @param window lifetime of the counter from its first use, in ms
-   * @param max default: none
+   * @param max by default, there is no maximum
    * @returns `isTaken`: whether it was added; `count`: the new count; `left`: the time until the counter is reset, in
    *   ms
    */
   take: (key: string, amount: number, window: number, max?: number) =>
   Promise<{ isTaken: boolean, count: number, left: number }>
-  /** Subtracts from a counter. */
+  /** Subtracts from the counter of a key; its count stays at least 0. */
   giveBack: (key: string, amount: number) => Promise<void>
-  /** The counter of a key, and the time until it is reset, in ms. Both are 0 before the key is first counted. */
+  /** Returns the count of a key, and the time until it is reset, in ms. Both are 0 if the key has no counter. */
   read: (key: string) => Promise<{ count: number, left: number }>
 }
 
-/** Encrypts secrets: a database stores each value with masks in place of its secrets, and these as one text. */
+/** Encrypts the secrets in a value: the value is stored with masks in their places, and the secrets as one text. */
 export interface Vault {
   /**
    * Separates a value from its secrets.
    * @param value to store, plain JSON
    * @param place where it is stored, such as `systemConfig` or `mcpServers/<name>`: the encrypted text can be decrypted
    *   for that place only
-   * @param plain members, such as `options` or `openapi.schema`, in which a value is a secret only if it is never shown
-   *   to users. In all other members every text and number is a secret, and so is every address that is more than a
-   *   location. Without this parameter, the rule for `plain` members applies to all
+   * @param plain members, such as `options` or `openapi.schema`, in which only URLs that may contain credentials and
+   *   the values that API responses mask are secrets. In all other members, every string and number is a secret, except
+   *   a `url` without credentials. By default, the secrets are the values that API responses mask
    * @returns the value with masks in place of its secrets, and the encrypted secrets, null if it has none
    */
   separateSecrets: <Value>(
@@ -192,7 +197,9 @@ export interface Vault {
   ) => { value: Value, sealed: string | null }
   /** Reverses `separateSecrets`. @throws Error when the key is not available, or the text is for another place */
   restoreSecrets: <Value>(value: Value, sealed: string | null, place: string) => Value
-  /** The paths of masks in a value, such as `headers.Authorization`. Stored masks would be mistaken for secrets. */
+  /**
+   * Returns the paths of masks in a value, such as `headers.Authorization`. A mask must never be stored as a secret.
+   */
   findMasks: (value: unknown) => string[]
   /** Whether a text was encrypted with a former key, and should be re-encrypted with the newest. */
   isOutdated: (sealed: string) => boolean
@@ -200,7 +207,7 @@ export interface Vault {
   isLocked: (sealed: string) => boolean
 }
 
-/** The number of stored secrets that were not encrypted with the newest key. */
+/** The numbers of encrypted texts that are not encrypted with the newest key. */
 export interface SealedCounts {
   /** The number of texts encrypted with a former key that is available. */
   readonly former: number
@@ -208,16 +215,18 @@ export interface SealedCounts {
   readonly locked: ReadonlyArray<{ readonly what: string, readonly key: string, readonly count: number }>
 }
 
-/** Re-encrypts texts of former keys. Every method throws StorageError while the storage is unavailable. */
+/**
+ * Re-encrypts texts that a former encryption key has encrypted. Every method throws StorageError while the storage is
+ * unavailable.
+ */
 export interface Resealing {
   count: () => Promise<SealedCounts>
   /**
-   * Processes all texts once, in small steps. A text that is being changed is skipped; an interrupted run leaves the
-   * remaining texts unchanged.
-   * @returns `anew`: the number of re-encrypted texts; `broken`: the number of texts that cannot be decrypted although
-   *   their key is available
+   * Processes all texts once, in small steps. A text that is being changed, or that cannot be decrypted, is skipped; an
+   * interrupted run leaves the remaining texts unchanged.
+   * @returns `anew`: the number of re-encrypted texts
    */
-  run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>
+  run: (signal: AbortSignal) => Promise<{ readonly anew: number }>
 }
 
 /**
@@ -229,10 +238,8 @@ export interface StorageAdapter {
   records: Records
   clients: OAuthClients
   resealing: Resealing
-  /** By default, counters in memory are used. */
-  counters?: Counters
-  /** By default, embeddings are kept in memory. */
-  vectors?: VectorStore
+  counters: Counters
+  vectors: VectorStore
   /** Available with a database only. */
   activities?: Activities
   /** Available with a database only. */
@@ -241,10 +248,8 @@ export interface StorageAdapter {
   socialLogins?: SocialLogins
 }
 
-/** The storage as the rest of the gateway uses it. */
-export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | 'vectors'> {
-  counters: Counters
-  vectors: VectorStore
+/** The ports that the rest of the gateway uses. */
+export interface Storage extends Omit<StorageAdapter, 'records'> {
   grants: OneTimeValues
   tokens: OAuthTokens
   consents: Consents

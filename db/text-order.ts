@@ -8,7 +8,8 @@ interface Level {
 }
 
 /**
- * Records the order of object members in a JSON text, for `orderedEntries`. It is fast if JavaScript keeps their order.
+ * Records the order of object members in a JSON text, for `orderedEntries`. The text is scanned only if JavaScript does
+ * not keep that order.
  * @param value the result of `JSON.parse` for the text
  * @param levels the number of object levels to examine; objects in arrays are not examined
  * @returns the value itself
@@ -69,8 +70,8 @@ export function endOfString (text: string, start: number): number {
 }
 
 /**
- * The object that begins after the last name of the level around it. If a name is repeated, it is the object of the
- * last occurrence, which JSON.parse keeps.
+ * Returns the parsed value of the object that begins after the last name of the level around it; undefined if it is not
+ * an object. For a repeated name, it is the value of the last occurrence, which JSON.parse keeps.
  */
 function objectAt (around: Level | undefined, outermost: unknown): Record<string, unknown> | undefined {
   const name = around?.names.at(-1) ?? ''
@@ -80,7 +81,7 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
   return isPlainObject(value) ? value : undefined
 }
 
-/** Records the order of an object that was read to its end; if a name is repeated, its last object is used. */
+/** Records the order of an object whose end was reached. For a repeated name, the last call determines the order. */
 function closeLevel (level: Level | undefined): void {
   if (level?.object) recordOrder(level.object, level.names)
 }

@@ -6,16 +6,15 @@ import { errorCode } from '../errors.ts'
 import { makeFolder } from '../folder.ts'
 import type { CatalogueCache } from '../store.ts'
 
-/** The system's error codes for a missing folder, which a write then creates. */
-const missingFolderCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
+/** The system's error codes for a file that does not exist, or whose folder does not. */
+const missingFileCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
 
-const fileNameOf = (server: string): string => `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`
-/** The file names of this cache, complete or being written. Other files in the folder are left alone. */
-const fileNamePattern = /^[0-9a-f]{32}(?:\.uses|\.pins)?\.json(?:\.tmp)?$/
-/** The part of a file's name after the hash, for texts about the use of tools and about pinned definitions. */
-const notesEnd = /\.(?:uses|pins)(?=\.json)/
+/** The first part of the names of a server's files. */
+const hashOf = (server: string): string => createHash('sha256').update(server).digest('hex').slice(0, 32)
+/** Matches the file names of this cache, complete or being written. Other files in the folder are left alone. */
+const fileNamePattern = /^([0-9a-f]{32})(?:\.uses|\.pins)?\.json(?:\.tmp)?$/
 
-/** The catalogue cache as one file per server, named by a hash of the server's name. */
+/** The catalogue cache as files in one folder. The name of a file begins with a hash of the server's name. */
 export class CatalogueFiles implements CatalogueCache {
   readonly #folder: string
   /** The files that are being written, each with a queue of one write at a time. */
@@ -32,13 +31,13 @@ export class CatalogueFiles implements CatalogueCache {
 
   async write (server: string, text: Iterable<string>): Promise<void> { await this.#write(this.#path(server), text) }
 
-  async readUses (server: string): Promise<string> { return await readIfAny(this.#path(server, '.uses')) }
+  async readUses (server: string): Promise<string> { return await readIfExists(this.#path(server, '.uses')) }
 
   async writeUses (server: string, text: string): Promise<void> {
     await this.#write(this.#path(server, '.uses'), [text])
   }
 
-  async readPins (server: string): Promise<string> { return await readIfAny(this.#path(server, '.pins')) }
+  async readPins (server: string): Promise<string> { return await readIfExists(this.#path(server, '.pins')) }
 
   async writePins (server: string, text: string): Promise<void> {
     await this.#write(this.#path(server, '.pins'), [text], true)
@@ -61,7 +60,7 @@ export class CatalogueFiles implements CatalogueCache {
   }
 
   async remove (server: string): Promise<void> {
-    for (const end of ['', '.uses', '.pins']) await this.#remove(this.#path(server, end))
+    for (const kind of ['', '.uses', '.pins'] as const) await this.#remove(this.#path(server, kind))
   }
 
   async #remove (path: string): Promise<void> {
@@ -69,12 +68,12 @@ export class CatalogueFiles implements CatalogueCache {
   }
 
   async keepOnly (servers: Iterable<string>): Promise<void> {
-    const kept = new Set([...servers].map((server) => fileNameOf(server)))
+    const kept = new Set([...servers].map(hashOf))
     // A missing folder means that nothing was ever cached.
-    const names = await readdir(this.#folder).catch((): string[] => [])
-    const gone = names.filter((name) =>
-      fileNamePattern.test(name) && !kept.has(name.replace(/\.tmp$/, '').replace(notesEnd, '')))
-    for (const name of gone) await rm(join(this.#folder, name), { force: true })
+    for (const name of await readdir(this.#folder).catch((): string[] => [])) {
+      const hash = fileNamePattern.exec(name)?.[1]
+      if (hash !== undefined && !kept.has(hash)) await rm(join(this.#folder, name), { force: true })
+    }
   }
 
   async waitForWrites (): Promise<void> {
@@ -82,14 +81,14 @@ export class CatalogueFiles implements CatalogueCache {
   }
 
   /**
-   * Opens a new file and creates its folder if necessary. This comes before any text is taken from the caller's
-   * iterable, which can be read only once.
+   * Opens a new file, and creates its folder if necessary. `#write` calls this before it reads the iterable of texts,
+   * so that the retry loses no text.
    */
   async #create (path: string): Promise<FileHandle> {
     try {
       return await open(path, 'w', 0o600)
     } catch (error) {
-      if (!missingFolderCodes.has(errorCode(error))) throw error
+      if (!missingFileCodes.has(errorCode(error))) throw error
       makeFolder(this.#folder, 'DATA_DIR')
       return await open(path, 'w', 0o600)
     }
@@ -106,16 +105,16 @@ export class CatalogueFiles implements CatalogueCache {
     }
   }
 
-  /** @param end what follows the hash of the name, for data that is stored beside the catalogue */
-  #path (server: string, end = ''): string {
-    return join(this.#folder, fileNameOf(server).replace(/\.json$/, `${end}.json`))
+  /** @param kind the data: the catalogue, the uses of tools, or pinned definitions */
+  #path (server: string, kind: '' | '.uses' | '.pins' = ''): string {
+    return join(this.#folder, `${hashOf(server)}${kind}.json`)
   }
 }
 
 /** Reads a file as text. @returns an empty text if the file does not exist */
-async function readIfAny (path: string): Promise<string> {
+async function readIfExists (path: string): Promise<string> {
   return await readFile(path, 'utf8').catch((error: unknown) => {
-    if (missingFolderCodes.has(errorCode(error))) return ''
+    if (missingFileCodes.has(errorCode(error))) return ''
     throw error
   })
 }

@@ -26,11 +26,11 @@ export class FileClients implements OAuthClients {
   readonly #records: FileRecords
   readonly #maxRegistered: number
 
-  constructor ({ file, records, maxRegistered: count = maxRegisteredClientsInFile }: FileClientsOptions) {
+  constructor ({ file, records, maxRegistered = maxRegisteredClientsInFile }: FileClientsOptions) {
     this.#file = file
     this.#list = new EntryList(file, { name: clientsSectionName, isEntry, keyOf: clientIdOf, isEditable: true })
     this.#records = records
-    this.#maxRegistered = count
+    this.#maxRegistered = maxRegistered
   }
 
   async find (clientId: string): Promise<OAuthClient | undefined> {
@@ -86,8 +86,8 @@ export class FileClients implements OAuthClients {
   }
 
   /**
-   * Runs work on a copy of the entries, enforces the limit, and writes the changes. The tokens and consents of removed
-   * clients are removed in the same write.
+   * Removes idle clients from a copy of the entries, runs work on it, enforces the limit, and writes the changes. The
+   * tokens and consents of removed clients are removed in the same write.
    */
   async #change<Result> (work: (entries: Map<string, ClientEntry>) => Result): Promise<Result> {
     return await this.#file.updateSections((sections) => {
@@ -107,13 +107,13 @@ export class FileClients implements OAuthClients {
       })
       const update = { ...own, dropsSecret }
       if (gone.size === 0) return update
-      const which = { labels: [...gone].map(clientLabel) }
-      const tokens = this.#records.planRemoval(sections, recordCollections.tokens, which, (families) => {
+      const filter = { labels: [...gone].map(clientLabel) }
+      const tokens = this.#records.planRemoval(sections, recordCollections.tokens, filter, (families) => {
         const entries = families.map((family) =>
           ({ key: family, value: null, owner: family, expiresIn: tombstoneRetention }))
         void this.#records.put(recordCollections.revokedFamilies, entries)
       })
-      return mergeUpdates(update, tokens, this.#records.planRemoval(sections, recordCollections.consents, which))
+      return mergeUpdates(update, tokens, this.#records.planRemoval(sections, recordCollections.consents, filter))
     })
   }
 }
@@ -126,17 +126,18 @@ function findActiveClient (entries: ReadonlyMap<string, ClientEntry>, clientId: 
   return client === undefined || isIdleClient(client) ? undefined : client
 }
 
-/** Sorts clients by creation time. */
+/** Compares clients by creation time, oldest first. */
 const byAge = (one: OAuthClient, other: OAuthClient): number =>
   one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1)
 
-/** The self-registered clients beyond the limit. See `maxRegisteredClients`. */
-function excessClients (entries: ReadonlyMap<string, ClientEntry>, count: number): OAuthClient[] {
-  const registered = clientsOf(entries).filter(({ origin }) => origin === 'registered').sort((one, other) =>
+/** Returns the self-registered clients to remove, so that at most `max` remain: see `maxRegisteredClients`. */
+function excessClients (entries: ReadonlyMap<string, ClientEntry>, max: number): OAuthClient[] {
+  const newestFirst = clientsOf(entries).filter(({ origin }) => origin === 'registered').sort((one, other) =>
     lastUse(other) - lastUse(one))
-  if (registered.length <= count) return []
-  const spare = new Set(registered.filter(({ lastUsedAt }) => lastUsedAt === undefined).slice(Math.floor(count / 4)))
-  return [...registered.filter((client) => !spare.has(client)), ...spare].slice(count)
+  if (newestFirst.length <= max) return []
+  const unused = newestFirst.filter(({ lastUsedAt }) => lastUsedAt === undefined)
+  const removedFirst = new Set(unused.slice(Math.floor(max / 4)))
+  return [...newestFirst.filter((client) => !removedFirst.has(client)), ...removedFirst].slice(max)
 }
 
 const lastUse = ({ createdAt, lastUsedAt }: OAuthClient): number => lastUsedAt ?? createdAt

@@ -1,10 +1,11 @@
+import { errorCode } from '../errors.ts'
 import type { StorageError } from '../store.ts'
 import { openFilesAdvice } from './load.ts'
 
 /** How long an invalid edit must persist before it is logged, in ms: an editor may still be writing. */
 const reportInvalidAfter = 500
 
-/** Whether the settings file can be read and written, and is valid. Each transition is logged once. */
+/** Records whether the settings file can be read and written, and is valid. Each change of this is logged once. */
 export class SettingsFileState {
   readonly #path: string
   readonly #warn: (message: string) => void
@@ -31,13 +32,13 @@ export class SettingsFileState {
   get readFailure (): string | undefined { return this.#readFailure }
   get writeFailure (): { readonly reason: string, readonly since: number } | undefined { return this.#writeFailure }
 
-  /** Records a write failure without logging it; `logWriteFailure` logs it later. */
+  /** Records a write failure without logging it. `logWriteFailure` logs it. */
   recordWriteFailure ({ message: reason }: StorageError): void {
     this.#writeFailure = { reason, since: Date.now() }
   }
 
   /**
-   * Records that the file does not exist: nothing is known of its content until it exists again.
+   * Records that the file does not exist, so that it is neither invalid nor unreadable.
    * @param isKnown whether the file did not exist at the last check either
    */
   markMissing (isKnown: boolean): void {
@@ -46,11 +47,13 @@ export class SettingsFileState {
     if (isKnown && this.#hasLoggedInvalid) this.#logMissing()
   }
 
+  /** Records that the content of the file is invalid. `reportInvalid` logs it. */
   markInvalid (reason: string): void {
     this.#readFailure = undefined
     if (this.#invalid?.reason !== reason) this.#invalid = { reason, since: Date.now(), isReported: false }
   }
 
+  /** Called after each check in the background: logs when the file is missing, and when it exists again. */
   reportMissing (isMissing: boolean): void {
     if (!isMissing) {
       if (this.#missing === 'reported') this.#warn(`The settings file ${this.#path} exists again.`)
@@ -89,6 +92,7 @@ export class SettingsFileState {
     this.#invalid = undefined
   }
 
+  /** Called after each check in the background: logs invalid content that has persisted for `reportInvalidAfter`. */
   reportInvalid (): void {
     if (!this.#invalid || this.#invalid.isReported || Date.now() - this.#invalid.since < reportInvalidAfter) return
     this.#invalid.isReported = true
@@ -104,10 +108,17 @@ export class SettingsFileState {
     if (!isKnown) this.logWriteFailure()
   }
 
-  /** Logs a write failure that was recorded before, once the file has been read. */
+  /** Logs the recorded write failure, if any. Called by `load` when the file has been read. */
   logWriteFailure (): void {
     if (!this.#writeFailure) return
     this.#warn(`The settings file ${this.#path} can be read, but not written. ${this.#writeFailure.reason}`)
+  }
+
+  /** Logs that the backup could not be overwritten after a plain-text secret was removed from the file. */
+  logBackupFailure (error: unknown): void {
+    this.#warn(`The backup (.bak) of the settings file ${this.#path} could not be overwritten ` +
+      `(${errorCode(error) ?? 'unknown error'}), and may contain a secret in plain text that the file no longer has: ` +
+      'delete the backup.')
   }
 
   markWritable (): void {

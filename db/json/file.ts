@@ -9,24 +9,24 @@ import { FileLock, LockHeldError } from '../file-lock.ts'
 import { checkInvariants, checkChangedValues } from '../invariants.ts'
 import { SnapshotListeners } from '../listeners.ts'
 import { ConflictError, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
-import { SettingsFile } from './disk.ts'
+import { SettingsFile } from './settings-file.ts'
 import { SettingsFileState } from './file-state.ts'
 import { loadDocument, convertReadErrors } from './load.ts'
 import { parseSettings } from './parse.ts'
 import { shareUnchangedParts } from './share.ts'
 import type { SectionAccess, ReadSection, SectionsUpdate } from './section.ts'
 import { FileWatcher } from './watcher.ts'
-import { FileEditedError, toStorageError } from './write.ts'
+import { FileEditedError, toWriteError } from './write.ts'
 
-/** Min time between two attempts to write after a failed write, in ms. */
-const probeInterval = 5_000
+/** Min time after a failed write before it is tested whether the file can be written, in ms. */
+const writeTestInterval = 5_000
 
 const invalidEditMessage = 'The settings file was edited and is not valid; the log says what is wrong.'
 
 /**
- * The settings in a JSON file that may also be edited by hand. All reads and writes of the file run in one queue, so
- * that memory and disk are never compared in the middle of a change. A file that exists but is unusable is never
- * treated as empty, and never overwritten.
+ * The settings in a JSON file that may also be edited by hand. All reads and writes of the file run one at a time, so
+ * that no check of the file runs during a write. A file that exists but is unusable is never treated as empty, and
+ * never overwritten.
  */
 export class JsonFileStore implements Store, SectionAccess {
   readonly #path: string
@@ -83,7 +83,7 @@ export class JsonFileStore implements Store, SectionAccess {
       if (baseVersion !== this.#requireReading().snapshot.version) {
         throw new ConflictError('The settings have been changed in the meantime.', false)
       }
-      // Repeats the commit if the file was edited during the write without a change of the settings.
+      // Repeated if the file was edited right before the write, in a way that did not change the settings.
       for (;;) {
         const found = await this.#checkFile()
         if (found === 'invalid') {
@@ -100,8 +100,8 @@ export class JsonFileStore implements Store, SectionAccess {
         checkInvariants(former.snapshot, next.snapshot)
         if (!await this.#write(document)) continue
         this.#reading = next
-        // The write replaced plain-text tokens by hashes: the backup must not keep them.
-        if (hasPlainTokens(former.snapshot) && !hasPlainTokens(next.snapshot)) await this.#disk.overwriteBackup()
+        // The write has replaced the last plain-text token by its hash: the backup must not keep the token.
+        if (hasPlainTokens(former.snapshot) && !hasPlainTokens(next.snapshot)) await this.#overwriteBackup()
         return next.snapshot
       }
     })
@@ -124,7 +124,7 @@ export class JsonFileStore implements Store, SectionAccess {
         if (!await this.#write(document)) continue
         this.#reading = { ...former, document }
         onWritten?.()
-        if (dropsSecret === true) await this.#disk.overwriteBackup()
+        if (dropsSecret === true) await this.#overwriteBackup()
         return result
       }
     })
@@ -152,7 +152,7 @@ export class JsonFileStore implements Store, SectionAccess {
   }
 
   #requireReading (): DocumentReading {
-    if (!this.#reading) throw new Error('load comes first')
+    if (!this.#reading) throw new Error('`load` must be called first')
     return this.#reading
   }
 
@@ -165,10 +165,14 @@ export class JsonFileStore implements Store, SectionAccess {
       return true
     } catch (error) {
       if (error instanceof FileEditedError) return false
-      const failure = toStorageError(error)
+      const failure = toWriteError(error)
       this.#state.markWriteFailure(failure)
       throw failure
     }
+  }
+
+  async #overwriteBackup (): Promise<void> {
+    await this.#disk.overwriteBackup().catch((error: unknown) => { this.#state.logBackupFailure(error) })
   }
 
   /**
@@ -189,10 +193,10 @@ export class JsonFileStore implements Store, SectionAccess {
           { cause: error }
         )
       }
-      // Without the folder there is no file, and no change could be stored. A full disk, however, may be fixed while
-      // the process runs.
-      if (error instanceof FolderError && !toStorageError(error).isFull) throw error
-      this.#state.recordWriteFailure(toStorageError(error))
+      // If the folder cannot be created, no change could ever be stored. A full disk, however, may be fixed while the
+      // process runs.
+      if (error instanceof FolderError && !toWriteError(error).isFull) throw error
+      this.#state.recordWriteFailure(toWriteError(error))
     }
     return this.#lock
   }
@@ -223,7 +227,9 @@ export class JsonFileStore implements Store, SectionAccess {
   }
 
   /**
-   * Reads the file if it was edited. After an invalid edit, the settings in memory stay as they are.
+   * Reads the file if it was edited, and notifies the listeners if that changed the settings.
+   * @returns `edited` if the settings have changed; `gone` if the file does not exist any more; `invalid` if the edit
+   *   cannot be used, so that the settings in memory stay as they are
    * @throws StorageError when the system cannot read it now
    */
   async #checkFile (): Promise<'same' | 'gone' | 'edited' | 'invalid'> {
@@ -272,21 +278,21 @@ export class JsonFileStore implements Store, SectionAccess {
       this.#state.reportMissing(await this.#checkFile() === 'gone')
       this.#state.reportInvalid()
       const { writeFailure } = this.#state
-      if (writeFailure && Date.now() - writeFailure.since >= probeInterval) await this.#testWrite()
+      if (writeFailure && Date.now() - writeFailure.since >= writeTestInterval) await this.#testWrite()
     }).catch((error: unknown) => {
       // `markReadFailure` logs read failures.
       if (!(error instanceof StorageError)) this.#warn(messageOf(error))
     }).finally(() => { this.#isChecking = false })
   }
 
-  /** Tries to write again after a failed write, so that `health` recovers without waiting for the next change. */
+  /** Tests after a failed write whether the file can be written, so that `health` recovers before the next change. */
   async #testWrite (): Promise<void> {
     try {
       await this.#acquireLock()
       await this.#disk.testWrite()
       this.#state.markWritable()
     } catch (error) {
-      this.#state.markWriteFailure(toStorageError(error))
+      this.#state.markWriteFailure(toWriteError(error))
     }
   }
 }

@@ -1,10 +1,10 @@
 import { errorCode, messageOf } from '../errors.ts'
 import type { SettingsDocument } from '../apply.ts'
 import { StorageError } from '../store.ts'
-import type { SettingsFile } from './disk.ts'
+import type { SettingsFile } from './settings-file.ts'
 import { parseSettings } from './parse.ts'
 
-/** System error codes that do not depend on the file's content, with their reasons as clauses. */
+/** The reasons for temporary failures to read the file as clauses, by the system's error code. */
 const transientReadErrors: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many files open',
   ENFILE: 'the system has too many files open',
@@ -13,20 +13,23 @@ const transientReadErrors: Readonly<Record<string, string>> = {
   EIO: 'the disk reports an error'
 }
 
-/** Adds path and advice to a read error. @throws StorageError for a failure of the system; Error for other failures */
+/** Waits for a read of the settings file, and converts its errors. @throws the error of `toReadError` */
 export async function convertReadErrors<Result> (reading: Promise<Result>, path: string): Promise<Result> {
   return await reading.catch((error: unknown) => { throw toReadError(error, path) })
 }
 
-/** Advice when too many files are open; empty for other failures. @param reason the message of the StorageError */
+/**
+ * Returns advice for the log, with a leading space, if too many files are open; empty for other failures.
+ * @param reason the message of the StorageError
+ */
 export const openFilesAdvice = (reason: string): string =>
   /E[MN]FILE/.test(reason)
     ? ' Raise the limit of open files (ulimit -n, LimitNOFILE of systemd; fs.file-max for all processes).'
     : ''
 
 /**
- * Converts the error for an existing settings file that cannot be read. The message of a StorageError contains no path,
- * since it may reach a client.
+ * Converts the error for an existing settings file that cannot be read, to a StorageError if the failure is temporary.
+ * The message of a StorageError contains no path, since it may reach a client.
  */
 export function toReadError (error: unknown, path: string): Error {
   const code = errorCode(error) ?? messageOf(error)
@@ -77,7 +80,7 @@ export async function loadDocument (
   return { document, problems }
 }
 
-/** Adds advice to a parse error: how to restore the backup, if the backup can be parsed. */
+/** Adds to a parse error how to restore the backup, if there is one that can be parsed. */
 async function withBackupHint (error: unknown, disk: SettingsFile, path: string): Promise<unknown> {
   const backup = await disk.backup()
   if (backup === undefined || !(error instanceof Error)) return error

@@ -3,7 +3,7 @@ import type { SettingsDocument } from '../apply.ts'
 import { recordRepeatedNames } from '../repeated-names.ts'
 import { recordTextOrder } from '../text-order.ts'
 
-/** The number of levels whose member order is recorded: the document and its sections. */
+/** The number of object levels whose member order is recorded: the document and its sections. */
 const sectionLevels = 2
 
 /**
@@ -33,7 +33,9 @@ export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
   return recordTextOrder(text, value, sectionLevels)
 }
 
-/** The message of JSON.parse without its excerpt of the text, and with line and column in place of the position. */
+/**
+ * Returns the message of JSON.parse without the excerpt of the text, and with line and column instead of a position.
+ */
 function describeSyntaxError (message: string, text: string): string {
   const plain =
     message.replace(/, (\.\.\.)?".*$/s, '').replace(/ in JSON at position ([0-9]+).*$/s, (_, position: string) => {

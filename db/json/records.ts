@@ -17,16 +17,16 @@ interface FileEntry extends MemoryEntry {
   readonly sealed?: string | null
 }
 
-/** The `place` of a record for the vault: its value cannot be decrypted if it is copied to another record. */
+/** Returns the `place` of a record for the vault: an encrypted value cannot be decrypted in another record. */
 const vaultPlaceOf = ({ name }: RecordCollection, key: string): string => `${name}/${key}`
-/** The id of the encryption key of an encrypted text. */
+/** Returns the id of the encryption key of an encrypted text. */
 const keyIdOf = (sealed: string): string => sealed.split('.')[1] ?? ''
 const fileCollections = Object.values<RecordCollection>(recordCollections).filter(({ isInFile }) => isInFile)
 
 /**
- * Records in sections of the settings file, and in memory. Items of another shape in these sections are kept unchanged.
- * While the process runs, an edit of the file can remove entries but not add any: otherwise saving an older version
- * from an editor would bring back used tokens.
+ * Records without a database: those of collections with `isInFile` in sections of the settings file, others in memory.
+ * Items of another shape in these sections are kept unchanged. While the process runs, an edit of the file can remove
+ * entries but not add any: otherwise, saving an older version from an editor would restore used tokens.
  */
 export class FileRecords implements Records, Resealing {
   readonly outlivesProcess = false
@@ -66,31 +66,31 @@ export class FileRecords implements Records, Resealing {
     })
   }
 
-  async list (collection: RecordCollection, which: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
-    if (!collection.isInFile) return await this.#memory.list(collection, which)
-    return selectEntries(this.#list(collection).entries, which, this.#now())
+  async list (collection: RecordCollection, filter: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
+    if (!collection.isInFile) return await this.#memory.list(collection, filter)
+    return selectEntries(this.#list(collection).entries, filter, this.#now())
       .map((entry) => isBrief ? toStoredEntry(entry, this.#now()) : this.#decrypt(collection, entry))
   }
 
-  async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
-    if (!collection.isInFile) return await this.#memory.remove(collection, which)
-    return await this.#list(collection).change((kept) => removeEntries(kept as MemoryEntries, which, this.#now()))
+  async remove (collection: RecordCollection, keyOrFilter: string | EntryFilter): Promise<number> {
+    if (!collection.isInFile) return await this.#memory.remove(collection, keyOrFilter)
+    return await this.#list(collection).change((kept) => removeEntries(kept as MemoryEntries, keyOrFilter, this.#now()))
   }
 
   /**
-   * Computes the update that removes entries of a collection from the file; none if the section is not a list.
+   * Computes the update that removes entries of a collection from the file; empty if the section is not a list.
    * @param onRemoved called with the owners of the entries once they are removed
    */
   planRemoval (
     sections: ReadSection,
     collection: RecordCollection,
-    which: EntryFilter,
+    filter: EntryFilter,
     onRemoved: (owners: string[]) => void = () => {}
   ): SectionsUpdate<void> {
     if (!Array.isArray(sections(collection.name))) return { changed: {}, result: undefined }
     const owners = new Set<string>()
     const update = this.#list(collection).planChange(sections, (kept) => {
-      for (const { key, owner } of selectEntries(kept, which, this.#now())) {
+      for (const { key, owner } of selectEntries(kept, filter, this.#now())) {
         kept.delete(key)
         if (owner !== undefined) owners.add(owner)
       }
@@ -98,7 +98,6 @@ export class FileRecords implements Records, Resealing {
     return { ...update, result: undefined, onWritten: () => { update.onWritten?.(); onRemoved([...owners]) } }
   }
 
-  /** Counts the encrypted values whose key is a former one, or is not available. */
   async count (): Promise<SealedCounts> {
     const locked = new Map<string, { what: string, key: string, count: number }>()
     let former = 0
@@ -113,29 +112,26 @@ export class FileRecords implements Records, Resealing {
     return { former, locked: [...locked.values()] }
   }
 
-  /**
-   * Re-encrypts in steps the values that a former encryption key has encrypted, and writes each collection at once. An
-   * entry that changes meanwhile is not overwritten.
-   */
-  async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
+  /** Yields to the event loop between values, then writes each collection at once. */
+  async run (signal: AbortSignal): Promise<{ anew: number }> {
     const anew = new Map<FileEntry, FileEntry>()
-    let broken = 0
     const changed = new Set<RecordCollection>()
     for (const { collection, entry, sealed } of this.#sealedEntries()) {
       if (!this.#vault.isOutdated(sealed)) continue
       const next = this.#resealEntry(collection, entry)
-      if (next) anew.set(entry, next)
-      else broken++
-      changed.add(collection)
+      if (next) {
+        anew.set(entry, next)
+        changed.add(collection)
+      }
       await turn()
       signal.throwIfAborted()
     }
-    for (const collection of anew.size > 0 ? changed : []) {
+    for (const collection of changed) {
       await this.#list(collection).change((kept) => {
         for (const [key, entry] of [...kept]) kept.set(key, anew.get(entry) ?? entry)
       })
     }
-    return { anew: anew.size, broken }
+    return { anew: anew.size }
   }
 
   #list (collection: RecordCollection): EntryList<FileEntry> {
@@ -159,7 +155,7 @@ export class FileRecords implements Records, Resealing {
 
   #toFileEntry (collection: RecordCollection, entry: MemoryEntry): FileEntry {
     if (!collection.isSealed) return entry
-    // Because of the trailing space, the mask does not show the last characters of the text.
+    // The vault's mask shows the last characters of a text: the trailing space keeps the end of the value out of it.
     const secret = `${JSON.stringify(entry.value)} `
     const { value: data, sealed } = this.#vault.separateSecrets({ secret }, vaultPlaceOf(collection, entry.key))
     const { value: _, ...others } = entry
@@ -170,9 +166,8 @@ export class FileRecords implements Records, Resealing {
     const stored = toStoredEntry(entry, this.#now())
     if (entry.data === undefined) return stored
     try {
-      const {
-        secret
-      } = this.#vault.restoreSecrets(entry.data, entry.sealed ?? null, vaultPlaceOf(collection, entry.key))
+      const place = vaultPlaceOf(collection, entry.key)
+      const { secret } = this.#vault.restoreSecrets(entry.data, entry.sealed ?? null, place)
       return { ...stored, value: JSON.parse(secret) as unknown }
     } catch {
       return { ...stored, isLocked: true }
@@ -201,9 +196,9 @@ export class FileRecords implements Records, Resealing {
 }
 
 /**
- * Removes the records from a document, for a copy of it: restoring the copy must not bring back tokens and consents
- * that were used, revoked or withdrawn since.
- * @param kept names of collections that stay
+ * Returns a copy of a document without records: tokens and consents in it may be used, revoked or withdrawn by the time
+ * the copy is restored.
+ * @param kept names of collections whose records stay
  */
 export function withoutRecords (document: SettingsDocument, kept: readonly string[] = []): SettingsDocument {
   const changed = fileCollections.flatMap(({ name }) => {

@@ -5,14 +5,14 @@ import { FileEditedError, overwriteFile, replaceFileAtomically } from './write.t
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** The path of the backup: the bytes found at the start of the process, or those before the last write in place. */
+/** Returns the path of the backup: the bytes before the first write of the process, or the last write in place. */
 export const backupPath = (path: string): string => `${path}.bak`
-/** The marker of a write in place, while it lasts: the digest of the backup, as `sha256sum` writes it. */
+/** Returns the path of the file that exists during a write in place: the digest of the backup, as in `sha256sum`. */
 const markerPath = (path: string): string => `${path}.bak.sha256`
 
 /**
- * Overwrites a file that cannot be replaced by a rename. The old bytes are saved in `.bak` first, and are restored when
- * the write fails. If that fails too, or the process dies, `restoreInterruptedWrite` restores them.
+ * Overwrites a file that cannot be replaced by a rename. The former bytes are saved in `.bak` first, and are restored
+ * if the write fails. If that fails too, or the process dies, the next `restoreInterruptedWrite` restores them.
  * @param lastCheck called right before the write; if it throws, the old bytes stay
  * @throws the system's error
  */
@@ -32,7 +32,7 @@ export async function writeInPlace (
   await removeMarker(path)
 }
 
-/** Removes the marker. A failure is harmless as long as the file can be parsed. */
+/** Removes the marker. A failure is ignored, since the marker has an effect only if the file cannot be parsed. */
 async function removeMarker (path: string): Promise<void> {
   await rm(markerPath(path), { force: true }).catch(() => {})
 }
@@ -54,7 +54,7 @@ export async function restoreInterruptedWrite (path: string): Promise<Buffer | u
 /** Removes the files that an interrupted process left. Call it only once the file is known to be valid. */
 export async function removeLeftovers (path: string): Promise<void> {
   await removeMarker(path)
-  for (const name of [path, backupPath(
-    path
-  ), markerPath(path)]) await rm(`${name}.tmp`, { force: true }).catch(() => {})
+  for (const name of [path, backupPath(path), markerPath(path)]) {
+    await rm(`${name}.tmp`, { force: true }).catch(() => {})
+  }
 }

@@ -15,7 +15,7 @@ export interface SectionsUpdate<Result> {
   readonly dropsSecret?: boolean
 }
 
-/** Access to the sections of a settings file that are not part of snapshots. */
+/** Access to the sections of a settings file that are not part of snapshots: OAuth clients and records. */
 export interface SectionAccess {
   /** The value of a section as it is in the file. */
   readSection: ReadSection
@@ -27,7 +27,7 @@ export interface SectionAccess {
   updateSections: <Result>(change: (sections: ReadSection) => SectionsUpdate<Result>) => Promise<Result>
 }
 
-/** Merges updates of different sections into one, with the result of the first. */
+/** Merges updates of different sections into one, with `result` and `dropsSecret` of the first. */
 export function mergeUpdates<Result> (
   first: SectionsUpdate<Result>,
   ...others: ReadonlyArray<SectionsUpdate<void>>
@@ -46,7 +46,7 @@ interface EntryListOptions<Entry> {
   isEntry: (item: unknown) => item is Entry
   /** The key of an entry. If several entries have the same key, the first is used. */
   keyOf: (entry: Entry) => string
-  /** Whether an edit of the file can add and change entries, or only remove them, so that no used token comes back. */
+  /** Whether an edit of the file can add and change entries. If not, it can only remove them. */
   isEditable: boolean
 }
 
@@ -113,8 +113,8 @@ export class EntryList<Entry extends object> {
       const entry = left.get(key)
       left.delete(key)
       if (entry !== undefined) return [entry]
-      // If a hand-edited section contains several entries with this key, the later ones are kept while the first one
-      // exists, and removed with it.
+      // This is a further entry with the key of an earlier one, in a hand-edited section. It is kept as long as the
+      // earlier one, and removed with it.
       return isEditable && entries.has(key) ? [item] : []
     })
     return [...kept, ...left.values()]

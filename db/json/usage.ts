@@ -7,9 +7,17 @@ import type { Records } from '../records.ts'
 import { quotaKeyPrefix } from '../store.ts'
 import { replaceFileAtomically } from './write.ts'
 
-interface Saved { readonly at: number, readonly quotas: Array<[string, number, number]>, readonly usage: UsageCount[] }
+/**
+ * The content of the file. `at`: the time at which it was saved, in ms since 1970; `quotas`: the counters of quotas,
+ * with their remaining time at that moment in ms.
+ */
+interface Saved {
+  readonly at: number
+  readonly quotas: Array<[key: string, count: number, left: number]>
+  readonly usage: UsageCount[]
+}
 
-/** Counters of usage and of quotas in memory, saved to a file of their own. */
+/** Usage counters without a database. A file of their own keeps them, and the counters of quotas, across restarts. */
 export class FileUsage extends UsageCounts {
   readonly #path: string
   readonly #counters: MemoryCounters

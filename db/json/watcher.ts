@@ -7,7 +7,8 @@ const pollInterval = 1_000
 const debounceDelay = 50
 
 /**
- * Calls back when a file may have changed: on file system events, and once a second. Does not keep the process alive.
+ * Calls `onChange` when a file may have changed: after file system events, and once a second. Does not keep the process
+ * alive.
  */
 export class FileWatcher {
   readonly #timer: NodeJS.Timeout

@@ -20,11 +20,11 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** The error for a file that was edited since it was last read. Nothing was written. */
 export class FileEditedError extends Error {
-  override readonly name = 'FileEdited'
+  override readonly name = 'FileEditedError'
 }
 
 /** Converts the error of a failed write. The message contains no path, since it may reach a client. */
-export function toStorageError (error: unknown): StorageError {
+export function toWriteError (error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const code = errorCode(error)
   const reason = code === undefined ? 'unknown error' : `${reasons[code] ?? 'the system refuses it'}, ${code}`
@@ -67,7 +67,7 @@ export async function replaceFileAtomically (
   await syncPath(dirname(path))
 }
 
-/** Whether `replaceFileAtomically` failed because no file can be renamed over this one, such as a mount point. */
+/** Whether an error of `replaceFileAtomically` means that the file cannot be replaced, for example as a mount point. */
 export const isRenameRefused = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'rename' &&
     ['EBUSY', 'EXDEV', 'EPERM'].includes(errorCode(error) ?? '')

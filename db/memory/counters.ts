@@ -1,10 +1,11 @@
 import type { Counters } from '../store.ts'
 
+/** `ends`: the time at which the counter expires, by `performance.now()`. */
 interface Counter { count: number, ends: number }
 
 const leftOf = ({ ends }: Counter): number => Math.ceil(ends - performance.now())
 
-/** Counters of this process alone. Beyond the limit, the oldest one is removed. */
+/** Counters of this process alone. Beyond the limit, the oldest counter is removed. */
 export class MemoryCounters implements Counters {
   readonly #maxCounters: number
   readonly #counts = new Map<string, Counter>()

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { RecordCollection, RecordEntry, Records, EntryFilter, StoredRecord } from '../records.ts'
 
 /**
- * A record with its defaults filled in: `at` is the time by which records are ordered, `changedAt` the time of the last
- * write, in ms since 1970. `value` is undefined if it is stored encrypted.
+ * A record with the defaults of `RecordEntry` filled in. `changedAt`: the time of the last write, in ms since 1970.
+ * `value` is undefined in an entry of the settings file whose value is encrypted.
  */
 export interface MemoryEntry extends Omit<RecordEntry, 'expiresIn'> {
   readonly labels: readonly string[]
@@ -27,14 +27,14 @@ export function toMemoryEntry ({ expiresIn, expiresAt, ...entry }: RecordEntry, 
   }
 }
 
-export const isExpired = ({ expiresAt = Infinity }: MemoryEntry, now: number): boolean => expiresAt <= now
+const isExpired = ({ expiresAt = Infinity }: MemoryEntry, now: number): boolean => expiresAt <= now
 
 export const toStoredEntry = (
   { value, owner, labels, version, changedAt, expiresAt }: MemoryEntry, now: number
 ): StoredRecord =>
   ({ value, owner, labels, version, expiresAt, age: now - changedAt })
 
-/** Returns the records that match a filter, newest first. */
+/** Returns the unexpired records that match a filter, newest first. */
 export function selectEntries (
   entries: ReadonlyMap<string, MemoryEntry>, { owner, labels, changedWithin }: EntryFilter, now: number
 ): MemoryEntry[] {
@@ -49,7 +49,7 @@ export function selectEntries (
     .sort((one, other) => other.at - one.at)
 }
 
-/** The record of a key, unless it has expired. */
+/** Returns the record with a key; undefined if there is none, or it has expired. */
 export function findEntry<Entry extends MemoryEntry> (
   entries: ReadonlyMap<string, Entry>, key: string, now: number
 ): Entry | undefined {
@@ -59,15 +59,17 @@ export function findEntry<Entry extends MemoryEntry> (
 
 /** Removes one record by its key, or those that match a filter. @returns how many were removed */
 export function removeEntries (
-  entries: Map<string, MemoryEntry>, which: string | EntryFilter, now: number
+  entries: Map<string, MemoryEntry>, keyOrFilter: string | EntryFilter, now: number
 ): number {
-  const keys = typeof which === 'string' ? [which] : selectEntries(entries, which, now).map(({ key }) => key)
+  const keys = typeof keyOrFilter === 'string'
+    ? [keyOrFilter]
+    : selectEntries(entries, keyOrFilter, now).map(({ key }) => key)
   return keys.filter((key) => entries.delete(key)).length
 }
 
 /**
  * Removes expired records, and those beyond the limits of their collection.
- * @param written the owners of records that were just added, whose limits are checked
+ * @param written the owners of the records just added, for whom `maxPerOwner` is checked
  */
 export function trimEntries (
   entries: MemoryEntries, collection: RecordCollection, maxEntries: number, written: ReadonlySet<string>, now: number
@@ -84,18 +86,18 @@ export function trimEntries (
   else for (const { key } of selectEntries(entries, {}, now).slice(maxEntries)) entries.delete(key)
 }
 
-/** Removes all records of the owners with the most records, until `maxEntries` suffices. */
+/** Removes all records of the owners with the most records, until at most `maxEntries` records remain. */
 function removeLargestOwners (entries: MemoryEntries, maxEntries: number): void {
   const owners = new Map<string, { owner: string, size: number, last: number }>()
   for (const { owner = '', expiresAt = Infinity } of entries.values()) {
     const before = owners.get(owner)
     owners.set(owner, { owner, size: (before?.size ?? 0) + 1, last: Math.max(before?.last ?? 0, expiresAt) })
   }
-  let running = 0
+  let total = 0
   const kept = new Set(
     [...owners.values()]
       .sort((one, other) => one.size - other.size || other.last - one.last)
-      .filter(({ size }) => (running += size) <= maxEntries)
+      .filter(({ size }) => (total += size) <= maxEntries)
       .map(({ owner }) => owner)
   )
   for (const [key, { owner = '' }] of entries) if (!kept.has(owner)) entries.delete(key)
@@ -104,7 +106,7 @@ function removeLargestOwners (entries: MemoryEntries, maxEntries: number): void 
 /** Min time between two removals of expired entries, in ms. */
 const sweepInterval = 60_000
 
-/** Records of this process alone; a restart loses them. */
+/** Records in memory, which are lost at a restart. */
 export class MemoryRecords implements Records {
   readonly outlivesProcess = false
   readonly #now: () => number
@@ -132,13 +134,13 @@ export class MemoryRecords implements Records {
     return true
   }
 
-  async list (collection: RecordCollection, which: EntryFilter): Promise<StoredRecord[]> {
-    return selectEntries(this.#entries(collection), which, this.#now()).map((entry) =>
+  async list (collection: RecordCollection, filter: EntryFilter): Promise<StoredRecord[]> {
+    return selectEntries(this.#entries(collection), filter, this.#now()).map((entry) =>
       toStoredEntry(entry, this.#now()))
   }
 
-  async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
-    return removeEntries(this.#entries(collection), which, this.#now())
+  async remove (collection: RecordCollection, keyOrFilter: string | EntryFilter): Promise<number> {
+    return removeEntries(this.#entries(collection), keyOrFilter, this.#now())
   }
 
   #entries ({ name }: RecordCollection): MemoryEntries {

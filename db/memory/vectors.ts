@@ -4,24 +4,28 @@ import { unitVector } from '../unit-vector.ts'
 /** An embedding as a unit vector, with the hash of its text. `usedAt` is in ms since 1970. */
 interface MemoryVector { readonly hash: string, readonly unit: Float32Array, usedAt: number }
 
-/** Embeddings of this process alone, computed again after a restart. Beyond the limit, the oldest are removed. */
+/** Embeddings in memory, which are lost at a restart. Beyond the limit, the oldest are removed. */
 export class MemoryVectors implements VectorStore {
   readonly #maxNumbers: number
   readonly #now: () => number
   /** The embeddings by collection and id. */
   readonly #collections = new Map<string, Map<string, MemoryVector>>()
+  /** The total length of the stored embeddings. */
   #numbers = 0
 
-  /** @param numbers max numbers of all embeddings together @param now the clock, in ms since 1970 */
-  constructor (numbers: number = maxVectorNumbers, now = () => Date.now()) {
-    this.#maxNumbers = numbers
+  /**
+   * @param maxNumbers max total length of all embeddings, each number of a vector counting 1
+   * @param now the clock, in ms since 1970
+   */
+  constructor (maxNumbers: number = maxVectorNumbers, now = () => Date.now()) {
+    this.#maxNumbers = maxNumbers
     this.#now = now
   }
 
   async put (collection: string, added: readonly Vector[]): Promise<void> {
-    const units = added.map(({ embedding }) => unitVector(embedding))
+    const unitVectors = added.map(({ embedding }) => unitVector(embedding))
     added.forEach(({ id, hash }, at) => {
-      const own = units[at]
+      const own = unitVectors[at]
       if (own === undefined) return
       // Re-inserted at the end of its collection, and the collection at the end of all, so that the oldest come first.
       this.#remove(collection, id)

@@ -4,10 +4,13 @@ import type { Policy } from '../../schemas/policies.ts'
 
 export type ActivityStatus = 'success' | 'error'
 
-/** The record of one call. The caller removes secrets, and truncates `input` and `output`, which are text. */
+/**
+ * The record of one call. The caller of the port removes secrets, and truncates `input` and `output`, which are text.
+ */
 export interface Activity {
   /** A UUID. */
   readonly id: string
+  /** The time of the call, in ms since 1970. */
   readonly timestamp: number
   readonly server: string
   readonly tool: string
@@ -34,20 +37,20 @@ export interface Activity {
   readonly guards?: ReadonlyArray<{
     readonly id: string, readonly name: string, readonly action: string, readonly found: readonly string[]
   }>
-  /** Set if a rule of the operator refused the call before it reached the server, or withheld its result. */
+  /** Set if a policy, guard or quota refused the call before it reached the server, or withheld its result. */
   readonly refused?: true
-  /** Whether the input, the output and the error message cannot be decrypted: the encryption key is not available. */
+  /** Set if the input, the output and other details cannot be decrypted, since the encryption key is not available. */
   readonly locked?: true
 }
 
-/** A filter for activities, which must match all given members; `from` is inclusive, `to` exclusive. */
+/** A filter for activities; all members must match. `from` is inclusive, `to` exclusive, both in ms since 1970. */
 export interface ActivityFilter
   extends Partial<Pick<Activity, 'server' | 'tool' | 'status' | 'group' | 'username' | 'keyId' | 'keyName'>> {
   readonly from?: number
   readonly to?: number
 }
 
-/** `count` consecutive time spans from `from` on, each `length` ms long; all are integers. */
+/** `count` consecutive time spans, each `length` ms long, the first from `from` in ms since 1970. All are integers. */
 export interface ActivitySpans { readonly from: number, readonly length: number, readonly count: number }
 
 /** The distinct values that can be filtered by, sorted; at most 1,000 of each kind. */
@@ -70,24 +73,29 @@ export interface Activities {
   find: (id: string) => Promise<Activity | undefined>
   /** Lists the distinct values that occur in matching calls. `from` and `to` are rounded to hours. */
   listFilterValues: (filter: ActivityFilter) => Promise<ActivityFilterValues>
-  /** The time of each user's newest call of a server, in ms since 1970. */
+  /** Returns the time of each user's newest call of a server by username, in ms since 1970. */
   lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
-  /** Computes the number of calls and of failed calls, and the mean duration in ms; all are 0 if no call matches. */
+  /**
+   * Computes the numbers of calls and of failed calls, and their mean `duration` in ms; all are 0 if no call matches.
+   */
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
   /**
-   * Counts the matching calls, and the failed ones among them, in each of several time spans. It is slow only for long
-   * spans that do not consist of whole hours.
+   * Counts the matching calls, and the failed ones among them, in each of several time spans. Spans that consist of
+   * whole UTC hours are counted fast; for others, all their calls are read.
    */
   series: (
     filter: Omit<ActivityFilter, 'to'>, spans: ActivitySpans
   ) => Promise<ReadonlyArray<{ readonly total: number, readonly errors: number }>>
   /**
-   * Computes a quantile of the durations of the newest calls, at most 10,000, in ms; undefined if there are no calls.
-   * @param share the share of calls that are not longer, between 0 and 1
+   * Computes a quantile of the durations of the newest 10,000 calls, in ms; undefined if there are no calls.
+   * @param share the quantile, between 0 and 1: 0.95 is the 95th percentile
    */
   durationQuantile: (filter: ActivityFilter, share: number) => Promise<number | undefined>
   /** Removes all activities before a time, in small steps. @returns the number of removed ones */
   removeBefore: (before: number) => Promise<number>
-  /** Removes some of the activities before a time. @returns their number; 0 also while another replica removes some */
+  /**
+   * Removes some of the activities before a time.
+   * @returns their number; 0 if there are none, or if another replica is removing activities
+   */
   removeSomeBefore: (before: number) => Promise<number>
 }

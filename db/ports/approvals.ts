@@ -3,7 +3,7 @@ import { recordCollections, type RecordEntry, type Records, type StoredRecord } 
 
 const { approvals } = recordCollections
 
-/** A call that waits, or waited, for a user's approval. */
+/** A call that waits or waited for approval. */
 export interface Approval {
   /** A UUID. */
   readonly id: string
@@ -13,12 +13,13 @@ export interface Approval {
   /** The key of the caller's principal. */
   readonly principal: string
   /**
-   * The owner whose share it counts towards: the caller's user, whichever key was used, or a principal without a user.
+   * The owner for `maxPerOwner`: the caller's user, whichever key was used; for a principal without a user, the
+   * principal.
    */
   readonly owner: string
-  /** The users who are treated as the caller, none of whom may approve. */
+  /** The users who count as the caller, and therefore must not approve the call. */
   readonly callers: readonly string[]
-  /** The caller's name in records. */
+  /** The caller's name for display. */
   readonly username: string
   readonly server: string
   readonly tool: string
@@ -44,7 +45,7 @@ export class Approvals {
     this.#records = records
   }
 
-  /** @param kept how long the approval is listed, in ms */
+  /** @param kept how long the approval is stored after its creation, in ms */
   async add (approval: Approval, kept: number): Promise<void> {
     await this.#records.put(approvals, [toEntry(approval, kept)])
   }
@@ -56,11 +57,11 @@ export class Approvals {
 
   /** Lists the approvals, newest first; only those with the digest, if it is given. */
   async list (digest?: string): Promise<StoredApproval[]> {
-    const which = digest === undefined ? {} : { labels: [digestLabel(digest)] }
-    return (await this.#records.list(approvals, which)).flatMap(toStored)
+    const filter = digest === undefined ? {} : { labels: [digestLabel(digest)] }
+    return (await this.#records.list(approvals, filter)).flatMap(toStored)
   }
 
-  /** Replaces an approval. @returns false if it has been replaced since it was read */
+  /** Replaces an approval. @param kept as in `add` @returns false if it has been replaced since it was read */
   async replace ({ version }: StoredApproval, next: Approval, kept: number): Promise<boolean> {
     return await this.#records.swap(approvals, version, toEntry(next, kept))
   }
@@ -77,6 +78,6 @@ const toEntry = (approval: Approval, kept: number): RecordEntry => ({
   expiresAt: approval.createdAt + kept
 })
 
-/** Returns an approval that can be decrypted; others are treated as expired. */
+/** Returns the approval of a record in a list; an empty list if it cannot be decrypted. */
 const toStored = ({ value, version }: StoredRecord): StoredApproval[] =>
   value === undefined ? [] : [{ approval: value as Approval, version }]

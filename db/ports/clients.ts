@@ -1,10 +1,10 @@
 /**
- * Max self-registered clients in a database; beyond, one is removed with its tokens and consents: the oldest that was
- * never used, if more than a quarter were never used, otherwise the one that was unused longest. This way registrations
- * alone cannot evict a client in use.
+ * Max self-registered clients in a database; beyond that, clients are removed with their tokens and consents. If more
+ * than a quarter of the limit were never used, the oldest of these are removed first, otherwise the clients that were
+ * unused longest: registrations alone cannot evict clients in use.
  */
 export const maxRegisteredClients = 10_000
-/** Max self-registered clients in a settings file; beyond, one is removed as in a database. */
+/** Max self-registered clients in a settings file; beyond that, clients are removed as in a database. */
 export const maxRegisteredClientsInFile = 1_000
 
 /** How long a self-registered client may be unused, in ms; after that it is removed, with its tokens and consents. */
@@ -46,7 +46,7 @@ export interface OAuthClient {
   readonly lastUsedAt?: number
 }
 
-/** Whether a self-registered client was unused for too long. Never true for a client of unknown age. */
+/** Whether a self-registered client was unused for `maxClientIdleTime`. Never true for a client of unknown age. */
 export const isIdleClient = ({ origin, createdAt, lastUsedAt = createdAt }: OAuthClient): boolean =>
   origin === 'registered' && lastUsedAt !== 0 && lastUsedAt <= Date.now() - maxClientIdleTime
 
@@ -59,12 +59,15 @@ export interface ListRange { readonly offset: number, readonly limit: number }
  * their tokens and consents.
  */
 export interface OAuthClients {
-  /** Finds a client. @returns undefined if it is unknown, or self-registered and unused for too long */
+  /** Finds a client. @returns undefined if it is unknown or idle (`isIdleClient`) */
   find: (clientId: string) => Promise<OAuthClient | undefined>
   /** Lists clients, oldest first: all of them, or a range, in which case no others are read. */
   list: (range?: ListRange) => Promise<OAuthClient[]>
   count: () => Promise<number>
-  /** Adds a client. If several callers, on any replica, use one id, one succeeds. @returns false if the id exists */
+  /**
+   * Adds a client. If several callers, on any replica, add the same id, one succeeds.
+   * @returns false if the id exists
+   */
   create: (client: OAuthClient) => Promise<boolean>
   /**
    * Replaces a client by the result of a function. No other change of the client runs at the same time, on any replica,

@@ -1,6 +1,6 @@
 import { clientLabel, recordCollections, type RecordCollection, type Records } from '../records.ts'
 
-/** A user's consent to what a client may do, remembered so that the user is not asked again. */
+/** The scopes that a user has granted to a client, remembered so that the user is not asked again. */
 export interface Consent {
   readonly username: string
   readonly clientId: string
@@ -15,9 +15,9 @@ export interface Consent {
 
 /**
  * Remembered consents as records, one per user and client, owned by the user. They are removed with their client
- * (`OAuthClients.remove`). When a user is removed, the caller must remove the user's consents, login sessions and
- * tokens, since users are part of the settings, which are not in the transactions of a port. The caller does the same
- * when a user is created, since the removal of a former user of that name may have been interrupted.
+ * (`OAuthClients.remove`). Users are part of the settings, which are not in the transactions of a port: code that
+ * removes a user must also remove the user's consents, login sessions and tokens. It must do the same before it creates
+ * a user, since the removal of a former user of that name may have been interrupted.
  */
 export class Consents {
   readonly #records: Records
@@ -56,8 +56,8 @@ export class Consents {
 
   /** Removes all consents of a user, or to a client. */
   async removeAll (target: { readonly username: string } | { readonly clientId: string }): Promise<void> {
-    const which = 'username' in target ? { owner: target.username } : { labels: [clientLabel(target.clientId)] }
-    await this.#records.remove(this.#consents, which)
+    const filter = 'username' in target ? { owner: target.username } : { labels: [clientLabel(target.clientId)] }
+    await this.#records.remove(this.#consents, filter)
   }
 }
 

@@ -5,7 +5,7 @@ const { consoleSessions } = recordCollections
 /** A session of the console, in which a user is logged in. */
 export interface ConsoleSession {
   readonly username: string
-  /** The mark of the account and its rights at the login: the session ends when the mark changes. */
+  /** An opaque version of the account's password and rights (`rightsMarkOf`): the session ends when it changes. */
   readonly mark: string
 }
 
@@ -32,7 +32,7 @@ export class ConsoleSessions {
     return found && { ...found.value as ConsoleSession, age: found.age }
   }
 
-  /** Restarts the idle time of a session, unless it has ended. */
+  /** Restarts the idle time of a session, unless it has ended. @param idle as in `begin` */
   async renew (hash: string, idle: number): Promise<void> {
     const found = await this.#records.find(consoleSessions, hash)
     if (found === undefined) return

@@ -5,14 +5,14 @@ import { recordCollections, type RecordEntry, type Records, type StoredRecord } 
 
 const { eventSubscriptions: subscriptions, eventDeliveries: deliveries, failedDeliveries: failures } = recordCollections
 
-/** The credential of a principal with a subscription: a bearer key, or an authorization of an OAuth client. */
+/** The credential with which a subscription was made: a bearer key, or an authorization of an OAuth client. */
 export type LastingCredential =
   | { readonly keyId: string }
   | {
     readonly family: string
     readonly clientId: string | undefined
     readonly username: string
-    /** The mark of the user's rights when the subscription was made; the subscription ends when it changes. */
+    /** An opaque version of the user's rights when the subscription was made; the subscription ends when it changes. */
     readonly mark: string
     readonly scopes: readonly string[]
     readonly audience: string | undefined
@@ -45,7 +45,7 @@ export interface EventSubscription {
 
 /** A message for a client's webhook. */
 export interface EventDelivery {
-  /** The key of subscription and message; it is the same when the server sends the message again. */
+  /** The key of the record, made from subscription and message; the same if the server sends the message again. */
   readonly key: string
   readonly subscription: string
   readonly owner: string
@@ -53,7 +53,7 @@ export interface EventDelivery {
   readonly messageId: string
   readonly body: string
   readonly attempts: number
-  /** The time of the next attempt, in ms since 1970; during an attempt, the time after which it is treated as lost. */
+  /** The time of the next attempt, in ms since 1970; during an attempt, the time after which another may begin. */
   readonly dueAt: number
   readonly version: string
 }
@@ -63,16 +63,16 @@ export type FailedDelivery = Readonly<Static<typeof FailedEventDelivery>>
 
 /** The delivery status of a subscription; times are in ms since 1970. */
 export interface DeliveryStatus {
-  /** When a message was last delivered, if within the last hour. */
+  /** When a message was last delivered; absent if that was longer than an hour ago. */
   readonly deliveredAt?: number
-  /** Why the newest message failed, and since when messages fail, if none was delivered after that. */
+  /** Why the newest failed message failed, and the time of the first failure; absent if one was delivered since. */
   readonly lastError?: string
   readonly failedSince?: number
 }
 
 /**
- * The webhooks of clients and the messages for them as records, shared by all replicas. A claim is a swap, so that each
- * message has one sender at a time.
+ * The webhooks of clients and the messages for them, as records. A replica claims a message before it sends it, so that
+ * each message has one sender at a time.
  */
 export class EventWebhooks {
   readonly #records: Records
@@ -85,12 +85,12 @@ export class EventWebhooks {
     return (await this.#records.find(subscriptions, id))?.value as EventSubscription | undefined
   }
 
-  /** @param owner the key of a principal; undefined for all principals */
+  /** Lists subscriptions. @param owner the key of their principal; by default, those of all principals */
   async list (owner?: string): Promise<EventSubscription[]> {
     return valuesOf(await this.#records.list(subscriptions, owner === undefined ? {} : { owner }))
   }
 
-  /** The subscriptions made by OAuth clients. */
+  /** Lists the subscriptions made by OAuth clients. */
   async listAuthorized (): Promise<EventSubscription[]> {
     return valuesOf(await this.#records.list(subscriptions, { labels: [authorized] }))
   }
@@ -104,26 +104,29 @@ export class EventWebhooks {
     await this.#records.put(subscriptions, [toEntry(subscription)])
   }
 
-  /** @returns whether this call removed it: exactly one caller on any replica gets true */
+  /**
+   * Removes a subscription.
+   * @returns whether this call removed it: of several callers, on any replica, one gets true
+   */
   async remove (id: string): Promise<boolean> { return await this.#records.remove(subscriptions, id) === 1 }
 
-  /** The number of messages that wait for the webhooks of a principal. */
+  /** Returns the number of messages that wait for the webhooks of a principal. */
   async countWaiting (owner: string): Promise<number> {
     return (await this.#records.list(deliveries, { labels: [waitingOf(owner)] }, true)).length
   }
 
-  /** Stores a message. @returns false if it is stored or was delivered already */
+  /** Stores a message. @returns false if it was stored before, even if it was settled within the last hour */
   async accept (delivery: EventDelivery): Promise<boolean> {
     return await this.#records.swap(deliveries, undefined, toWaiting(delivery))
   }
 
-  /** The messages whose next attempt is due. */
+  /** Lists the messages whose next attempt is due. @param now in ms since 1970 */
   async listDue (now: number): Promise<EventDelivery[]> {
     return valuesOf<EventDelivery>(await this.#records.list(deliveries, { labels: [waiting] }))
       .filter(({ dueAt }) => dueAt <= now)
   }
 
-  /** Replaces a message, unless another caller was faster. @returns the new message */
+  /** Claims a message for an attempt. @returns the claimed message; undefined if another caller has claimed it */
   async claim (
     delivery: EventDelivery, next: Pick<EventDelivery, 'attempts' | 'dueAt'>
   ): Promise<EventDelivery | undefined> {
@@ -131,14 +134,17 @@ export class EventWebhooks {
     return await this.#records.swap(deliveries, delivery.version, toWaiting(claimed)) ? claimed : undefined
   }
 
-  /** Ends a message: it is kept without its body. @param failed an entry for the list of failed messages */
+  /**
+   * Ends the delivery of a message, which is then stored without its body for an hour.
+   * @param failed the entry for the list of failed messages; undefined if the message was delivered
+   */
   async settle ({ key, subscription, version, messageId }: EventDelivery, failed?: FailedDelivery): Promise<void> {
     const labels = failed === undefined ? [] : [undelivered]
-    const entry = { key, owner: subscription, labels, value: null, expiresIn: memoryOfDelivered }
+    const entry = { key, owner: subscription, labels, value: null, expiresIn: settledRetention }
     if (!await this.#records.swap(deliveries, version, entry) || failed === undefined) return
     const value = { ...failed } satisfies FailedDelivery
     await this.#records.put(
-      failures, [{ key: `${key} ${messageId}`, owner: failed.user, value, expiresIn: memoryOfFailed }]
+      failures, [{ key: `${key} ${messageId}`, owner: failed.user, value, expiresIn: failureRetention }]
     )
   }
 
@@ -155,18 +161,23 @@ export class EventWebhooks {
     }
   }
 
-  /** The newest failed messages. @param user undefined for all users */
-  async listFailed (owner?: string): Promise<FailedDelivery[]> {
-    return valuesOf(await this.#records.list(failures, owner === undefined ? {} : { owner }))
+  /** Lists the failed messages, newest first. @param user by default, those of all users */
+  async listFailed (user?: string): Promise<FailedDelivery[]> {
+    return valuesOf(await this.#records.list(failures, user === undefined ? {} : { owner: user }))
   }
 }
 
+/** The labels of waiting messages, of messages that could not be delivered, and of subscriptions of OAuth clients. */
 const waiting = 'waiting'
 const undelivered = 'undelivered'
 const authorized = 'authorized'
 
-/** In ms: how long a message may wait, and how long delivered and failed messages are remembered. */
-const [longestWait, memoryOfDelivered, memoryOfFailed] = [24 * 60 * 60_000, 60 * 60_000, 7 * 24 * 60 * 60_000]
+/** How long a message may wait for its delivery, in ms. */
+const maxWait = 24 * 60 * 60_000
+/** How long a settled message is stored, so that it is not accepted again, in ms. */
+const settledRetention = 60 * 60_000
+/** How long a failed message is listed, in ms. */
+const failureRetention = 7 * 24 * 60 * 60_000
 
 const valuesOf = <Value>(found: readonly StoredRecord[]): Value[] =>
   found.flatMap(({ value }) => value === undefined || value === null ? [] : [value as Value])
@@ -179,6 +190,7 @@ const toEntry = (subscription: EventSubscription): RecordEntry => ({
   expiresAt: subscription.expiresAt
 })
 
+/** Returns the label of the waiting messages of a principal. */
 const waitingOf = (owner: string): string => `${waiting} ${owner}`
 
 const toWaiting = (delivery: EventDelivery): RecordEntry => ({
@@ -187,5 +199,5 @@ const toWaiting = (delivery: EventDelivery): RecordEntry => ({
   owner: delivery.subscription,
   labels: [waiting, waitingOf(delivery.owner)],
   version: delivery.version,
-  expiresIn: longestWait
+  expiresIn: maxWait
 })

@@ -1,16 +1,14 @@
 import { StorageError } from '../errors.ts'
 import { recordCollections, tombstoneRetention, type RecordCollection, type Records } from '../records.ts'
 
-/** The result of taking a value once. The first caller gets the value; all others are told that it was taken before. */
-export type TakeResult =
-  { readonly first: true, readonly family: string, readonly value: unknown } | {
-    readonly first: false, readonly family: string
-  }
+/** The result of `OneTimeValues.take`. Only the first caller gets the value. */
+type TakeResult =
+  | { readonly first: true, readonly family: string, readonly value: unknown }
+  | { readonly first: false, readonly family: string }
 
 /**
- * Values that can be taken once, such as the data of an authorization code or of a login's state, as records. Each is
- * stored under the SHA-256 of the secret that was issued for it. A value that is taken is replaced by a record of its
- * family.
+ * Values that can be taken once, such as the data of an authorization code or of a login's `state`, as records. Each is
+ * stored under the SHA-256 of the secret that was issued for it. When a value is taken, only its family is kept.
  */
 export class OneTimeValues {
   readonly #records: Records
@@ -35,9 +33,10 @@ export class OneTimeValues {
   }
 
   /**
-   * Takes a value. If several callers, on any replica, take it, exactly one is the first. For an hour it is remembered
-   * that the value was taken.
+   * Takes a value. If several callers, on any replica, take it, exactly one is the first; the others learn for an hour
+   * that it was taken.
    * @returns undefined if the hash is unknown, or the value has expired or was taken longer than an hour ago
+   * @throws StorageError also if the value cannot be decrypted
    */
   async take (hash: string): Promise<TakeResult | undefined> {
     for (;;) {

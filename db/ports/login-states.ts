@@ -1,9 +1,9 @@
 import { recordCollections, type RecordCollection, type Records } from '../records.ts'
 
 /**
- * The state of a browser at the authorization server: a login session, or an interaction, which is an authorization
- * request that waits for its user. `upstream-login`: the start of a login at an upstream server. `user-values`: a page
- * on which a user provides values for a server.
+ * A state that a browser refers to by a cookie. `session`: a login session at the authorization server; `interaction`:
+ * an authorization request that waits for its user; `upstream-login`: the start of a login at an upstream server;
+ * `user-values`: a page on which a user provides values for a server.
  */
 export interface LoginState {
   readonly kind: 'session' | 'interaction' | 'upstream-login' | 'user-values'
@@ -18,8 +18,8 @@ export interface LoginState {
 const uidLabel = (uid: string): string => `uid:${uid}`
 
 /**
- * Browser states as records, by the SHA-256 of their cookies in hex, owned by their users. Without a database, they are
- * lost at a restart. A state that cannot be decrypted is treated as ended: the user logs in again.
+ * Login states as records, by the SHA-256 of their cookies in hex, owned by their users. Without a database, they are
+ * lost at a restart. A state that cannot be decrypted is treated as expired, so that the user logs in again.
  */
 export class LoginStates {
   readonly #records: Records
@@ -60,11 +60,11 @@ export class LoginStates {
  * The first use of a `requestState`. `answers`: SHA-256 of the answers sent with it, in hex; `age`: time since then, in
  * ms.
  */
-export interface RequestStateUse { readonly answers: string, readonly age: number }
+interface RequestStateUse { readonly answers: string, readonly age: number }
 
-/** The states (`requestState`, MCP 2026-07-28) that clients have returned, as records by their SHA-256 in hex. */
+/** Each `requestState` (MCP 2026-07-28) that a client has returned, as a record by its SHA-256 in hex. */
 export class UsedRequestStates {
-  /** Whether used states are remembered across a restart. If not, states must not outlive the process. */
+  /** Whether uses are remembered across a restart. If not, states made by a former process must be refused. */
   readonly outlivesProcess: boolean
   readonly #records: Records
   readonly #states: RecordCollection

@@ -7,7 +7,7 @@ const { pins } = recordCollections
 export interface StoredPins { readonly value: unknown, readonly version: string }
 
 /**
- * The pinned definitions of servers: one entry per server. Every method throws StorageError while the storage is
+ * The storage of pinned definitions: one entry per server. Every method throws StorageError while the storage is
  * unavailable.
  */
 export interface PinStore {

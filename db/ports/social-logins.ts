@@ -6,13 +6,13 @@ export interface SocialIdentity {
   readonly username: string
   /** Identifies the local account; a later account of the same name has another subject. */
   readonly subject: string
-  /** Whether the account was created for this identity. */
+  /** Whether the local account was created for this identity. */
   readonly created: boolean
-  /** Whether the name was a verified e-mail address when the identity was bound. */
+  /** Whether the username was a verified e-mail address of the identity when it was bound. */
   readonly verified: boolean
 }
 
-/** The storage of social login: identities, sessions, and the key of their cookies. Available with a database only. */
+/** The storage of social login: identities, sessions, and the key that signs session cookies. Needs a database. */
 export interface SocialLogins {
   /** Returns the `database` option of better-auth. The first call loads the library's adapter. */
   loadAdapter: () => Promise<object>
@@ -29,9 +29,9 @@ export interface SocialLogins {
   creatorOf: (username: string, subject: string) => Promise<SocialIdentity | undefined>
   /**
    * Removes the identities bound to a local account, with their sessions.
-   * @param emailOf returns the e-mail address under which better-auth stores an identity, from its hash
+   * @param emailOf returns the e-mail address under which better-auth stores the identity with a hash
    */
   removeIdentities: (username: string, subject: string, emailOf: (hash: string) => string) => Promise<void>
-  /** Ends a person's expired sessions, and the oldest ones beyond `max`. */
+  /** Removes the oldest sessions of a user beyond `max`, and at intervals all expired sessions. */
   trimSessions: (userId: string, max: number) => Promise<void>
 }

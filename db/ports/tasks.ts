@@ -2,7 +2,9 @@ import { recordCollections, userLabel, type Records } from '../records.ts'
 
 const { tasks } = recordCollections
 
-/** A task that a client started, as a replica last saw it. It contains neither arguments nor results. */
+/**
+ * A task that a client started, with the state that the gateway last saw. It contains neither arguments nor results.
+ */
 export interface TaskRecord {
   /** The id, which is the same for the same task of the same principal on the same route. */
   readonly id: string
@@ -17,21 +19,21 @@ export interface TaskRecord {
   readonly keyName?: string
   /** The route: the scope and presentation of its view. */
   readonly route: unknown
-  /** The encrypted id by which the client knows it. */
+  /** The task id that the client got: the server's id, encrypted. */
   readonly handle: string
   readonly server: string
-  /** The tool's own name. */
+  /** The name of the tool at its server. */
   readonly tool: string
   /** The state as the server reports it (`TaskStatus`, MCP 2025-11-25). */
   readonly state: string
-  /** When the server created it, and when a replica last saw it change, in ms since 1970. */
+  /** When the server created it, and when the gateway last saw it change, in ms since 1970. */
   readonly createdAt: number
   readonly updatedAt: number
   /** How long the server keeps it, in ms; absent if the server sets no limit. */
   readonly ttl?: number
 }
 
-/** The tasks of all replicas, as records. With a database they survive a restart. */
+/** The tasks of all replicas, as records. They survive a restart only with a database. */
 export class Tasks {
   readonly #records: Records
 
@@ -54,8 +56,8 @@ export class Tasks {
 
   /** Lists tasks, newest first: those of an owner, or of a stored user; all if neither is given. */
   async list (of?: { readonly owner: string } | { readonly username: string }): Promise<TaskRecord[]> {
-    const which = of !== undefined && 'username' in of ? { labels: [userLabel(of.username)] } : of ?? {}
-    const found = await this.#records.list(tasks, which)
+    const filter = of !== undefined && 'username' in of ? { labels: [userLabel(of.username)] } : of ?? {}
+    const found = await this.#records.list(tasks, filter)
     return found.flatMap(({ value }) => value === undefined ? [] : [value as TaskRecord])
   }
 

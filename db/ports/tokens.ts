@@ -9,7 +9,7 @@ export interface TokenFamily {
   readonly family: string
   readonly clientId: string
   readonly username?: string
-  /** An opaque version of the account. If the account's version differs later, the token is invalid. */
+  /** An opaque version of the account. If the account has another one later, the tokens are invalid. */
   readonly mark?: string
 }
 
@@ -38,9 +38,9 @@ export type RevocationTarget =
 
 /**
  * Access and refresh tokens of the authorization server, as records by their hashes. A revocation by client or user
- * covers the tokens that exist at that time: a caller that stores tokens must check afterwards whether client and user
- * still exist, and revoke the family if not. A revoked family is remembered, since tokens of it may be about to be
- * stored.
+ * ends the tokens that exist at that time: a caller that stores tokens must check afterwards whether client and user
+ * still exist, and revoke the family if not. A revoked family is remembered for an hour, so that tokens of it that are
+ * stored later are invalid.
  */
 export class OAuthTokens {
   readonly #records: Records
@@ -51,10 +51,10 @@ export class OAuthTokens {
     this.#tokens = tokens
   }
 
-  /** Adds tokens to a family. If the family was revoked within the last hour, they are invalid. */
+  /** Adds tokens to a family. If the family was revoked within the last hour, they are removed at once. */
   async put (authorization: TokenFamily, issued: readonly IssuedToken[]): Promise<void> {
     await this.#records.put(this.#tokens, issued.map((token) => toEntry(authorization, token)))
-    await this.#endIfRevoked(authorization.family)
+    await this.#removeIfRevoked(authorization.family)
   }
 
   /** Finds a valid token. @returns undefined if it is unknown, expired, used or revoked */
@@ -68,7 +68,7 @@ export class OAuthTokens {
     return (await this.#records.list(this.#tokens, { labels: [familyLabel(family)] }, true)).length > 0
   }
 
-  /** Lists the families that were revoked within the last `time`, in ms, on any replica. */
+  /** Lists the families that were revoked within the last `time` ms, on any replica. */
   async listRevokedWithin (time: number): Promise<string[]> {
     return (await this.#records.list(recordCollections.revokedFamilies, { changedWithin: time }, true)).flatMap((
       { owner }
@@ -89,7 +89,7 @@ export class OAuthTokens {
     }
     const added = issued.map((each) => toEntry(token, each))
     if (token.used !== true && await this.#records.swap(this.#tokens, found.version, used, added)) {
-      await this.#endIfRevoked(token.family)
+      await this.#removeIfRevoked(token.family)
       return 'swapped'
     }
     // Another caller was faster, or the token was revoked in the meantime.
@@ -106,17 +106,17 @@ export class OAuthTokens {
       return
     }
     if ('family' in target) {
-      await this.#end([target.family])
+      await this.#revokeFamilies([target.family])
       return
     }
     const wanted = labelsOf(target)
     const found = await this.#records.list(this.#tokens, { labels: wanted.slice(0, 1) }, true)
     const affected = found.filter(({ labels }) => wanted.every((label) => labels.includes(label)))
-    await this.#end([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
+    await this.#revokeFamilies([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
   }
 
-  /** Revokes families. They are recorded as revoked first, so that a token stored afterwards is invalid. */
-  async #end (families: readonly string[]): Promise<void> {
+  /** Revokes families. They are recorded as revoked first, so that a token stored afterwards is removed. */
+  async #revokeFamilies (families: readonly string[]): Promise<void> {
     if (families.length === 0) return
     const revoked = families.map((family) =>
       ({ key: family, value: null, owner: family, expiresIn: tombstoneRetention }))
@@ -124,7 +124,7 @@ export class OAuthTokens {
     await this.#records.remove(this.#tokens, { labels: families.map(familyLabel) })
   }
 
-  async #endIfRevoked (family: string): Promise<void> {
+  async #removeIfRevoked (family: string): Promise<void> {
     if (await this.#records.find(recordCollections.revokedFamilies, family) === undefined) return
     await this.#records.remove(this.#tokens, { labels: [familyLabel(family)] })
   }

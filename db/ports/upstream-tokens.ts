@@ -6,16 +6,16 @@ import {
 const { upstreamTokens, upstreamClaims, removedLogins } = recordCollections
 
 /** A stored login at an upstream server. Each change gives it another `version`. */
-export interface StoredUpstreamLogin { readonly version: string, readonly value: unknown }
+interface StoredUpstreamLogin { readonly version: string, readonly value: unknown }
 /** A change of a login at an upstream server. `version` is undefined if the login was removed. */
-export interface UpstreamLoginChange {
+interface UpstreamLoginChange {
   readonly server: string, readonly holder: string, readonly version: string | undefined
 }
 
 /**
- * Tokens and client registrations of the gateway at the authorization servers of upstream servers, as encrypted records
- * of plain JSON. Each belongs to one holder at one server; the caller chooses the names of holders. A login that cannot
- * be decrypted is treated as absent: its holder logs in again.
+ * The gateway's logins at upstream servers: its tokens and client registrations at their authorization servers, as
+ * encrypted records of plain JSON. Each belongs to one holder at one server; the caller chooses the names of holders. A
+ * login that cannot be decrypted is treated as absent, so that its holder logs in again.
  */
 export class UpstreamTokens {
   readonly #records: Records
@@ -71,23 +71,20 @@ export class UpstreamTokens {
   /** Removes a value. @returns whether it existed */
   async remove (server: string, holder: string): Promise<boolean> {
     const isGone = await this.#records.remove(upstreamTokens, keyOf(server, holder)) > 0
-    if (isGone) await this.#note([{ labels: [serverLabel(server), holderLabel(holder)] }])
+    if (isGone) await this.#recordRemovals([{ labels: [serverLabel(server), holderLabel(holder)] }])
     return isGone
   }
 
   /** Removes all values of a server, or of a holder. */
   async removeAll (target: { readonly server: string } | { readonly holder: string }): Promise<void> {
-    const which: EntryFilter = {
-      labels: ['server' in target
-        ? serverLabel(target.server)
-        : holderLabel(target.holder)]
-    }
-    const gone = await this.#records.list(upstreamTokens, which, true)
-    await this.#records.remove(upstreamTokens, which)
-    await this.#note(gone)
+    const label = 'server' in target ? serverLabel(target.server) : holderLabel(target.holder)
+    const filter: EntryFilter = { labels: [label] }
+    const gone = await this.#records.list(upstreamTokens, filter, true)
+    await this.#records.remove(upstreamTokens, filter)
+    await this.#recordRemovals(gone)
   }
 
-  /** Lists what was stored or removed within the last `time`, in ms (at most an hour), on any replica. */
+  /** Lists the logins that were stored or removed within the last `time` ms (at most an hour), on any replica. */
   async listChangedWithin (time: number): Promise<UpstreamLoginChange[]> {
     const removed = await this.#records.list(removedLogins, { changedWithin: time }, true)
     const stored = await this.#records.list(upstreamTokens, { changedWithin: time }, true)
@@ -97,8 +94,8 @@ export class UpstreamTokens {
     return [...new Map(changes.map((change) => [keyOf(change.server, change.holder), change])).values()]
   }
 
-  /** Records that logins were removed, so that every replica is notified. */
-  async #note (removed: ReadonlyArray<Pick<StoredRecord, 'labels'>>): Promise<void> {
+  /** Records that logins were removed, for `listChangedWithin` on every replica. */
+  async #recordRemovals (removed: ReadonlyArray<Pick<StoredRecord, 'labels'>>): Promise<void> {
     const entries =
       removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: tombstoneRetention }))
     await this.#records.put(removedLogins, entries)

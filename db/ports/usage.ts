@@ -13,7 +13,7 @@ export interface UsageCount {
   /** The day in UTC, such as 2026-11-30. */
   readonly day: string
   /**
-   * The username, followed by the time of the account's creation on the day of that creation; empty for a caller
+   * The username, on the day of the account's creation followed by the time of that creation; empty for a caller
    * without a username.
    */
   readonly user: string
@@ -27,7 +27,7 @@ export interface UsageCount {
   readonly resultTokens: number
 }
 
-/** Usage counters of callers as records, for all replicas. */
+/** Usage counters of callers, as records. */
 export class UsageCounts {
   readonly #records: Records
 
@@ -44,13 +44,16 @@ export class UsageCounts {
     }
   }
 
-  /** The counters of some days. */
+  /** Lists the counters of some days. @param days in UTC, as in `UsageCount.day` */
   async list (days: readonly string[]): Promise<UsageCount[]> {
     const found = await this.#records.list(recordCollections.usage, { labels: days.map(labelOf) })
     return found.map(({ value }) => value as UsageCount)
   }
 
-  /** Reads the counters saved by a former process, with those of quotas. Records keep the counters themselves. */
+  /**
+   * `load` adds the counters that a former process saved with `save`. Both do nothing here, since a database stores the
+   * records; `FileUsage` overrides them.
+   */
   async load (): Promise<void> {}
   async save (): Promise<void> {}
 

@@ -6,9 +6,9 @@ const { userValues } = recordCollections
 export interface UserValueKey {
   readonly server: string
   readonly user: string
-  /** Identifies the account; a later account of the same name has another one. */
+  /** An id of the account; a later account with the same username has another one. */
   readonly account: string
-  /** Identifies the target that the values may be sent to. */
+  /** An id of the address or command that the values may be sent to, without colons. */
   readonly target: string
 }
 
@@ -21,7 +21,7 @@ export interface StoredUserValues extends UserValueKey {
   readonly updatedAt: number
 }
 
-/** The values that users provide for servers, as encrypted records. What cannot be decrypted is treated as absent. */
+/** The values that users provide for servers, as encrypted records. Values that cannot be decrypted count as absent. */
 export class UserValueRecords {
   readonly #records: Records
 
@@ -34,7 +34,7 @@ export class UserValueRecords {
     return found && toStored(found)
   }
 
-  /** The values of all users of a server. */
+  /** Lists the values of all users for a server. */
   async list (server: string): Promise<StoredUserValues[]> {
     const found = await this.#records.list(userValues, { labels: [serverLabel(server)] })
     return found.flatMap((each) => toStored(each) ?? [])
@@ -55,15 +55,15 @@ export class UserValueRecords {
     return locked?.isLocked === true && await this.#records.swap(userValues, locked.version, entry)
   }
 
-  /** Deletes the values of a user for a server, so that every replica is notified. */
+  /** Deletes the values of a user for a server. For an hour, `listChangedWithin` lists this on every replica. */
   async forget (key: UserValueKey): Promise<void> {
-    // The empty entry notifies the other replicas, and expires.
+    // An entry without values replaces them, and expires.
     await this.#records.put(userValues, [{ ...toEntry(key, {}), expiresIn: tombstoneRetention }])
   }
 
   /** Removes the values for a target of a server, or those of an account. */
-  async removeAll (which: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>): Promise<void> {
-    const label = 'server' in which ? targetLabel(which.server, which.target) : accountLabel(which.account)
+  async removeAll (filter: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>): Promise<void> {
+    const label = 'server' in filter ? targetLabel(filter.server, filter.target) : accountLabel(filter.account)
     await this.#records.remove(userValues, { labels: [label] })
   }
 
@@ -73,7 +73,7 @@ export class UserValueRecords {
     return changed.map((each) => ({ ...toKey(each), version: each.version }))
   }
 
-  /** Removes the values whose target or account no longer exists. @param isCurrent whether both exist */
+  /** Removes the values for which `isCurrent` returns false, since their target or account no longer exists. */
   async sweep (isCurrent: (key: UserValueKey) => boolean): Promise<void> {
     for (const entry of await this.#records.list(userValues, {}, true)) {
       const key = toKey(entry)
@@ -95,7 +95,7 @@ function toKey ({ labels: [server = '', user = '', account = '', target = ''] }:
   return { server: rest(server), user: rest(user), account: rest(account), target: target.split(':')[1] ?? '' }
 }
 
-/** Whether an entry is so old that its server and account must be known to this replica's settings. `age` is in ms. */
+/** Whether an entry is so old that the settings of this replica must contain its server and account, if they exist. */
 const isSettled = ({ age }: StoredRecord): boolean => age > 60_000
 
 const toEntry = (key: UserValueKey, values: Readonly<Record<string, string>>): RecordEntry =>

@@ -1,17 +1,20 @@
-/** Max numbers (of four bytes) in all in-memory embeddings together; beyond, the oldest embeddings are removed. */
+/**
+ * Max total length of all embeddings in memory, in numbers of four bytes; beyond that, the oldest embeddings are
+ * removed.
+ */
 export const maxVectorNumbers = 32 * 1024 * 1024
 
 /** An embedding, and the hash of the embedded text. */
 export interface Vector { readonly id: string, readonly hash: string, readonly embedding: readonly number[] }
 
-/** Embeddings in collections. All embeddings of a collection were made by the same model. */
+/** Stores embeddings in collections. All embeddings of a collection must be from the same model. */
 export interface VectorStore {
   /**
    * Adds vectors, or replaces those with the same ids.
    * @throws RangeError when a vector has no direction: it is empty, all zero, or contains a number that is not finite
    */
   put: (collection: string, vectors: readonly Vector[]) => Promise<void>
-  /** Returns the hashes of the stored vectors by id. A text whose hash differs or is missing must be embedded again. */
+  /** Returns the hashes of the stored vectors by id. Ids that are not stored are missing in the result. */
   findHashes: (collection: string, ids: readonly string[]) => Promise<Map<string, string>>
   /**
    * Finds the vectors among `ids` that are most similar to an embedding, best first. Vectors of another length are

@@ -15,13 +15,13 @@ const schema = { user: socialUsers, account: socialAccounts, session: socialSess
  * concurrency limit and a timeout, on the current connections, and fails with StorageError.
  */
 export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
-  const made = new WeakMap<object, Adapter>()
+  const adapters = new WeakMap<object, Adapter>()
   return (options) => {
     /** The library's adapter on a connection, created once per connection. */
     const on = (db: Db | Transaction): Adapter => {
-      let adapter = made.get(db)
+      let adapter = adapters.get(db)
       if (!adapter) {
-        made.set(db, adapter = drizzleAdapter(db as never, { provider: 'pg', schema, transaction: false })(options))
+        adapters.set(db, adapter = drizzleAdapter(db as never, { provider: 'pg', schema, transaction: false })(options))
       }
       return adapter
     }

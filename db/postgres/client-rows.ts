@@ -1,4 +1,4 @@
-// OAuth clients as rows, for the port and for the transfer of settings.
+// Conversion of OAuth clients to and from rows of the table `oauth_clients`, and statements on that table.
 import { readClient, toClientEntry, unknownClientMembers, type ClientEntry } from '../client-entry.ts'
 import type { OAuthClient } from '../ports/clients.ts'
 import type { Vault } from '../store.ts'
@@ -12,13 +12,13 @@ import { toIndexableText } from './text.ts'
 export type ClientRow = typeof clients.$inferInsert
 type StoredClient = typeof clients.$inferSelect
 
-/** Max clients in one statement. */
+/** Number of clients in one statement. */
 const batchSize = 1_000
 
-/** The `place` of a client for the vault: its unknown members cannot be decrypted for another client. */
+/** Returns the `place` of a client for the vault: its unknown members cannot be decrypted for another client. */
 const placeOf = (key: string): string => `oauth-clients/${key}`
 
-/** The columns that are derived from a client. */
+/** Converts a client to columns: all but those of its unknown members. */
 export function toClientColumns (client: OAuthClient): Omit<ClientRow, 'unknown' | 'sealed'> {
   const { lastUsedAt, ...rest } = client
   return {
@@ -26,7 +26,7 @@ export function toClientColumns (client: OAuthClient): Omit<ClientRow, 'unknown'
     origin: client.origin,
     data: JSON.stringify(toClientEntry(rest)),
     lastUsed: lastUsedAt === undefined ? null : new Date(lastUsedAt),
-    // The idle time of a client of unknown age starts now.
+    // For a client of unknown age, the idle time starts now.
     idleSince: new Date(lastUsedAt ?? (client.createdAt === 0 ? Date.now() : client.createdAt))
   }
 }
@@ -63,7 +63,7 @@ export function resealClientColumns (stored: StoredClient, vault: Vault): Pick<C
   return { unknown: data, sealed }
 }
 
-/** Adds clients. Existing ones stay unchanged. */
+/** Adds clients. Existing clients with the same id stay unchanged. */
 export async function insertClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
   for (let at = 0; at < rows.length; at += batchSize) {
     await tx.insert(clients).values(rows.slice(at, at + batchSize)).onConflictDoNothing()

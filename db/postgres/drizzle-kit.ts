@@ -1,5 +1,5 @@
-// drizzle-kit, which loads this file as CommonJS, reads tables from its exports only. The tables of the entities are
-// generated from db/entities.ts, so tables.ts does not export them one by one.
+// The schema for drizzle-kit, which loads this file as CommonJS and reads the tables from its exports. tables.ts
+// exports the tables of the settings only as members of `settingsTables`.
 import { settingsTables } from './tables.ts'
 
 export * from './tables.ts'

@@ -14,6 +14,7 @@ const createTable = sql`create table if not exists vectors (
   used_at timestamp with time zone not null default now(),
   constraint vectors_collection_key_pk primary key (collection, key)
 )`
+
 /** Opens a database for embeddings only. @throws Error with one sentence, without user and password */
 export async function openVectorDatabase (dbUrl: string): Promise<OpenVectorStore> {
   const driver = await openDriver(dbUrl)

@@ -12,10 +12,10 @@ import { databaseErrorCode, describeFailure, isPermanentFailure, isDatabaseUnava
 
 const migrationsFolder = packagePath('db/migrations')
 
-/** Waiting time after which a message about it is logged, in ms. */
+/** How long the start waits for the database before it logs that, in ms. */
 const reportAfter = 1_000
 
-/** The reason, for messages, why the start waits for an embedded database. */
+/** Why the start waits for an embedded database, as a clause. */
 const preparationReason = 'its tables are being checked and updated'
 
 interface DatabaseOptions {
@@ -33,11 +33,11 @@ interface DatabaseOptions {
 
 /** Opens a database, and updates its tables. @throws Error without user and password when that fails */
 export async function openDatabase (
-  { dbUrl, startupTimeout, info, warn, mustExist: isExisting = false }: DatabaseOptions
+  { dbUrl, startupTimeout, info, warn, mustExist = false }: DatabaseOptions
 ): Promise<DatabaseDriver> {
-  const driver = await openDriver(dbUrl, isExisting)
+  const driver = await openDriver(dbUrl, mustExist)
   const prepare = async (onWait: () => void): Promise<boolean> =>
-    isExisting ? await assertTables(driver) : await driver.migrate(migrationsFolder, onWait)
+    mustExist ? await assertTables(driver) : await driver.migrate(migrationsFolder, onWait)
   try {
     if (await prepareWithRetries(driver, prepare, startupTimeout, info)) {
       warn(
@@ -72,31 +72,31 @@ async function assertTables (driver: DatabaseDriver): Promise<boolean> {
   return found === 'newer'
 }
 
-/** The message for a location without a database of Tool-Hub. */
+/** Returns the message for a location without a database of Tool-Hub. */
 export const missingDatabaseMessage = (location: string): string =>
   `There is no Tool-Hub database at ${location}, and none was created. Check DB_URL; the first start of the gateway ` +
   '(tool-hub serve) creates it.'
 
 /**
- * Opens a database without changing it.
- * @param isExisting the folder of an embedded database must exist: it is not created
- * @throws Error with one sentence when the URL cannot be used
+ * Opens the driver of a database, without creating or checking tables. A server is connected to by the first query.
+ * @param mustExist whether an embedded database must exist; by default, its folder is created if it does not exist
+ * @throws Error with one sentence when the URL or the folder cannot be used
  */
-export async function openDriver (dbUrl: string, isExisting = false): Promise<DatabaseDriver> {
+export async function openDriver (dbUrl: string, mustExist = false): Promise<DatabaseDriver> {
   const folder = folderOf(dbUrl)
   if (folder === undefined) return new PostgresJsDriver(dbUrl)
-  if (isExisting && !existsSync(join(folder, 'PG_VERSION'))) throw new Error(missingDatabaseMessage(folder))
+  if (mustExist && !existsSync(join(folder, 'PG_VERSION'))) throw new Error(missingDatabaseMessage(folder))
   return await PgliteDriver.open(folder)
 }
 
-/** Validates a URL as far as possible without opening the database. @throws Error with one sentence */
+/** Checks a DB_URL without opening the database. @throws Error with one sentence when it cannot be used */
 export async function assertDatabaseUrl (dbUrl: string): Promise<void> {
   const folder = folderOf(dbUrl)
   if (folder === undefined) parseDatabaseUrl(dbUrl)
   else await assertUsableFolder(folder)
 }
 
-/** The folder of an embedded database; undefined for a server's URL. @throws Error when the URL is of neither kind */
+/** Returns the folder of an embedded database; undefined for a server. @throws Error when the URL is of neither kind */
 function folderOf (dbUrl: string): string | undefined {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL does not name a folder for the embedded database: pglite://<folder>')
@@ -109,7 +109,9 @@ function folderOf (dbUrl: string): string | undefined {
 
 /**
  * Prepares a database, with retries while it is unavailable.
- * @param prepare returns whether a newer version has run migrations; `onWait` is called while another replica runs them
+ * @param prepare `DatabaseDriver.migrate`, or another check of the tables with the same result
+ * @returns the result of `prepare`
+ * @throws Error with one sentence
  */
 async function prepareWithRetries (
   driver: DatabaseDriver,
@@ -170,10 +172,8 @@ function timeoutError ({ location, isEmbedded }: DatabaseDriver, startupTimeout:
   if (isEmbedded) {
     return new Error(
       `The embedded database in ${location} was not ready within ${seconds} s ` +
-      `(${databaseErrorCode(error) === 'ETIMEDOUT'
-? preparationReason
-: describeFailure(error)}). DB_STARTUP_TIMEOUT says how ` +
-      'long to wait.'
+      `(${databaseErrorCode(error) === 'ETIMEDOUT' ? preparationReason : describeFailure(error)}). ` +
+      'DB_STARTUP_TIMEOUT says how long to wait.'
     )
   }
   return new Error(
@@ -185,7 +185,7 @@ function timeoutError ({ location, isEmbedded }: DatabaseDriver, startupTimeout:
   )
 }
 
-/** The database's message about a failed migration, which is about tables and contains no secrets. */
+/** Describes a failed migration by the database's message, which contains no secrets since it is about tables. */
 function describeMigrationFailure (error: unknown): string {
   const code = databaseErrorCode(error)
   const message = messageOfCause(error)
@@ -196,6 +196,6 @@ function describeMigrationFailure (error: unknown): string {
   return `${message}${code === undefined ? '' : ` (${code})`}.`
 }
 
-/** Drizzle wraps the driver's errors: the message of the cause is the database's. */
+/** Returns the database's message: Drizzle wraps the driver's error, whose message it is, as the cause of its own. */
 const messageOfCause = (error: unknown): string =>
   messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)

@@ -1,19 +1,19 @@
 import type { Vault } from '../store.ts'
 
-/** An encrypted text in two columns: a mask in `data`, and the encrypted text in `sealed`. */
+/** The columns of an encrypted text: a mask in `data`, and the encrypted text in `sealed`. */
 export interface SealedText { readonly data: { secret: string }, readonly sealed: string | null }
 
 /** Encrypts a text. @param place names where the result is stored; it can be decrypted for this place only */
 export function sealText (vault: Vault, text: string, place: string): SealedText {
-  // Because of the trailing space, the mask does not show the last characters of the text.
+  // The vault's mask shows the last characters of a text: the trailing space keeps the end of the text out of it.
   const { value: data, sealed } = vault.separateSecrets({ secret: `${text} ` }, place)
   return { data, sealed }
 }
 
 /** Re-encrypts the result of `sealText` with the newest key. @throws Error when it cannot be decrypted */
 export function resealText (vault: Vault, { data, sealed }: SealedText, place: string): SealedText {
-  const anew = vault.separateSecrets(vault.restoreSecrets(data, sealed, place), place)
-  return { data: anew.value, sealed: anew.sealed }
+  const resealed = vault.separateSecrets(vault.restoreSecrets(data, sealed, place), place)
+  return { data: resealed.value, sealed: resealed.sealed }
 }
 
 /** Reverses `sealText`. @throws Error when the key is not available, or the text was encrypted for another place */

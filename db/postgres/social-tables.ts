@@ -7,8 +7,8 @@ const times = {
 }
 
 /**
- * Users who logged in through a provider, as better-auth stores them: one per identity. `email` is derived from the
- * identity's hash.
+ * Users of social login as better-auth stores them, one per identity at a provider. `email` is derived from the hash of
+ * the identity.
  */
 export const socialUsers = pgTable('social_users', {
   id: text().primaryKey(),
@@ -19,7 +19,7 @@ export const socialUsers = pgTable('social_users', {
   ...times
 })
 
-/** The providers' identifiers of users. There is no column for a provider's tokens: they are never stored. */
+/** The ids of users at their providers. There are no columns for the providers' tokens, which are never stored. */
 export const socialAccounts = pgTable(
   'social_accounts',
   {

@@ -5,8 +5,7 @@ import {
 import { entityFactsOf, listEntityNames, type ListEntityName } from '../entities.ts'
 import type { ClientOrigin } from '../ports/clients.ts'
 
-export * from './record-tables.ts'
-
+export * from './log-tables.ts'
 export * from './social-tables.ts'
 
 /**
@@ -23,34 +22,31 @@ const entryColumns = () => ({
   sealed: text()
 })
 
-const listTable = (name: ListEntityName): PgTable =>
-  pgTable(entityFactsOf(
-    name
-  ).table, entityFactsOf(name).alias === undefined ? entryColumns() : { ...entryColumns(), alias: text().unique() })
+function listTable (name: ListEntityName): PgTable {
+  const { table, alias } = entityFactsOf(name)
+  return pgTable(table, alias === undefined ? entryColumns() : { ...entryColumns(), alias: text().unique() })
+}
 
-/** The tables of settings by their sections. `sections` stores all other sections, unchanged. */
+/** The tables of the settings, by section. `sections` is for all sections without a table of their own. */
 export const settingsTables = {
-  // `name` is the full name; `key` is shortened if the full name is too long for an index.
+  // `name` is the full name; `key` is shortened if the name is too long for an index.
   mcpServers: pgTable(entityFactsOf('mcpServers').table, { ...entryColumns(), name: text().notNull() }),
   ...Object.fromEntries(listEntityNames.map((name) => [name, listTable(name)])) as Record<ListEntityName, PgTable>,
   // This table has at most one row.
   systemConfig: pgTable('system_config', entryColumns()),
   sections: pgTable('sections', { ...entryColumns(), name: text().notNull() })
 }
-/** The name of a section with its own table; `sections`: the table of all others. */
+/** A name of `settingsTables`. */
 export type TableName = keyof typeof settingsTables
 export const tableNames = Object.keys(settingsTables) as TableName[]
-// Used for its type only.
+// Not a table of the database: only its type is used.
 const widestTable = pgTable('', { ...entryColumns(), name: text(), alias: text() })
 /** A row with the columns of all settings tables. */
 export type StoredSettingsRow = typeof widestTable.$inferSelect
 /** A table by name, typed as if it had all columns; Drizzle reads and writes those that exist. */
 export const tableOf = (name: TableName): typeof widestTable => settingsTables[name] as unknown as typeof widestTable
 
-/**
- * The state of the settings, in one row: `version` is the number of commits, `head` the id of the last
- * one.
- */
+/** The state of the settings, in one row. `version`: the number of commits; `head`: the id of the last one. */
 export const settingsRevision = pgTable('revision', {
   id: integer().primaryKey().default(1),
   version: bigint({ mode: 'number' }).notNull(),
@@ -58,8 +54,8 @@ export const settingsRevision = pgTable('revision', {
 }, ({ id }) => [check('revision_is_one_row', sql`${id} = 1`)])
 
 /**
- * The last commits, each with the rows that it touched, so that other replicas read only those. `touched` is null if
- * there are too many rows to list.
+ * The last commits. `touched`: the positions of the rows that the commit wrote or removed, so that other replicas read
+ * only these; null if there are too many.
  */
 export const commits = pgTable('commits', {
   version: bigint({ mode: 'number' }).primaryKey(),
@@ -67,7 +63,7 @@ export const commits = pgTable('commits', {
   touched: jsonb().$type<Partial<Record<TableName, number[]>>>()
 })
 
-/** Counters with an expiry, for rate limits; `key` is a hash. */
+/** Counters with an expiry, for rate limits and quotas; `key` is a hash. */
 export const counters = pgTable('counters', {
   key: text().primaryKey(),
   count: integer().notNull(),

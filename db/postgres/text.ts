@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Escapes what PostgreSQL cannot store (NUL, unpaired surrogates), and U+E000: U+E000 and four hex digits. */
+/** Replaces what PostgreSQL cannot store (NUL, unpaired surrogates), and U+E000, by U+E000 and four hex digits. */
 export const escapeText = (text: string): string =>
   text.replace(
     // eslint-disable-next-line no-control-regex
@@ -15,7 +15,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 
 const plainName = /^[\x20-\x7e]{0,512}$/
 
-/** Escapes a name, and shortens one that is too long for an index. */
+/** Escapes a name, and replaces the end of one that is too long for an index by a hash. */
 export function toIndexableText (name: string): string {
   if (plainName.test(name)) return name
   const text = escapeText(name)

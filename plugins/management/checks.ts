@@ -13,7 +13,7 @@ import { managementLimits } from './limits.ts'
 
 /**
  * Checks a new name for a server or group.
- * @param place the member of the request that contains it
+ * @param place the member of the request that contains the name
  * @throws InvalidInput
  */
 function checkName (name: string, place: string, noun: 'server' | 'group', isTaken: boolean): void {
@@ -24,8 +24,9 @@ function checkName (name: string, place: string, noun: 'server' | 'group', isTak
 }
 
 /**
- * Checks a new name for a server. The name of a user's server must not be mistaken for that of another server or group.
- * @param former the server's current name, if any
+ * Checks a new name for a server. A user without admin rights cannot use a name that differs from another server's only
+ * by case, or that is the name of a group.
+ * @param former the server's current name; undefined for a new server
  * @throws InvalidInput
  */
 export function checkServerName (
@@ -47,7 +48,7 @@ export function checkServerName (
   }
 }
 
-/** Returns why a name cannot be that of a new server; undefined if it can. */
+/** Returns why a name cannot be that of a new server, as a sentence; undefined if it can. */
 export function newServerNameProblem (snapshot: Snapshot, principal: Principal, name: string): string | undefined {
   try {
     checkServerName(snapshot, principal, name, 'name')
@@ -58,7 +59,7 @@ export function newServerNameProblem (snapshot: Snapshot, principal: Principal, 
   }
 }
 
-/** Checks a new name for a group. @throws InvalidInput */
+/** Checks a new name for a group. @param id the id of that group @throws InvalidInput */
 export function checkGroupName (
   snapshot: Snapshot, principal: Principal, { id, name }: { id: string, name: string }
 ): void {
@@ -71,14 +72,14 @@ export function checkGroupName (
   }
 }
 
-/** Returns the number of servers by case-folded name. */
+/** Returns the number of servers by folded name (`foldUsername`). */
 const countByFoldedName = memoized((servers: Snapshot['servers']): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>()
   for (const name of servers.keys()) counts.set(foldUsername(name), (counts.get(foldUsername(name)) ?? 0) + 1)
   return counts
 })
 
-/** Returns warnings if a server and a group have the same name. @param about which of the two was stored */
+/** Returns a warning if a server and a group have the same name. @param about which of the two was stored */
 export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
   const [group, server] = [findGroupByName(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return []
@@ -91,7 +92,8 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
 }
 
 /**
- * Returns warnings about the name of a server and the names in its `sharedWithUsers`, for a principal who manages it.
+ * Returns warnings about the name of a stored server and the names in its `sharedWithUsers`, for a principal that
+ * manages the server.
  */
 export const namingWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
   [...sharedNameWarnings(snapshot, name, 'server'), ...shareWarnings(snapshot, principal, name)]
@@ -100,10 +102,10 @@ export const namingWarnings = (snapshot: Snapshot, principal: Principal, name: s
 const maxListedNames = 10
 
 /**
- * Returns a function that checks whether a name in `sharedWithUsers` is a user or team known to a principal: itself and
- * its teams; admins know all.
+ * Creates a function that checks whether an entry of `sharedWithUsers` is a user or team whose existence a principal
+ * may know: admins may know all, others themselves and their teams.
  */
-function knownShares (
+function createShareCheck (
   snapshot: Pick<Snapshot, 'teams' | 'users'>, principal: Principal
 ): (entry: string) => boolean {
   const { teams, users } = snapshot
@@ -114,11 +116,11 @@ function knownShares (
 
 /**
  * Returns a warning about users and teams in `sharedWithUsers` that do not exist. Only admins may learn which users
- * exist: others get the same sentence about all whom they do not know.
+ * exist: others get the same sentence about all users and teams that they may not know.
  */
 function shareWarnings (snapshot: Snapshot, principal: Principal, name: string): string[] {
   const { sharedWithUsers = [] } = snapshot.servers.get(name)?.config ?? {}
-  const isKnown = knownShares(snapshot, principal)
+  const isKnown = createShareCheck(snapshot, principal)
   const unknown = sharedWithUsers.filter((each) => !isKnown(each))
   if (unknown.length === 0) return []
   const listed = unknown.slice(0, maxListedNames).map((each) => JSON.stringify(each)).join(', ')
@@ -129,7 +131,7 @@ function shareWarnings (snapshot: Snapshot, principal: Principal, name: string):
 }
 
 /**
- * Checks that a principal may have one more server or group. Admins have no limit.
+ * Checks that a user may own one more server or group. Admins have no limit.
  * @param added the number of others that the same request adds
  * @throws ShareUsed
  */
@@ -143,7 +145,11 @@ export function checkEntryQuota (
   throw new errors.ShareUsed(`You already have ${max} ${noun}s: remove one first`)
 }
 
-/** Checks that the configs of a user's servers stay within the size limit per user. @throws ShareUsed */
+/**
+ * Checks that the configs of a user's servers stay within `configPerUser`. Admins have no limit.
+ * @param name the server whose config is replaced or added
+ * @throws ShareUsed
+ */
 export function checkConfigQuota (
   { servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object
 ): void {
@@ -159,14 +165,14 @@ export function checkConfigQuota (
   }
 }
 
-/** Returns a server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
+/** Returns a server. @throws NoSuch if it does not exist, or the principal may not see it */
 export function visibleServer (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
   if (!server || !canSee(snapshot, principal, server, 'public')) throw noSuchError('server', name)
   return server
 }
 
-/** Returns a server that the principal may change. @throws NoSuch, Forbidden */
+/** Returns a server. @throws NoSuch as `visibleServer`; Forbidden if the principal may not change it */
 export function managedServer (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = visibleServer(snapshot, principal, name)
   if (!canManage(principal, server)) throw new errors.Forbidden('Only its owner or an admin may change this server')
@@ -174,12 +180,12 @@ export function managedServer (snapshot: Snapshot, principal: Principal, name: s
 }
 
 /**
- * Checks that a principal may store or connect a server of this type: for servers that run a command or are of type
- * `openapi`, it must be an admin, unless ALLOW_USER_STDIO is set.
+ * Checks that a principal may store, connect or toggle a server with this config: if it runs a command or is of type
+ * `openapi`, only admins may, unless ALLOW_USER_STDIO is set.
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws Forbidden
  */
-export function checkMayStoreType (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
+export function checkConfigAllowed (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
   if (principal.isAdmin || usersMayRun || !isRestrictedConfig(config)) return
   throw new errors.Forbidden(
     'Only an admin may store servers that run a command or are of type "openapi" (unless ALLOW_USER_STDIO is set)'

@@ -24,7 +24,7 @@ interface ExportedSettings {
   [section: string]: unknown
 }
 
-/** Exports the settings: all of them for an admin, otherwise the user's own servers and groups. */
+/** Exports the settings: all of them for an admin, otherwise the servers and groups that the user manages. */
 class Export {
   readonly #settings: Settings
   readonly #groups: Groups
@@ -36,19 +36,21 @@ class Export {
 
   /**
    * Returns the settings that a principal manages.
-   * @param secrets whether to include secrets, and hashes of passwords and tokens, instead of masks; only for admins
-   * @throws Forbidden, SecretsLocked if some secrets cannot be decrypted, ShareError
+   * @param includesSecrets whether to include secrets, and hashes of passwords and tokens. If not, secrets are masked,
+   *   and the `credentials` of entities omitted
+   * @throws Forbidden if the principal may not export secrets, SecretsLocked if some secrets cannot be decrypted,
+   *   ShareError
    */
-  get (principal: Principal, secrets: boolean): ExportedSettings {
-    if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
+  get (principal: Principal, includesSecrets: boolean): ExportedSettings {
+    if (includesSecrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
     // With `skipAuth`, a guest is an admin. Exported secrets would stay known after that setting is disabled.
-    if (secrets && principal.kind === 'guest') {
+    if (includesSecrets && principal.kind === 'guest') {
       throw new errors.Forbidden('Log in to export secrets: guests get masks')
     }
     const snapshot = this.#settings.current
-    if (secrets) checkDecryptable(snapshot)
-    const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
-    // The export is serialised in one piece.
+    if (includesSecrets) checkDecryptable(snapshot)
+    const mask = (value: Readonly<Json>): Json => includesSecrets ? { ...value } : maskConfig(value)
+    // Serialising a large export blocks the event loop, so it counts as a large change of the principal.
     this.#settings.chargeLargeChange(
       principal, managedServers(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0)
     )
@@ -67,7 +69,10 @@ class Export {
         const items = [...snapshot[member as SnapshotMemberOf<EntityName>].values()] as Json[]
         if (section === 'groups' || (items.length === 0 && credentials === undefined)) return []
         return [
-          [section, secrets || credentials === undefined ? items : items.map((item) => omitMembers(item, credentials))]
+          [
+            section,
+            includesSecrets || credentials === undefined ? items : items.map((item) => omitMembers(item, credentials))
+          ]
         ]
       }))
     }
@@ -77,7 +82,10 @@ class Export {
   toText (exported: object): string { return documentText(exported) }
 }
 
-/** Refuses an export with secrets that cannot be decrypted, since it would be incomplete. @throws SecretsLocked */
+/**
+ * Checks that all secrets can be decrypted: otherwise an export with secrets would be incomplete.
+ * @throws SecretsLocked
+ */
 function checkDecryptable ({ servers, system }: Snapshot): void {
   const locked =
     [...servers.values()].flatMap(({ name, config }) =>

@@ -1,12 +1,12 @@
 /** Bounds of the management API. docs/limits.md is generated from them. */
 export const managementLimits = {
-  /** Max servers per user who is not an admin; beyond that, 503. */
+  /** Max servers per user who is not an admin; beyond that, 429. */
   serversPerUser: 100,
 
-  /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond that, 503. */
+  /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond that, 429. */
   configPerUser: 4 * 1024 * 1024,
 
-  /** Max groups per user who is not an admin; beyond that, 503. */
+  /** Max groups per user who is not an admin; beyond that, 429. */
   groupsPerUser: 100,
 
   /** Max values in a server's config, without its OpenAPI description; beyond that, 400. */
@@ -45,10 +45,9 @@ export const managementLimits = {
   /**
    * Uploads of bundles. `uploadSize`: max size of an upload, in bytes; beyond that, 413. `concurrentUploads`: max
    * uploads that are received or wait to be unpacked, which happens one at a time, with a share for each owner; beyond
-   * that, 429 or
-   * 503. `idleTimeout`, `uploadTimeout`: max time without a byte, and of the whole upload, in ms; beyond that, 408.
-   * `manifestSize`: max size of the manifest, in bytes; beyond that, 400. `archiveBounds`: bounds of the content,
-   * described at `ArchiveBounds`, `skillBounds`: of an uploaded skill; beyond that, 400.
+   * that, 429 or 503. `idleTimeout`, `uploadTimeout`: max time without a byte, and of the whole upload, in ms; beyond
+   * that, 408. `manifestSize`: max size of the manifest, in bytes; beyond that, 400. `archiveBounds`: bounds of the
+   * content, described at `ArchiveBounds`, `skillBounds`: of an uploaded skill; beyond that, 400.
    */
   bundles: {
     uploadSize: 100 * 1024 * 1024,

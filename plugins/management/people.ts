@@ -11,7 +11,9 @@ import type { Groups, ShownGroup } from './groups/groups.ts'
 import type { PresentedServer } from './servers/present.ts'
 import type { Servers } from './servers/servers.ts'
 
-/** The servers and groups as the API returns them to one user, and the tools by their names at the servers. */
+/**
+ * What a user sees: servers and groups as the API returns them to that user, and tools by their names at the servers.
+ */
 interface UserView {
   readonly servers: PresentedServer[]
   readonly groups: ShownGroup[]
@@ -26,7 +28,8 @@ interface PeopleDeps {
   readonly groups: Pick<Groups, 'list'>
   readonly gateway: Pick<Gateway, 'surface'>
   /**
-   * Returns the time of each user's last recorded call of a server, in ms since 1970; empty if no calls are recorded.
+   * Returns the time of each user's last recorded call of a server by username, in ms since 1970; empty if no calls are
+   * recorded.
    */
   readonly lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
 }
@@ -40,7 +43,7 @@ export class People {
   }
 
   /**
-   * Returns what a user sees now. The login URLs for servers are returned only to the user.
+   * Returns what a user sees now. Login URLs of servers are included only if the caller is that user.
    * @throws NoSuch; Forbidden for another user, existing or not, if the caller is not an admin
    */
   viewOf (caller: Principal, username: string): UserView {
@@ -62,9 +65,11 @@ export class People {
   }
 
   /**
-   * Returns the users of a server that the caller manages. Admins may use every server, and are listed only for another
-   * reason. A caller who is not an admin gets the owner, the names in `sharedWithUsers` even if no user has them,
-   * members of teams in it, and, if the server is public, the other users who have used it.
+   * Returns the users who may use a server that the caller manages: the owner, users and members of teams in
+   * `sharedWithUsers`, and, if the server is public, all users. Admins, who may use every server, are listed only if
+   * one of these applies to them. So that callers who are not admins do not learn which users exist, they get all names
+   * in `sharedWithUsers`, whether or not such users exist, and of a public server only those other users who have used
+   * it.
    * @throws NoSuch, Forbidden
    */
   async usersOf (caller: Principal, name: string): Promise<ServerUser[]> {
@@ -82,7 +87,7 @@ export class People {
       const via = username === owner ? 'owner' : reason
       if (via === undefined) continue
       const used = uses.get(username)
-      // Calls before that were made by a former account of the same name.
+      // Calls before the account's creation were made by a former account of the same name.
       const isUsed = used !== undefined && !(used < Date.parse(createdAt))
       if (!caller.isAdmin && via === 'public' && !isUsed) continue
       rows.set(username, { username, via, ...(isUsed && { lastUsedAt: new Date(used).toISOString() }) })

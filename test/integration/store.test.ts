@@ -192,6 +192,20 @@ onFile(
 )
 
 onFile(
+  'a .bak that keeps a token in plain is told',
+  { systemConfig: { routing: { bearerAuthKey: 'thk_in-plain' } } },
+  async ({ store, path, warnings }) => {
+    const settings = await Settings.open(store)
+    await settings.change(() => [server('a')])
+    await rm(`${path}.bak`)
+    await mkdir(`${path}.bak`)
+    await settings.change(({ system }) => [{ entity: 'systemConfig', value: { ...system, routing: {} } }])
+    assert.doesNotMatch(await readFile(path, 'utf8'), /thk_in-plain/)
+    assert.match(warnings.join('\n'), /^The backup \(\.bak\).* could not be overwritten \(EISDIR\).*: delete the backup\.$/m)
+  }
+)
+
+onFile(
   'a change that changes nothing is not written',
   { mcpServers: { a: { command: 'node', description: '' } } },
   async ({ store, path }) => {

@@ -5,15 +5,16 @@ import { isDatabaseEmpty, settingsLostError, readHead } from '../settings/read.t
 import { backupTables } from './tables.ts'
 
 /** Number of rows that are read at once. */
-const batch = 1_000
+const batchSize = 1_000
 
 /**
  * Reads all tables of a backup in one consistent snapshot, also while gateways write.
- * @param write receives the rows of each table, each on one line as the JSON text that PostgreSQL generates
+ * @param write receives the name of a part of the backup and some of its rows, each as one line of JSON. It is called
+ *   several times for a part, at least once
  * @throws Error with one sentence
  */
 export async function dumpTables (
-  driver: DatabaseDriver, write: (table: string, lines: readonly string[]) => Promise<void>
+  driver: DatabaseDriver, write: (part: string, lines: readonly string[]) => Promise<void>
 ): Promise<void> {
   try {
     await driver.db.transaction(async (tx) => {
@@ -23,14 +24,14 @@ export async function dumpTables (
           : settingsLostError()
       }
       for (const { name, part, collection } of backupTables) {
-        const which = collection === undefined ? sql`` : sql`where collection = ${sql.raw(`'${collection}'`)}`
+        const condition = collection === undefined ? sql`` : sql`where collection = ${sql.raw(`'${collection}'`)}`
         await tx.execute(
           sql`declare backup no scroll cursor for select row_to_json(t)::text as line
-            from ${sql.identifier(name)} t ${which}`
+            from ${sql.identifier(name)} t ${condition}`
         )
         await write(part, [])
         for (;;) {
-          const found = await selectRows<{ line: string }>(tx, sql.raw(`fetch ${batch} from backup`))
+          const found = await selectRows<{ line: string }>(tx, sql.raw(`fetch ${batchSize} from backup`))
           if (found.length === 0) break
           await write(part, found.map(({ line }) => line))
         }

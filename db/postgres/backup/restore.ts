@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { isPlainObject } from '../../../schemas/unknown-members.ts'
-import { createAccountRestorer, type BackupAccount } from '../../restored-users.ts'
+import { createAccountRestorer, type StoredAccount } from '../../restored-users.ts'
 import { selectRows, type DatabaseDriver, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import { isDatabaseEmpty } from '../settings/read.ts'
@@ -10,16 +10,17 @@ import { auditEntries } from '../tables.ts'
 import { backupTables } from './tables.ts'
 
 /** Number of rows that are written at once. */
-const batch = 500
+const batchSize = 500
 
 interface RestoreOptions {
-  /** When the backup was made, ISO 8601. */
+  /** The time of the backup, in ISO 8601. */
   readonly createdAt: string
+  /** Whether the backup may replace existing settings. */
   readonly replacesExisting: boolean
-  /** Whether tokens and consents of the backup are restored. Has an effect only if the database was empty. */
+  /** Whether tokens and consents of the backup are restored. Has an effect only if the database is empty. */
   readonly restoresTokens: boolean
-  /** The rows of a table of the backup, each as JSON text; undefined if the backup does not contain the table. */
-  readonly rowsOf: (table: string) => AsyncIterable<string> | undefined
+  /** Returns the rows of a part of the backup, each as JSON text; undefined if the backup does not contain the part. */
+  readonly rowsOf: (part: string) => AsyncIterable<string> | undefined
 }
 
 /**
@@ -30,9 +31,7 @@ interface RestoreOptions {
  * @throws Error with one sentence; nothing was changed
  */
 export async function restoreTables (
-  driver: DatabaseDriver, {
-    createdAt, replacesExisting: replace, restoresTokens: keepTokens, rowsOf: linesOf
-  }: RestoreOptions
+  driver: DatabaseDriver, { createdAt, replacesExisting, restoresTokens, rowsOf }: RestoreOptions
 ): Promise<void> {
   const id = randomUUID()
   try {
@@ -41,7 +40,8 @@ export async function restoreTables (
       await tx.execute(sql.raw('set local idle_in_transaction_session_timeout = 0'))
       const base = await lockHead(tx, id)
       const wasEmpty = await isDatabaseEmpty(tx)
-      if (!replace && !wasEmpty) {
+      const keepsTokens = restoresTokens && wasEmpty
+      if (!replacesExisting && !wasEmpty) {
         throw new Error(
           'The database already contains settings, and was not changed. Use --replace to replace them with the backup.'
         )
@@ -50,20 +50,20 @@ export async function restoreTables (
         (await selectRows<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`))
           .map(toStoredAccount)
       await writeCommit(tx, base, id, new Map(), true)
-      for (const { name, part, collection, isSpent, isLog } of backupTables) {
-        if (isSpent && !(wasEmpty && keepTokens)) continue
-        const lines = linesOf(part)
+      for (const { name, part, collection, isRevocable, isLog } of backupTables) {
+        if (isRevocable && !keepsTokens) continue
+        const lines = rowsOf(part)
         if (lines === undefined) continue
         if (isLog) {
-          await insertAll(tx, name, lines, await createRowRenumberer(tx, name, linesOf))
+          await insertAll(tx, name, lines, await createRowRenumberer(tx, name, rowsOf))
           await tx.execute(sql`select setval(pg_get_serial_sequence(${name}, 'number'), (
             select greatest(max(number), 1) from ${sql.identifier(name)}))`)
           continue
         }
-        const which = collection === undefined ? sql`` : sql` where collection = ${collection}`
-        await tx.execute(sql`delete from ${sql.identifier(name)}${which}`)
-        const marked = name === 'users' ? createRowMarker(present, keepTokens && wasEmpty) : (line: string) => line
-        await insertAll(tx, name, lines, marked)
+        const condition = collection === undefined ? sql`` : sql` where collection = ${collection}`
+        await tx.execute(sql`delete from ${sql.identifier(name)}${condition}`)
+        const change = name === 'users' ? createUserRowRestorer(present, keepsTokens) : (line: string) => line
+        await insertAll(tx, name, lines, change)
       }
       await tx.insert(auditEntries).values({
         id: randomUUID(),
@@ -72,7 +72,7 @@ export async function restoreTables (
         action: 'update',
         entity: 'backup',
         name: createdAt,
-        data: { secret: JSON.stringify({ after: JSON.stringify({ createdAt, tokensKept: wasEmpty && keepTokens }) }) }
+        data: { secret: JSON.stringify({ after: JSON.stringify({ createdAt, tokensKept: keepsTokens }) }) }
       })
     })
   } catch (error) {
@@ -81,28 +81,28 @@ export async function restoreTables (
 }
 
 /**
- * An account in the database. If any member is encrypted, such as the password, it is treated as a different account.
+ * Returns the account of a row; an empty one if a member, such as the password, is encrypted and cannot be compared.
  */
-function toStoredAccount ({ data, sealed }: { data: unknown, sealed: string | null }): BackupAccount {
+function toStoredAccount ({ data, sealed }: { data: unknown, sealed: string | null }): StoredAccount {
   const user: unknown = typeof data === 'string' ? JSON.parse(data) : data
   return sealed === null && isPlainObject(user) ? user : {}
 }
 
-/** Creates a function that prepares the account in a row of a backup as `createAccountRestorer` does. */
-function createRowMarker (present: readonly BackupAccount[], keepsTokens: boolean): (line: string) => string {
-  const marks = createAccountRestorer(present, keepsTokens)
+/** Like `createAccountRestorer`, for rows of the table `users` as JSON text. */
+function createUserRowRestorer (present: readonly StoredAccount[], keepsTokens: boolean): (line: string) => string {
+  const restoreAccount = createAccountRestorer(present, keepsTokens)
   return (line) => {
     const row = JSON.parse(line) as { data: unknown, sealed: string | null, spelling: string | null }
     if (!isPlainObject(row.data)) return line
-    const data = marks(row.data, row.sealed !== null)
-    // The former `spelling` no longer equals the changed `data`.
+    const data = restoreAccount(row.data, row.sealed !== null)
+    // `spelling` is valid only for unchanged `data`.
     return data === row.data ? line : JSON.stringify({ ...row, data, spelling: null })
   }
 }
 
 /** Creates a function that numbers the rows of a backup below the existing rows, which are newer. */
 async function createRowRenumberer (
-  tx: Transaction, name: string, linesOf: RestoreOptions['rowsOf']
+  tx: Transaction, name: string, rowsOf: RestoreOptions['rowsOf']
 ): Promise<(line: string) => string> {
   const [present] = await selectRows<{ first: string | number | null }>(
     tx, sql`select min(number) as first from ${sql.identifier(name)}`
@@ -110,13 +110,17 @@ async function createRowRenumberer (
   const first = present?.first ?? null
   if (first === null) return (line) => line
   let last = 0
-  for await (const line of linesOf(name) ?? []) last = Math.max(last, (JSON.parse(line) as { number: number }).number)
+  for await (const line of rowsOf(name) ?? []) last = Math.max(last, (JSON.parse(line) as { number: number }).number)
   return (line) => {
     const row = JSON.parse(line) as { number: number }
     return JSON.stringify({ ...row, number: row.number - last - 1 + Number(first) })
   }
 }
 
+/**
+ * Inserts rows, each given as JSON text. Existing rows with the same key are kept.
+ * @param change applied to each row
+ */
 async function insertAll (
   tx: Transaction, name: string, lines: AsyncIterable<string>, change: (line: string) => string
 ): Promise<void> {
@@ -135,7 +139,7 @@ async function insertAll (
   }
   for await (const line of lines) {
     waiting.push(change(line))
-    if (waiting.length >= batch) await flush()
+    if (waiting.length >= batchSize) await flush()
   }
   await flush()
 }

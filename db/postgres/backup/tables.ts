@@ -11,29 +11,30 @@ const omittedTables: ReadonlySet<unknown> = new Set([
 
 interface BackupTable {
   readonly name: string
-  /** The name of the table's part in the backup. */
+  /** The name of this part of the backup: that of the table, or `records-<collection>`. */
   readonly part: string
   /** The collection of records that this part contains. */
   readonly collection?: string
   /**
-   * Whether its rows are consumed or withdrawn over time, so that older rows must not be restored beside newer ones.
+   * Whether its rows become invalid when they are used or withdrawn, such as tokens: a restore must not bring back rows
+   * that have become invalid since the backup.
    */
-  readonly isSpent: boolean
-  /** Whether a restore keeps its existing rows, and adds the rows of the backup as older ones. */
+  readonly isRevocable: boolean
+  /** Whether a restore keeps the existing rows, and adds the rows of the backup as older ones. */
   readonly isLog: boolean
 }
 
 const wholeTables = [...Object.values(tables), ...Object.values(tables.settingsTables)]
   .filter((each): each is typeof each & PgTable => is(each, PgTable) && !omittedTables.has(each))
   .map((table) => ({
-    name: getTableName(table), part: getTableName(table), isSpent: false, isLog: table === tables.auditEntries
+    name: getTableName(table), part: getTableName(table), isRevocable: false, isLog: table === tables.auditEntries
   }))
 
-/** Collections whose entries are not consumed when they are used. */
+/** The collections of a backup whose entries stay valid when they are used. */
 const keptCollections: ReadonlySet<string> =
   new Set([recordCollections.upstreamTokens.name, recordCollections.userValues.name])
 
-/** The tables and collections that a backup contains: all except `omittedTables`. */
+/** The parts of a backup: all tables except `omittedTables`, and some collections of `records`. */
 export const backupTables: readonly BackupTable[] = [
   ...wholeTables,
   ...[
@@ -44,7 +45,7 @@ export const backupTables: readonly BackupTable[] = [
       name: getTableName(tables.records),
       part: `records-${name}`,
       collection: name,
-      isSpent: !keptCollections.has(name),
+      isRevocable: !keptCollections.has(name),
       isLog: false
     }))
 ]

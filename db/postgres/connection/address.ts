@@ -1,6 +1,9 @@
 import { isIP } from 'node:net'
 
-/** Connection parameters of libpq and other drivers. postgres.js sends them as settings, which PostgreSQL rejects. */
+/**
+ * Parameters of libpq, other drivers and poolers. postgres.js would send them as settings of the session, which
+ * PostgreSQL rejects.
+ */
 const foreignParameters = new Set([
   'channel_binding',
   'gssencmode',
@@ -32,7 +35,7 @@ const unverifiedModes = ['disable', 'false', 'allow', 'prefer', 'require']
 export interface DatabaseAddress {
   /** The URL for postgres.js, without the parameters that it cannot handle. */
   readonly url: string
-  /** TLS options that postgres.js does not set: for an IP address, Node needs it to verify. */
+  /** The option `ssl` for postgres.js: the host to verify the certificate for, if the host is an IP address. */
   readonly tls: { readonly ssl?: { readonly host: string } }
   /** The hosts with their ports, comma-separated, for messages. */
   readonly location: string
@@ -47,7 +50,7 @@ export function parseDatabaseUrl (text: string): DatabaseAddress {
   const hosts = authority.slice(hostsStart).split(',')
   const firstHostUrl = `${scheme}${userinfo}${hosts[0] ?? ''}${path}${query}`
   const hasValidHosts = hosts.every((host) => URL.canParse(`${scheme}${host}/`))
-  // An @ after the first slash is part of a password that contains an unescaped slash.
+  // An @ in the path means that the password contains an unescaped slash.
   if (path.includes('@') || !URL.canParse(firstHostUrl) || !hasValidHosts || !isPercentEncoded(authority)) {
     throw new Error(
       'DB_URL is not valid: it must be postgres://<user>:<password>@<host>:<port>/<database>, ' +

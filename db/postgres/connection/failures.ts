@@ -10,7 +10,7 @@ export function databaseErrorCode (error: unknown): string | undefined {
   return undefined
 }
 
-/** Failures that may be temporary, by code. */
+/** The reasons for failures that may be temporary as clauses, by code. */
 const temporaryFailures: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'it refused the connection',
   ENOTFOUND: 'its host was not found',
@@ -35,7 +35,7 @@ const temporaryFailures: Readonly<Record<string, string>> = {
 }
 const untrustedCertificate =
   'its TLS certificate is not signed by a trusted authority: NODE_EXTRA_CA_CERTS names a file with more to trust'
-/** Failures that last until the configuration is changed, so that waiting does not help; by code. */
+/** The reasons for failures that last until the configuration is changed as clauses, by code. */
 const permanentFailures: Readonly<Record<string, string>> = {
   '28P01': 'it refused the user or the password',
   28000: 'it refused the user, connections from this host, or connections without TLS (sslmode=require)',
@@ -51,7 +51,7 @@ const permanentFailures: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its TLS certificate has expired',
   CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet'
 }
-/** Node's message when a connection closes before the TLS handshake. The code ECONNRESET does not tell that. */
+/** Matches Node's message for a connection that closes during the TLS handshake; its code is only ECONNRESET. */
 const missingTlsPattern = /before secure TLS connection was established/
 
 function isWithoutTls (error: unknown): boolean {
@@ -59,7 +59,7 @@ function isWithoutTls (error: unknown): boolean {
   return false
 }
 
-/** SQLSTATE class 08: connection exceptions. */
+/** Whether a code is of SQLSTATE class 08, connection exceptions. */
 const isConnectionException = (code: string): boolean => code.startsWith('08')
 
 function reasonOf (error: unknown, code: string | undefined): string {
@@ -69,23 +69,21 @@ function reasonOf (error: unknown, code: string | undefined): string {
   return code !== undefined && isConnectionException(code) ? 'the connection was lost' : 'it reported an error'
 }
 
-/** The reason of a failure as a clause with its code, but without user, password, host or SQL. */
+/** Returns the reason for a failure as a clause with its code, without user, password, host or SQL. */
 export function describeFailure (error: unknown): string {
   const code = databaseErrorCode(error)
   return `${reasonOf(error, code)}${code === undefined ? '' : `, ${code}`}`
 }
 
-/** Whether the database cannot be reached, or cannot be written to at all. */
+/** Whether a failure means that the database cannot be reached, or cannot be used at all. */
 export function isDatabaseUnavailable (error: unknown): boolean {
   const code = databaseErrorCode(error)
   if (code === undefined) return false
-  return Object.hasOwn(
-    temporaryFailures, code
-  ) || Object.hasOwn(permanentFailures, code) || isConnectionException(code) ||
-    /^E[A-Z]+$/.test(code)
+  return Object.hasOwn(temporaryFailures, code) || Object.hasOwn(permanentFailures, code) ||
+    isConnectionException(code) || /^E[A-Z]+$/.test(code)
 }
 
-/** Whether a transaction was rolled back for a concurrent one: serialization failure (40001) or deadlock (40P01). */
+/** Whether a transaction failed because of a concurrent one: serialization failure (40001) or deadlock (40P01). */
 export const isConcurrencyFailure = (error: unknown): boolean =>
   ['40001', '40P01'].includes(databaseErrorCode(error) ?? '')
 
@@ -93,19 +91,20 @@ export const isConcurrencyFailure = (error: unknown): boolean =>
 export const isPermanentFailure = (error: unknown): boolean =>
   Object.hasOwn(permanentFailures, databaseErrorCode(error) ?? '')
 
-/** The message for an unavailable database, safe to send to a client. */
+/** Returns the message for an unavailable database, which may be sent to a client. */
 export const unavailableMessage = (error: unknown): string => `The database cannot be used (${describeFailure(error)}).`
 
 /**
- * A message for any error. A Drizzle error's message is not used: it contains SQL with values, which may be secrets.
+ * Returns a message for any error. The message of a database error is replaced, since Drizzle's contain SQL with
+ * values, which may be secrets.
  */
 export const safeMessageOf = (error: unknown): string =>
   error instanceof Error && error.cause === undefined && databaseErrorCode(error) === undefined
     ? error.message
     : unavailableMessage(error)
 
-/** Converts the error of a transaction that changed nothing into an error of the `Store` contract. */
-export function toStoreError (error: unknown): StorageError | InvalidChangeError {
+/** Converts the error of a transaction that was rolled back to an error of `Store.commit`. */
+export function toCommitError (error: unknown): StorageError | InvalidChangeError {
   if (error instanceof StorageError || error instanceof InvalidChangeError) return error
   const code = databaseErrorCode(error)
   if (code === '23505') return new InvalidChangeError('An entry with that name already exists.')

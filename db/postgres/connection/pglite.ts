@@ -31,7 +31,9 @@ export async function assertUsableFolder (path: string): Promise<void> {
   }
 }
 
-/** PGlite's file system throws objects that are not `Error` instances and only have an `errno`. */
+/**
+ * Returns the message of an error. PGlite's file system throws objects that are no `Error` and only have an `errno`.
+ */
 function describeError (error: unknown): string {
   if (error instanceof Error) return error.message
   return typeof error === 'object' && error !== null && 'errno' in error
@@ -39,7 +41,7 @@ function describeError (error: unknown): string {
     : String(error)
 }
 
-/** @throws Error when PGlite, an optional dependency, is not installed */
+/** Imports PGlite, an optional dependency. @throws Error when it is not installed */
 async function importPglite () {
   try {
     const [{ PGlite }, { drizzle }] = await Promise.all([import('@electric-sql/pglite'), import('drizzle-orm/pglite')])
@@ -62,7 +64,8 @@ export class PgliteDriver implements DatabaseDriver {
   readonly #lock: FileLock
 
   /**
-   * @param folder the folder of the data; created if it does not exist
+   * Opens a database.
+   * @param folder the folder of its data; created if it does not exist
    * @throws Error when PGlite is not installed, another process uses the folder, or it contains something else
    */
   static async open (folder: string): Promise<PgliteDriver> {
@@ -115,7 +118,7 @@ export class PgliteDriver implements DatabaseDriver {
     return () => { void stop().catch(() => {}) }
   }
 
-  /** Does nothing: an embedded database has no connections that could hang. */
+  /** Does nothing, since an embedded database has no connections. */
   reconnect (): void {}
 
   async end (): Promise<void> {

@@ -37,7 +37,7 @@ const queryOptions = (): Options => ({
     default_transaction_isolation: 'read committed'
   }
 })
-/** Max connections, for single statements and for transactions. */
+/** Max connections for single statements, and for transactions. */
 const poolSize = { statements: 4, transactions: 4 }
 
 /** Drizzle on a pool for single statements and a pool for transactions. */
@@ -153,7 +153,7 @@ export class PostgresJsDriver implements DatabaseDriver {
       onclose: () => { if (!hasStopped) { stop(); onLost() } }
     } as Options)
     this.#listener = sql
-    // An established connection may become silent, which no timeout of the driver detects.
+    // The driver has no timeout for a connection that was established and does not respond.
     const timer = setTimeout(stop, 2_000 * connectTimeout).unref()
     try {
       await sql.unsafe(`listen ${notificationChannel}`)
@@ -178,10 +178,11 @@ export class PostgresJsDriver implements DatabaseDriver {
   }
 }
 
-/** Takes the advisory lock for the transaction. @param onWait called before waiting for a replica that holds it */
+/** Takes the advisory lock until the end of the transaction. @param onWait called if another replica holds it */
 async function lockMigrations (sql: postgres.Sql, onWait: () => void): Promise<void> {
-  const [lock] = await sql.unsafe<Array<{ acquired: boolean }>>('select pg_try_advisory_xact_lock($1) as ' +
-    'acquired', [migrationsLock])
+  const [lock] = await sql.unsafe<Array<{ acquired: boolean }>>(
+    'select pg_try_advisory_xact_lock($1) as acquired', [migrationsLock]
+  )
   if (lock?.acquired === true) return
   onWait()
   await sql.unsafe('select pg_advisory_xact_lock($1)', [migrationsLock])

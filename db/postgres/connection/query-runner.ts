@@ -4,7 +4,7 @@ import type { Db, DatabaseDriver, Transaction } from './driver.ts'
 import { databaseErrorCode, safeMessageOf } from './failures.ts'
 import { timeouts, withTimeout } from './timeouts.ts'
 
-/** A function that runs work on the database. @throws StorageError */
+/** Runs work on the database. @throws StorageError */
 type RunQuery<On = Db> = <Result>(work: (on: On) => Promise<Result>) => Promise<Result>
 
 /**
@@ -21,11 +21,12 @@ export interface QueryRunner {
   runBackground: RunQuery<Transaction>
 }
 
-/** Max waiting queries per method of `QueryRunner`. */
+/** Max waiting calls per method of `QueryRunner`; beyond that, calls fail with StorageError. */
 const maxWaiting = 1_000
 
 /**
- * @param health returns the reason why the database is unavailable, with which queries fail at once; undefined if it is
+ * Creates the query runner of a database.
+ * @param health returns why the database is unavailable, with which queries then fail at once; undefined if it is
  *   available
  */
 export function createQueryRunner (driver: DatabaseDriver, health: () => string | undefined): QueryRunner {
@@ -37,22 +38,22 @@ export function createQueryRunner (driver: DatabaseDriver, health: () => string 
       if (limit.activeCount + limit.pendingCount >= concurrency + maxWaiting) {
         throw new StorageError('The database is overloaded. Try again in a moment.', false)
       }
-      return await limit(async () => await run(driver, health, work))
+      return await limit(async () => await runWithTimeout(driver, health, work))
     }
   }
-  const transactions = (concurrency: number): RunQuery<Transaction> => {
-    const inTransaction = createLimitedRunner(concurrency)
-    return async (work) => await inTransaction(async (db) => await db.transaction(work))
+  const createTransactionRunner = (concurrency: number): RunQuery<Transaction> => {
+    const run = createLimitedRunner(concurrency)
+    return async (work) => await run(async (db) => await db.transaction(work))
   }
   return {
     runQuick: createLimitedRunner(2),
     runSlow: createLimitedRunner(1),
-    runTransaction: transactions(2),
-    runBackground: transactions(1)
+    runTransaction: createTransactionRunner(2),
+    runBackground: createTransactionRunner(1)
   }
 }
 
-async function run<Result> (
+async function runWithTimeout<Result> (
   driver: DatabaseDriver, health: () => string | undefined, work: (db: Db) => Promise<Result>
 ): Promise<Result> {
   const unavailable = health()

@@ -1,9 +1,9 @@
 import type { Db, DatabaseDriver } from './driver.ts'
 
 /**
- * Timeouts of database operations, in ms: reading the head, reading rows, writing a commit, storing the first commit.
- * They apply to a database that does not respond at all. A database that responds ends slow statements and idle
- * transactions itself, after `statement`.
+ * Timeouts of database operations, in ms. `head`: reading the head; `read`: reading rows; `write`: writing a commit, or
+ * a query of a port; `seed`: writing the first commit. They are for a database that does not respond at all; otherwise,
+ * the database ends slow statements and idle transactions itself, after `statement`.
  */
 export const timeouts = { head: 5_000, read: 15_000, write: 11_000, seed: 60_000, statement: 10_000 }
 

@@ -6,9 +6,8 @@ export type TransactionClient = Pick<postgres.Sql, 'options' | 'unsafe'>
 const connectionClosed = (): Error => Object.assign(new Error('the connection closed'), { code: 'CONNECTION_CLOSED' })
 
 /**
- * A connection for one transaction at a time. It replaces `sql.begin` of postgres.js, which sends ROLLBACK even on a
- * connection that has just closed, and thereby ends the process. This class sends nothing once the connection has
- * closed.
+ * A connection for one transaction at a time. It replaces `sql.begin` of postgres.js, which sends ROLLBACK even if the
+ * connection has just closed, and then throws an uncaught error that ends the process.
  */
 export class TransactionConnection {
   readonly #sql: postgres.Sql
@@ -26,7 +25,7 @@ export class TransactionConnection {
   /** Whether `drop` was called: the connection cannot be used again. */
   get isDropped (): boolean { return this.#isDropped }
 
-  /** Runs work in a transaction. @throws the error of the work, after ROLLBACK, or the driver's error */
+  /** Runs work in a transaction. @throws the error of the work, after a rollback, or the driver's error */
   async begin<Result> (work: (client: TransactionClient) => Promise<Result>): Promise<Result> {
     this.#isOpen = true
     await this.#send('begin')

@@ -8,24 +8,24 @@ import { selectRows, type Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { unsealTextIfPossible, sealText } from '../sealed-text.ts'
 import { activities } from '../tables.ts'
-import { toIndexedText, toIndexedTextOrNone, toStorableTextOrNone } from './activity-texts.ts'
+import { toFilterText, toStorableText } from './activity-texts.ts'
 import { appendCalls, removeCalls, type CallRow } from './activity-hours.ts'
-import { conditionOf, type FilterColumn, selectFilterValues, sumActivities, sumSpans } from './activity-sums.ts'
+import { activityCondition, type FilterColumn, selectFilterValues, sumActivities, sumSpans } from './activity-sums.ts'
 
 /** Limits of one INSERT: number of rows, and their size in characters. */
 const insertLimits = { rows: 500, size: 4 * 1024 * 1024 }
-/** Size of the texts that are encrypted in one turn of the event loop, in characters. */
+/** Total size of the encrypted texts after which the encryption yields to the event loop, in characters. */
 const sealChunkSize = 256 * 1024
-/** Max entries that are counted exactly. */
+/** Max calls that are counted exactly. */
 const maxCounted = 10_000
 /** Max size of all payloads on one page, in bytes. */
 const maxPayloads = 8 * 1024 * 1024
 
-/** The `place` of a call for the vault: its texts cannot be decrypted for another call. */
+/** Returns the `place` of a call for the vault: its encrypted members cannot be decrypted for another call. */
 export const activityPlace = (id: string): string => `activities/${id}`
 /** The members that are encrypted together, as one text. */
 type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage' | 'policy' | 'guards' | 'refused'>
-const membersText = (members: SealedMembers): string => JSON.stringify(members)
+
 /** The record of calls, in tables that all replicas share. */
 export class PostgresActivities implements Activities {
   readonly #queries: QueryRunner
@@ -78,7 +78,7 @@ export class PostgresActivities implements Activities {
     const { username, timestamp } = activities
     const rows = await this.#queries.runSlow(async (db) => await db.select({ username, last: max(timestamp) })
       .from(activities)
-      .where(and(conditionOf({ server }), isNotNull(username)))
+      .where(and(activityCondition({ server }), isNotNull(username)))
       .groupBy(username))
     return new Map(rows.flatMap(({ username, last }) => username && last ? [[username, last]] : []))
   }
@@ -106,7 +106,7 @@ export class PostgresActivities implements Activities {
       const newest = db
         .select({ duration: activities.duration })
         .from(activities)
-        .where(conditionOf(filter))
+        .where(activityCondition(filter))
         .orderBy(desc(activities.timestamp))
         .limit(maxCounted)
         .as('newest')
@@ -131,10 +131,11 @@ export class PostgresActivities implements Activities {
 
   #toRow (activity: Activity): CallRow {
     const { id, input, output, errorMessage, policy, guards, refused } = activity
-    const sealed = [input, output, errorMessage, policy, guards, refused].every((member) => member === undefined)
+    const members: SealedMembers = { input, output, errorMessage, policy, guards, refused }
+    const sealed = Object.values(members).every((member) => member === undefined)
       ? undefined
-      : sealText(this.#vault, membersText({ input, output, errorMessage, policy, guards, refused }), activityPlace(id))
-    return { ...toRow(activity), ...sealed, sealedBy: sealed?.sealed?.split('.')[1] }
+      : sealText(this.#vault, JSON.stringify(members), activityPlace(id))
+    return { ...toPlainColumns(activity), ...sealed, sealedBy: sealed?.sealed?.split('.')[1] }
   }
 
   #toActivity ({ data, sealed, sealedBy: _, ...row }: typeof activities.$inferSelect): Activity {
@@ -144,10 +145,10 @@ export class PostgresActivities implements Activities {
     return text === undefined ? { ...members, locked: true } : { ...members, ...JSON.parse(text) as SealedMembers }
   }
 
-  /** The planner's estimate of the number of matching calls: the time for counting them grows with their number. */
+  /** Returns the planner's estimate of the number of matching calls, since counting many calls takes too long. */
   async #estimate (filter: ActivityFilter): Promise<number> {
     const [found] = await this.#queries.runSlow(async (db) => {
-      const select = db.select({ one: sql`1` }).from(activities).where(conditionOf(filter))
+      const select = db.select({ one: sql`1` }).from(activities).where(activityCondition(filter))
       return await selectRows<Record<string, unknown>>(db, sql`explain (format json) ${select}`)
     })
     const text = found?.['QUERY PLAN']
@@ -158,8 +159,8 @@ export class PostgresActivities implements Activities {
 }
 
 /**
- * The query of one page. The ids are found in an index; only the rows of the page are read. Exported for the test of
- * its query plan.
+ * Returns the query of one page. The ids are found in an index; only the rows of the page are read. Exported for the
+ * test of its query plan.
  * @param page from 1
  */
 export function selectActivityPage (db: Db, filter: ActivityFilter, page: number, limit: number) {
@@ -167,7 +168,7 @@ export function selectActivityPage (db: Db, filter: ActivityFilter, page: number
   const ids = db
     .select({ id: activities.id })
     .from(activities)
-    .where(conditionOf(filter))
+    .where(activityCondition(filter))
     .orderBy(...order)
     .limit(limit)
     .offset((page - 1) * limit)
@@ -187,11 +188,15 @@ export function selectActivityPage (db: Db, filter: ActivityFilter, page: number
     .orderBy(...order)
 }
 
-/** Counts up to one more than `maxCounted`. Exported for the test of its query plan. */
+/** Returns the query that counts the calls up to `maxCounted + 1`. Exported for the test of its query plan. */
 export function countUpToLimit (db: Db, filter: ActivityFilter) {
-  const some =
-    db.select({ one: sql`1`.as('one') }).from(activities).where(conditionOf(filter)).limit(maxCounted + 1).as('some')
-  return db.select({ total: count() }).from(some)
+  const limited = db
+    .select({ one: sql`1`.as('one') })
+    .from(activities)
+    .where(activityCondition(filter))
+    .limit(maxCounted + 1)
+    .as('limited')
+  return db.select({ total: count() }).from(limited)
 }
 
 /** Splits a batch into chunks that fit into one statement. Yields to the event loop while texts are encrypted. */
@@ -216,18 +221,21 @@ async function * chunks (
   if (rows.length > 0) yield rows
 }
 
-/** The columns of an activity that are not encrypted. */
-const toRow = (activity: Activity): CallRow => ({
+/** Returns the columns of an activity that are not encrypted. */
+const toPlainColumns = (activity: Activity): CallRow => ({
   id: activity.id,
   timestamp: activity.timestamp,
-  server: toIndexedText(activity.server),
-  tool: toIndexedText(activity.tool),
+  server: toFilterText(activity.server),
+  tool: toFilterText(activity.tool),
   duration: activity.duration,
   status: activity.status,
-  group: toIndexedTextOrNone(activity.group),
-  username: toIndexedTextOrNone(activity.username),
-  keyId: toIndexedTextOrNone(activity.keyId),
-  keyName: toIndexedTextOrNone(activity.keyName),
-  sourceIp: toStorableTextOrNone(activity.sourceIp),
-  clientId: toStorableTextOrNone(activity.clientId)
+  group: convertIfGiven(activity.group, toFilterText),
+  username: convertIfGiven(activity.username, toFilterText),
+  keyId: convertIfGiven(activity.keyId, toFilterText),
+  keyName: convertIfGiven(activity.keyName, toFilterText),
+  sourceIp: convertIfGiven(activity.sourceIp, toStorableText),
+  clientId: convertIfGiven(activity.clientId, toStorableText)
 })
+
+const convertIfGiven = (text: string | undefined, convert: (text: string) => string): string | undefined =>
+  text === undefined ? undefined : convert(text)

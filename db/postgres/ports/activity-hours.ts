@@ -5,39 +5,41 @@ import { selectRows, type Transaction } from '../connection/driver.ts'
 import type { SealedText } from '../sealed-text.ts'
 import { activities, activityHours as hours, oauthClients } from '../tables.ts'
 
-/** A call as it is stored, with its texts encrypted. */
-export type CallRow = Omit<Activity, 'input' | 'output' | 'errorMessage' | 'policy' | 'clientName' | 'locked'> &
+type EncryptedMember = 'input' | 'output' | 'errorMessage' | 'policy' | 'guards' | 'refused'
+
+/** A call as it is stored, with some members encrypted. `sealedBy`: the id of the encryption key. */
+export type CallRow = Omit<Activity, EncryptedMember | 'clientName' | 'locked'> &
   Partial<SealedText> & { readonly sealedBy?: string }
 
 /** The length of an hour, in ms. */
 export const hourLength = 60 * 60_000
 /** Max rows that one statement removes. */
 const maxRemoved = 1_000
-/** The key of the advisory lock under which calls are removed. */
+/** The key of the advisory lock that a replica holds while it removes calls. */
 const removalLock = 0x746f6f6d
 
 const columns = sql.raw(
   'id, "timestamp", server, tool, duration, status, "group", username, key_id, key_name, source_ip, client_id, ' +
   'client_name, data, sealed, sealed_by'
 )
+const filterColumns = sql.raw('server, tool, status, "group", username, key_id, key_name')
+/** Makes a statement return the columns that `sumByHour` reads. */
+const returningClause = sql`returning "timestamp", ${filterColumns}, duration`
+
 /**
  * Groups calls by hour and filter columns, with their number and the sum of their durations.
  * @param from the FROM item with the calls
  */
 const sumByHour = (from: SQL): SQL => sql`
-  select hour, encode(sha256(convert_to(${filterColumns}::text, 'UTF8')), 'hex') as hash, server, tool, status, "group",
-  username,
-    key_id, key_name, count(*) as calls, sum(duration) as duration
+  select hour, encode(sha256(convert_to(json_build_array(${filterColumns})::text, 'UTF8')), 'hex') as hash,
+    ${filterColumns}, count(*) as calls, sum(duration) as duration
   from (select "timestamp" / ${sql.raw(String(hourLength))} as hour, * from ${from}) as calls_of_hours
-  group by hour, server, tool, status, "group", username, key_id, key_name`
-const filterColumns = sql.raw('json_build_array(server, tool, status, "group", username, key_id, key_name)')
-const returningClause = sql.raw(
-  'returning "timestamp", server, tool, status, "group", username, key_id, key_name, duration'
-)
+  group by hour, ${filterColumns}`
 
 /**
- * Adds calls whose ids do not exist yet. The rows are passed as one parameter, since each parameter costs CPU time
- * here. Hours are locked in a fixed order, so that two replicas cannot deadlock.
+ * Adds the calls whose ids do not exist yet, and adds them to the sums. The rows are passed as one parameter, since
+ * each parameter costs CPU time in this process. Hours are locked in a fixed order, so that two replicas cannot
+ * deadlock.
  */
 export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): Promise<void> {
   if (rows.length === 0) return
@@ -63,11 +65,11 @@ export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): P
 
 /**
  * Removes some calls before a time, and subtracts them from the sums. Only one replica at a time does so.
- * @param otherwise whether to `wait` for another replica that is removing calls, or to `skip`
+ * @param ifBusy whether to wait if another replica is removing calls, or to remove none
  * @returns how many were removed
  */
-export async function removeCalls (tx: Transaction, before: number, otherwise: 'wait' | 'skip'): Promise<number> {
-  if (otherwise === 'wait') await tx.execute(sql`select pg_advisory_xact_lock(${removalLock})`)
+export async function removeCalls (tx: Transaction, before: number, ifBusy: 'wait' | 'skip'): Promise<number> {
+  if (ifBusy === 'wait') await tx.execute(sql`select pg_advisory_xact_lock(${removalLock})`)
   else {
     const [lock] =
       await selectRows<{ held: boolean }>(tx, sql`select pg_try_advisory_xact_lock(${removalLock}) as held`)

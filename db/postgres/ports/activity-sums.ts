@@ -4,9 +4,9 @@ import type { ActivityFilter, ActivitySpans } from '../../ports/activities.ts'
 import type { Db } from '../connection/driver.ts'
 import { activities, activityHours as hours } from '../tables.ts'
 import { hourLength } from './activity-hours.ts'
-import { toIndexedText } from './activity-texts.ts'
+import { toFilterText } from './activity-texts.ts'
 
-/** Max distinct values to filter by, of one kind. */
+/** Max distinct values of one column that are listed. */
 const maxValues = 1_000
 
 type EqualityFilter = Omit<ActivityFilter, 'from' | 'to'>
@@ -14,23 +14,23 @@ type EqualityFilter = Omit<ActivityFilter, 'from' | 'to'>
 function equalities (table: typeof activities | typeof hours, equal: EqualityFilter): Array<SQL | undefined> {
   return (Object.entries(equal) as Array<[keyof EqualityFilter, string | undefined]>).map(([name, value]) => {
     if (value === undefined) return undefined
-    // Inlined in the SQL text: a partial index is used only for a value that is known when the statement is planned.
+    // Not a parameter, since PostgreSQL uses a partial index only for a value that the planner knows.
     if (name === 'status') return sql`${table.status} = ${sql.raw(value === 'error' ? "'error'" : "'success'")}`
-    return eq(table[name], toIndexedText(value))
+    return eq(table[name], toFilterText(value))
   })
 }
 
-/** The filter as a condition on calls; undefined if it matches everything. */
-export const conditionOf = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
+/** Converts a filter to a condition on `activities`; undefined if it matches all calls. */
+export const activityCondition = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
   ...equalities(activities, equal),
   from === undefined ? undefined : gte(activities.timestamp, from),
   to === undefined ? undefined : lt(activities.timestamp, to)
 )
 
 /**
- * Splits a filter into whole hours, for which sums are stored, and the partial hours at both ends, whose calls are read
- * individually.
- * @returns the condition on hours, and the filters of the other calls
+ * Splits the time range of a filter into whole hours, for which sums are stored, and the partial hours at both ends,
+ * whose calls are read individually.
+ * @returns `whole`: the condition on `activity_hours`; `parts`: the filters for the calls of the partial hours
  */
 function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
   const first = from === undefined ? undefined : Math.ceil(from / hourLength)
@@ -52,17 +52,21 @@ function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, 
   }
 }
 
-/** Has the type of `calls`: PostgreSQL reads a union in parallel only if the types of its parts are equal. */
+/**
+ * The number of calls in a row of `activities`, in the type of the column `calls` of `activity_hours`: PostgreSQL reads
+ * a union in parallel only if the types of its parts are equal.
+ */
 const oneCall = sql.raw('1::bigint')
 
 /**
- * Sums up whole hours from their stored sums, and partial hours from their calls. Exported for the test of its query
- * plan.
+ * Returns the query of the numbers of calls and failed calls, and the sum of their durations: from the stored sums of
+ * whole hours, and the calls of partial hours. Exported for the test of its query plan.
  */
 export function sumActivities (db: Db, filter: ActivityFilter) {
   const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql` union all
-    select ${oneCall}, ${activities.status}, ${activities.duration} from ${activities} where ${conditionOf(part)}`)
+    select ${oneCall}, ${activities.status}, ${activities.duration} from ${activities}
+      where ${activityCondition(part)}`)
   const summed = sql`(
     select ${hours.calls} as calls, ${hours.status} as status, ${hours.duration} as duration from ${hours}
       where ${whole}${sql.join(rest)}
@@ -80,45 +84,45 @@ export function sumActivities (db: Db, filter: ActivityFilter) {
 export type FilterColumn = 'server' | 'tool' | 'group' | 'username' | 'keyName'
 
 /**
- * The distinct values of a column, sorted. Without a filter, each value is found from the previous one in the column's
- * index: the time depends on the number of values, not of calls.
+ * Returns the query of the distinct values of a column, sorted. Without a filter, each value is found from the previous
+ * one in the column's index, so that the time depends on the number of values, not of calls.
  */
 export function selectFilterValues (filter: ActivityFilter, name: FilterColumn): SQL {
-  const [ofHours, ofCalls] = [hours[name], activities[name]]
+  const [hourColumn, column] = [hours[name], activities[name]]
   if (Object.values(filter).every((value) => value === undefined)) {
     const next = (after: SQL): SQL =>
-      sql`(select ${ofCalls} from ${activities} where ${ofCalls} is not null ${after} order by ${ofCalls} limit 1)`
+      sql`(select ${column} from ${activities} where ${column} is not null ${after} order by ${column} limit 1)`
     return sql`
       with recursive found (value) as (
         ${next(sql``)}
         union all
-        select ${next(sql`and ${ofCalls} > found.value`)} from found where found.value is not null
+        select ${next(sql`and ${column} > found.value`)} from found where found.value is not null
       )
       select value from found where value is not null limit ${maxValues}`
   }
   const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql`
-    union all select ${ofCalls} from ${activities} where ${and(conditionOf(part), isNotNull(ofCalls))}`)
+    union all select ${column} from ${activities} where ${and(activityCondition(part), isNotNull(column))}`)
   return sql`
     select distinct value from (
-      select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
+      select ${hourColumn} as value from ${hours} where ${and(whole, isNotNull(hourColumn))}${sql.join(rest)}
     ) as found order by value limit ${maxValues}`
 }
 
 /**
- * The number of calls, and of failed ones, by time span; spans without calls are omitted. Spans of whole hours are read
- * from stored sums. Exported for the test of its query plan.
+ * Returns the query of the numbers of calls and failed calls by the index of their time span; spans without calls are
+ * omitted. Spans of whole hours are read from stored sums. Exported for the test of its query plan.
  */
 export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
-  const isOfHours = from % hourLength === 0 && length % hourLength === 0
-  const { whole, parts } = isOfHours ? splitIntoHours(range) : { whole: sql`false`, parts: [range] }
+  const hasWholeHours = from % hourLength === 0 && length % hourLength === 0
+  const { whole, parts } = hasWholeHours ? splitIntoHours(range) : { whole: sql`false`, parts: [range] }
   const spanOf = (time: SQL): SQL => sql`(${time} - ${sql.raw(String(from))}) / ${sql.raw(String(length))}`
   const rest = parts.map((part) => sql`
     union all select ${spanOf(sql`${activities.timestamp}`)}, 1,
         case when ${activities.status} = 'error' then 1 else 0 end
-      from ${activities} where ${conditionOf(part)}`)
-  // Integers of 4 bytes are summed up faster, and an hour has fewer calls than they can count.
+      from ${activities} where ${activityCondition(part)}`)
+  // Integers of 4 bytes are summed up faster, and are enough for the calls of an hour.
   const calls = sql`sum(${hours.calls}::int)`
   return sql`
     select at, sum(total) as total, sum(errors) as errors from (

@@ -1,11 +1,8 @@
 import { toIndexableText } from '../text.ts'
 
-/** Replaces characters that PostgreSQL cannot store in a text: NUL and unpaired surrogates. */
-const toStorableText = (text: string): string =>
+/** Replaces characters that PostgreSQL cannot store by U+FFFD: NUL and unpaired surrogates. */
+export const toStorableText = (text: string): string =>
   text.isWellFormed() && !text.includes('\0') ? text : text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
-export const toStorableTextOrNone = (text: string | undefined): string | undefined =>
-  text === undefined ? undefined : toStorableText(text)
-/** Shortens a text for a column with an index. */
-export const toIndexedText = (text: string): string => toIndexableText(toStorableText(text))
-export const toIndexedTextOrNone = (text: string | undefined): string | undefined =>
-  text === undefined ? undefined : toIndexedText(text)
+
+/** Converts a text to the value of a filter column of a call, which is shortened if it is too long for an index. */
+export const toFilterText = (text: string): string => toIndexableText(toStorableText(text))

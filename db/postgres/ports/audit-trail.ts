@@ -9,7 +9,7 @@ import { escapeText, toIndexableText, unescapeText } from '../text.ts'
 /** Max rows that one statement removes. */
 const maxRemoved = 1_000
 
-/** The `place` of an entry for the vault: its texts cannot be decrypted for another entry. */
+/** Returns the `place` of an entry for the vault: its encrypted members cannot be decrypted for another entry. */
 export const auditPlace = (id: string): string => `audit/${id}`
 
 /** The members that are encrypted. */

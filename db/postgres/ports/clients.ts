@@ -12,10 +12,11 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 const hasId = (clientId: string): SQL => eq(clients.key, toIndexableText(clientId))
 const isRegistered = eq(clients.origin, 'registered')
 const idleLimit = (): Date => new Date(Date.now() - maxClientIdleTime)
-const isPresent = (): SQL | undefined => or(ne(clients.origin, 'registered'), gt(clients.idleSince, idleLimit()))
+/** The negation of `isIdleClient`, in SQL. */
+const isNotIdle = (): SQL | undefined => or(ne(clients.origin, 'registered'), gt(clients.idleSince, idleLimit()))
 /**
- * Extracted with a regular expression; quotes within values are escaped, so it cannot match there. JSON functions would
- * fail for a client with U+0000 in any of its texts.
+ * The creation time in the JSON text of a client. It is extracted by a regular expression, since JSON functions would
+ * fail for a client with U+0000 in a text. The expression cannot match within a text, where quotes are escaped.
  */
 const createdAt = sql`coalesce(substring(${clients.data} from '"createdAt":([0-9]+)')::numeric, 0)`
 const columns = { data: clients.data, lastUsed: clients.lastUsed }
@@ -27,15 +28,14 @@ const maxTouched = 10_000
 export class PostgresClients implements OAuthClients {
   readonly #queries: QueryRunner
   readonly #maxRegistered: number
-  /** Removes idle clients, which `find` already ignores, if no registration removes them. */
+  /** Removes idle clients, as `create` does. */
   readonly #cleanup: PeriodicCleanup
   /** When this replica last recorded the use of a client; the first entry is the oldest. */
   readonly #touched = new Map<string, number>()
 
-  /** @param count max self-registered clients */
-  constructor (queries: QueryRunner, count: number = maxRegisteredClients) {
+  constructor (queries: QueryRunner, maxRegistered: number = maxRegisteredClients) {
     this.#queries = queries
-    this.#maxRegistered = count
+    this.#maxRegistered = maxRegistered
     this.#cleanup = new PeriodicCleanup(
       async () => {
         await queries.runTransaction(async (tx) => { await removeClientAuthorizations(tx, await removeIdle(tx)) })
@@ -45,14 +45,14 @@ export class PostgresClients implements OAuthClients {
 
   async find (clientId: string): Promise<OAuthClient | undefined> {
     const [found] = await this.#queries.runQuick(
-      async (db) => await db.select(columns).from(clients).where(and(hasId(clientId), isPresent()))
+      async (db) => await db.select(columns).from(clients).where(and(hasId(clientId), isNotIdle()))
     )
     return found && clientOfRow(found)
   }
 
   async list (range?: ListRange): Promise<OAuthClient[]> {
     const found = await this.#queries.runSlow(async (db) => {
-      const all = db.select(columns).from(clients).where(isPresent())
+      const all = db.select(columns).from(clients).where(isNotIdle())
         .orderBy(createdAt, sql`${clients.key} collate "C"`)
       return await (range === undefined ? all : all.offset(range.offset).limit(range.limit))
     })
@@ -60,7 +60,7 @@ export class PostgresClients implements OAuthClients {
   }
 
   async count (): Promise<number> {
-    return await this.#queries.runSlow(async (db) => await db.$count(clients, isPresent()))
+    return await this.#queries.runSlow(async (db) => await db.$count(clients, isNotIdle()))
   }
 
   async create (client: OAuthClient): Promise<boolean> {
@@ -78,7 +78,7 @@ export class PostgresClients implements OAuthClients {
     let thrown: { error: unknown } | undefined
     try {
       return await this.#queries.runTransaction(async (tx) => {
-        const [found] = await tx.select(columns).from(clients).where(and(hasId(clientId), isPresent())).for('update')
+        const [found] = await tx.select(columns).from(clients).where(and(hasId(clientId), isNotIdle())).for('update')
         if (found === undefined) return undefined
         let client: OAuthClient
         try {
@@ -87,9 +87,9 @@ export class PostgresClients implements OAuthClients {
           thrown = { error }
           throw error
         }
-        const { data, lastUsed, ...others } = toClientColumns(client)
-        await tx.update(clients).set({ data, lastUsed, ...others }).where(hasId(clientId))
-        return clientOfRow({ data, lastUsed: lastUsed ?? null })
+        const changed = toClientColumns(client)
+        await tx.update(clients).set(changed).where(hasId(clientId))
+        return clientOfRow({ data: changed.data, lastUsed: changed.lastUsed ?? null })
       })
     } catch (error) {
       throw thrown === undefined ? error : thrown.error
@@ -113,7 +113,7 @@ export class PostgresClients implements OAuthClients {
     try {
       await this.#queries.runQuick(async (db) => {
         await db.update(clients).set({ lastUsed: time, idleSince: time })
-          .where(and(hasId(clientId), isPresent(), isDue))
+          .where(and(hasId(clientId), isNotIdle(), isDue))
       })
       this.#cleanup.runIfDue()
     } catch {
@@ -122,7 +122,7 @@ export class PostgresClients implements OAuthClients {
     }
   }
 
-  /** Removes the self-registered clients beyond the limit. See `maxRegisteredClients`. */
+  /** Removes self-registered clients beyond the limit: see `maxRegisteredClients`. @returns the removed rows */
   async #removeExcess (tx: Transaction): Promise<Array<{ data: string }>> {
     // The index-based count comes first, since ranking all clients takes longer.
     const [tooMany] = await tx
@@ -160,11 +160,14 @@ export class PostgresClients implements OAuthClients {
   }
 }
 
-/** Removes self-registered clients. Rows that others are changing are skipped, which excludes deadlocks. */
-async function removeRegistered (tx: Transaction, which: SQL): Promise<Array<{ data: string }>> {
-  const some =
-    tx.select({ key: clients.key }).from(clients).where(and(isRegistered, which)).for('update', { skipLocked: true })
-  return await tx.delete(clients).where(inArray(clients.key, some)).returning({ data: clients.data })
+/** Removes self-registered clients. Rows locked by other transactions are skipped, which excludes deadlocks. */
+async function removeRegistered (tx: Transaction, condition: SQL): Promise<Array<{ data: string }>> {
+  const removable = tx
+    .select({ key: clients.key })
+    .from(clients)
+    .where(and(isRegistered, condition))
+    .for('update', { skipLocked: true })
+  return await tx.delete(clients).where(inArray(clients.key, removable)).returning({ data: clients.data })
 }
 
 const removeIdle = async (tx: Transaction): Promise<Array<{ data: string }>> =>

@@ -7,10 +7,10 @@ import { counters } from '../tables.ts'
 
 /** Min time between two cleanups of expired counters, in ms. */
 const cleanupInterval = 60_000
-/** Max counters; beyond, those that expire first are removed. */
+/** Max counters; beyond that, those that expire first are removed. */
 const maxCounters = 100_000
 
-/** Max value of a counter, in PostgreSQL's type. */
+/** Max count, since the column is of PostgreSQL's type `integer`. */
 const maxCount = 2_147_483_647
 const timeLeft = sql<string>`ceil(extract(epoch from ${counters.expires} - now()) * 1000)`
 

@@ -10,11 +10,11 @@ import { PostgresSocialLogins } from './social-logins.ts'
 import { PostgresVectors } from './vectors.ts'
 
 /**
- * Creates the ports on a database.
- * @param health returns the reason why the database is unavailable; undefined if it is available
- * @param resealSettings re-encrypts settings and clients, and returns the number of rows
+ * Creates the ports on a database, except the store and the counters.
+ * @param health returns why the database is unavailable; undefined if it is available
+ * @param resealSettings re-encrypts settings and clients with the newest key, and returns the number of rows
  */
-export function openPorts (
+export function createPorts (
   driver: DatabaseDriver, vault: Vault, health: () => string | undefined, resealSettings: () => Promise<number>
 ): Omit<StorageAdapter, 'store' | 'counters'> {
   const queries = createQueryRunner(driver, health)

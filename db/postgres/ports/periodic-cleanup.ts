@@ -2,7 +2,8 @@
 const interval = 60_000
 
 /**
- * Removes expired rows in the background of a write, at most once a minute. After a failure, the next run removes them.
+ * Runs a cleanup in the background of other operations, at most once a minute. A failure is ignored, since the next run
+ * repeats the work.
  */
 export class PeriodicCleanup {
   readonly #cleanUp: () => Promise<unknown>

@@ -15,9 +15,12 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 type Row = typeof records.$inferSelect
 
-/** The primary key, which is also the `place` that a value is encrypted for. */
+/** Returns the primary key of an entry, which is also the `place` of its value for the vault. */
 const idOf = ({ name }: RecordCollection, key: string): string => `${name}/${toIndexableText(key)}`
-/** Labels of all collections share one index. They are encoded, since drivers write quotes in arrays differently. */
+/**
+ * Returns a label as stored. Labels of all collections share one index, so they begin with the collection. They are
+ * encoded, since the drivers escape quotes in arrays differently.
+ */
 const labelOf = ({ name }: RecordCollection, label: string): string =>
   `${name}/${encodeURIComponent(toIndexableText(label))}`
 const timeFromNow = (ms: number): SQL => sql`now() + ${ms} * interval '1 millisecond'`
@@ -29,7 +32,7 @@ const wholeColumns = { ...briefColumns, value, data, sealed }
 type Found = Pick<Row, 'id' | 'owner' | 'labels' | 'version' | 'expires'> &
   Partial<Pick<Row, 'value' | 'data' | 'sealed'>> & { readonly age: number }
 
-/** Records shared by all replicas, in one table. Of two writers of an entry, the second waits for the row lock. */
+/** Records shared by all replicas, in one table. */
 export class PostgresRecords implements Records {
   readonly outlivesProcess = true
   readonly #queries: QueryRunner
@@ -87,19 +90,19 @@ export class PostgresRecords implements Records {
     return hasSwapped
   }
 
-  async list (collection: RecordCollection, which: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
+  async list (collection: RecordCollection, filter: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
     const found: Found[] = await this.#queries.runQuick(async (db) => await db
       .select(isBrief ? briefColumns : wholeColumns)
       .from(records)
-      .where(and(recordCondition(collection, which), isCurrent))
+      .where(and(recordCondition(collection, filter), isCurrent))
       .orderBy(desc(records.at), records.id))
     return found.map((row) => this.#toStored(row))
   }
 
-  async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
-    const condition = typeof which === 'string'
-      ? eq(records.id, idOf(collection, which))
-      : recordCondition(collection, which)
+  async remove (collection: RecordCollection, keyOrFilter: string | EntryFilter): Promise<number> {
+    const condition = typeof keyOrFilter === 'string'
+      ? eq(records.id, idOf(collection, keyOrFilter))
+      : recordCondition(collection, keyOrFilter)
     return await this.#queries.runQuick(async (db) => (await removeRecords(db, condition)).length)
   }
 
@@ -175,7 +178,7 @@ export class PostgresRecords implements Records {
   }
 }
 
-/** Creates the rows that record token families as revoked. @param families their ids as they are stored */
+/** Creates rows of the collection `revokedFamilies`. @param families the ids of token families, as stored in `owner` */
 export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertValue<typeof records>> => {
   const { name } = recordCollections.revokedFamilies
   return families.map((family) => ({
@@ -191,10 +194,11 @@ export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertVa
   }))
 }
 
-/** The query of `find`. Exported for the test of its query plan. */
+/** Returns the query of `find`. Exported for the test of its query plan. */
 export const selectRecord = (db: Db, collection: RecordCollection, key: string) =>
   db.select(wholeColumns).from(records).where(and(eq(records.id, idOf(collection, key)), isCurrent))
 
+/** Converts a filter to a condition on the table. Expired entries match as well. */
 export function recordCondition (
   collection: RecordCollection, { owner, labels, changedWithin }: EntryFilter
 ): SQL | undefined {
@@ -206,13 +210,16 @@ export function recordCondition (
   )
 }
 
-/** Removes records. Their rows are locked in a fixed order, so that two removals cannot deadlock. */
-export async function removeRecords (db: Db, which: SQL | undefined): Promise<Array<{ owner: string | null }>> {
-  const locked = db.select({ id: records.id }).from(records).where(which).orderBy(records.id).for('update')
+/** Removes rows, which are locked in a fixed order, so that two removals cannot deadlock. @returns the removed rows */
+export async function removeRecords (db: Db, condition: SQL | undefined): Promise<Array<{ owner: string | null }>> {
+  const locked = db.select({ id: records.id }).from(records).where(condition).orderBy(records.id).for('update')
   return await db.delete(records).where(inArray(records.id, locked)).returning({ owner: records.owner })
 }
 
-/** Removes the oldest entries of an owner. Rows that others are changing are skipped, which excludes deadlocks. */
+/**
+ * Removes the oldest entries of an owner beyond `maxPerOwner`. Rows locked by other transactions are skipped, which
+ * excludes deadlocks.
+ */
 async function removeExcess (
   tx: Transaction, { name, maxPerOwner = 0 }: RecordCollection, owner: string
 ): Promise<void> {

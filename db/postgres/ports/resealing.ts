@@ -8,21 +8,22 @@ import { safeMessageOf } from '../connection/failures.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { resealText, type SealedText } from '../sealed-text.ts'
 import { activities, auditEntries, oauthClients, records, socialSecret, tableNames, tableOf } from '../tables.ts'
-import { activityPlace as placeOfCall } from './activities.ts'
-import { auditPlace as placeOfEntry } from './audit-trail.ts'
-import { signingKeyPlace as placeOfSecret } from './social-logins.ts'
+import { activityPlace } from './activities.ts'
+import { auditPlace } from './audit-trail.ts'
+import { signingKeyPlace } from './social-logins.ts'
 
 /** Max rows that are re-encrypted in one transaction. */
 const batchSize = 50
 /** The pause after a batch, in ms, in which other clients can use the database. */
 const batchPause = 10
 
-/** A table of values that `sealText` has encrypted, in its columns `data` and `sealed`. */
+/** A table, or a part of one, with texts that `sealText` has encrypted, in its columns `data` and `sealed`. */
 interface SealedTable {
+  /** The kind of its texts, for messages. */
   readonly what: string
   readonly table: PgTable & { readonly sealed: PgColumn, readonly data: PgColumn }
   /** A condition on its rows; undefined means all rows. */
-  readonly which?: SQL
+  readonly condition?: SQL
   /** An indexed column with the id of the encryption key, for a table that may be large. */
   readonly sealedBy?: PgColumn
   /** The primary key, in whose order the rows are processed. */
@@ -35,7 +36,7 @@ interface SealedTable {
 const sealedRecords = (what: string, { name }: RecordCollection): SealedTable => ({
   what,
   table: records,
-  which: eq(records.collection, name),
+  condition: eq(records.collection, name),
   key: records.id,
   name: records.id,
   placeOf: (id) => id
@@ -49,7 +50,7 @@ const sealedTables: readonly SealedTable[] = [
     table: socialSecret,
     key: socialSecret.id,
     name: socialSecret.id,
-    placeOf: () => placeOfSecret
+    placeOf: () => signingKeyPlace
   },
   sealedRecords('sessions of browsers', recordCollections.loginStates),
   sealedRecords('authorization codes', recordCollections.grants),
@@ -58,7 +59,7 @@ const sealedTables: readonly SealedTable[] = [
     table: auditEntries,
     key: auditEntries.number,
     name: auditEntries.id,
-    placeOf: placeOfEntry
+    placeOf: auditPlace
   },
   {
     what: 'recorded calls',
@@ -66,27 +67,30 @@ const sealedTables: readonly SealedTable[] = [
     sealedBy: activities.sealedBy,
     key: activities.id,
     name: activities.id,
-    placeOf: placeOfCall
+    placeOf: activityPlace
   }
 ]
 
 type CountedTable =
-  Pick<SealedTable, 'what' | 'which' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
+  Pick<SealedTable, 'what' | 'condition' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
 
-/** All tables with encrypted texts. */
+/** All tables with encrypted texts. Those of settings and clients are re-encrypted by `resealSettings`. */
 const countedTables: readonly CountedTable[] = [
   ...tableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: tableOf(name) })),
   { what: 'OAuth clients', table: oauthClients },
   ...sealedTables
 ]
 
-/** The id of the key in an encrypted text (`v1.<8 hex digits>.…`), extracted in SQL: the text is not transferred. */
+/** Extracts the id of the key from encrypted texts (`v1.<8 hex digits>.…`) in SQL, so that they are not transferred. */
 const keyIdOf = (sealed: PgColumn): SQL<string> => sql<string>`substr(${sealed}, 4, 8)`
 
 /** Max rows per key that are counted in a large table. */
 const maxCounted = 10_000
 
-/** The key ids in an indexed column, each found by one look-up, with the numbers of their rows up to `maxCounted`. */
+/**
+ * Returns the query of the key ids in an indexed column, each with its number of rows, up to `maxCounted`. Each id is
+ * found by one look-up in the index.
+ */
 const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
   with recursive ids as (
     select min(${id}) as id from ${table}
@@ -97,7 +101,7 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
       limit ${sql.raw(String(maxCounted))}) as found
   ) as count from ids where id is not null`
 
-/** The start of a text encrypted with this key, which is all that `Vault.isOutdated` and `Vault.isLocked` read. */
+/** Returns the start of a text encrypted with a key, which is all that `Vault.isOutdated` and `Vault.isLocked` read. */
 const sealedTextStart = (id: string): string => `v1.${id}.`
 
 /**
@@ -110,7 +114,7 @@ export class PostgresResealing implements Resealing {
   readonly #vault: Vault
   readonly #resealSettings: () => Promise<number>
 
-  /** @param resealSettings re-encrypts settings and clients, and returns the number of rows */
+  /** @param resealSettings re-encrypts settings and clients with the newest key, and returns the number of rows */
   constructor (queries: QueryRunner, vault: Vault, resealSettings: () => Promise<number>) {
     this.#queries = queries
     this.#vault = vault
@@ -129,14 +133,12 @@ export class PostgresResealing implements Resealing {
     return { former, locked }
   }
 
-  async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
-    const all = { anew: await this.#resealAllSettings(), broken: 0 }
+  async run (signal: AbortSignal): Promise<{ anew: number }> {
+    let anew = await this.#resealAllSettings()
     for (const table of sealedTables) {
-      const { anew, broken } = await this.#resealTable(table, signal)
-      all.anew += anew
-      all.broken += broken
+      anew += await this.#resealTable(table, signal)
     }
-    return all
+    return { anew }
   }
 
   /** @throws StorageError */
@@ -149,7 +151,7 @@ export class PostgresResealing implements Resealing {
   }
 
   async #countByKey (
-    { table, which, sealedBy }: Omit<CountedTable, 'what'>
+    { table, condition, sealedBy }: Omit<CountedTable, 'what'>
   ): Promise<Array<{ id: string, count: number }>> {
     if (sealedBy) {
       return await this.#queries.runSlow(async (db) => await selectRows(db, countByIndex(table, sealedBy)))
@@ -159,23 +161,23 @@ export class PostgresResealing implements Resealing {
       await db
         .select({ id, count: sql<number>`count(*)::int` })
         .from(table as PgTable)
-        .where(and(which, isNotNull(table.sealed)))
+        .where(and(condition, isNotNull(table.sealed)))
         .groupBy(id))
   }
 
-  async #resealTable (table: SealedTable, signal: AbortSignal): Promise<{ anew: number, broken: number }> {
+  /** Re-encrypts the texts of a table in batches. @returns the number of re-encrypted texts */
+  async #resealTable (table: SealedTable, signal: AbortSignal): Promise<number> {
     const formerKeys =
       (await this.#countByKey(table)).map(({ id }) => id).filter((id) => this.#vault.isOutdated(sealedTextStart(id)))
-    const all = { anew: 0, broken: 0 }
-    if (formerKeys.length === 0) return all
+    let anew = 0
+    if (formerKeys.length === 0) return anew
     for (let last: string | number | undefined; ;) {
       signal.throwIfAborted()
-      const from = last
+      const after = last
       const batch = await this.#queries.runBackground(async (tx) =>
-        await this.#resealBatch(tx, table, formerKeys, from))
-      all.anew += batch.anew
-      all.broken += batch.read - batch.anew
-      if (batch.last === undefined) return all
+        await this.#resealBatch(tx, table, formerKeys, after))
+      anew += batch.anew
+      if (batch.last === undefined) return anew
       last = batch.last
       await sleep(batchPause, undefined, { signal })
     }
@@ -183,24 +185,23 @@ export class PostgresResealing implements Resealing {
 
   /**
    * Re-encrypts the rows of one batch.
-   * @param from the key of the last row of the previous batch
-   * @returns the numbers of rows that were read and re-encrypted; `last`: the key of the last row, undefined after the
-   *   last batch
+   * @param after the key of the last row of the previous batch; undefined for the first batch
+   * @returns `anew`: the number of re-encrypted rows; `last`: the key of the last row, undefined after the last batch
    */
   async #resealBatch (
     tx: Transaction,
-    { table, which, sealedBy, key, name, placeOf }: SealedTable,
+    { table, condition, sealedBy, key, name, placeOf }: SealedTable,
     formerKeys: readonly string[],
-    from: string | number | undefined
-  ): Promise<{ read: number, anew: number, last: string | number | undefined }> {
+    after: string | number | undefined
+  ): Promise<{ anew: number, last: string | number | undefined }> {
     const rows = await tx
       .select({ key: sql<string | number>`${key}`, name: sql<string>`${name}`, data: table.data, sealed: table.sealed })
       .from(table as PgTable)
       .where(and(
-        which,
+        condition,
         isNotNull(table.sealed),
         sealedBy ? inArray(sealedBy, [...formerKeys]) : inArray(keyIdOf(table.sealed), [...formerKeys]),
-        from === undefined ? undefined : gt(key, from)
+        after === undefined ? undefined : gt(key, after)
       ))
       .orderBy(asc(key))
       .limit(batchSize)
@@ -219,7 +220,7 @@ export class PostgresResealing implements Resealing {
       }
       await turn()
     }
-    return { read: rows.length, anew, last: rows.length < batchSize ? undefined : rows.at(-1)?.key }
+    return { anew, last: rows.length < batchSize ? undefined : rows.at(-1)?.key }
   }
 
   /** Re-encrypts one text. @returns undefined if it cannot be decrypted */

@@ -37,8 +37,7 @@ export class PostgresSocialLogins implements SocialLogins {
     if (known !== undefined) return known
     const row = sealText(this.#vault, randomBytes(32).toString('hex'), signingKeyPlace)
     return await this.#queries.runTransaction(async (tx) => {
-      // If several replicas start at the same time, one of them creates the key. A key that cannot be decrypted is
-      // replaced.
+      // Replaces only the row that was read: if several replicas create a key, all use that of the first.
       const sealed = stored?.sealed ?? null
       await tx
         .insert(secrets)
@@ -74,9 +73,9 @@ export class PostgresSocialLogins implements SocialLogins {
         .select()
         .from(identities)
         .where(and(
-          eq(
-            identities.username, toIndexableText(username)
-          ), eq(identities.subject, subject), eq(identities.created, true)
+          eq(identities.username, toIndexableText(username)),
+          eq(identities.subject, subject),
+          eq(identities.created, true)
         )))
     return found
   }

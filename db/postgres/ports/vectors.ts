@@ -7,13 +7,15 @@ import { selectRows, type Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { vectors } from '../tables.ts'
 
-/** Rows per INSERT, and per SELECT of embeddings; a row may have about 50 KB. */
+/** Number of rows per INSERT, and per SELECT of embeddings; a row may have about 50 KB. */
 const batchSize = 100
 
-/** A key of fixed length for the index, since ids may be of any length. */
+/** Converts an id, which may have any length, to a key of fixed length for the index. */
 const keyOf = (id: string): string => createHash('sha256').update(id).digest('hex')
 
-/** An array literal, so that a list of any length is one parameter. The values must not need quotes. */
+/**
+ * Returns a PostgreSQL array literal, so that a list of any length is one parameter. The values must not need quotes.
+ */
 const arrayOf = (values: readonly (string | number)[]): string => `{${values.join()}}`
 const hasKeyIn = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${arrayOf(keys)}::text[]))`
 
@@ -26,7 +28,7 @@ export class PostgresVectors implements VectorStore {
   readonly #queries: QueryRunner
   /** Cache of vectors that were read for comparison in this process. */
   readonly #cache = new MemoryVectors()
-  /** The schema of pgvector; undefined if it is not installed. */
+  /** The result of `findPgvector`, once it was called. */
   #pgvectorSchema: Promise<string | undefined> | undefined
 
   constructor (queries: QueryRunner) {
@@ -112,7 +114,7 @@ export class PostgresVectors implements VectorStore {
     return new Map(rows.map(({ key, hash }) => [key, hash]))
   }
 
-  /** Compares with pgvector, to whose type a `real[]` can be cast. */
+  /** Finds the nearest vectors with pgvector, to whose type a `real[]` can be cast. */
   async #nearestInDatabase (
     schema: string,
     collection: string,
@@ -142,7 +144,7 @@ export class PostgresVectors implements VectorStore {
     return rows.map(({ key, score }) => ({ key, score: Number(score) }))
   }
 
-  /** Compares in this process, if the database cannot. For cached vectors, only hashes are read. */
+  /** Finds the nearest vectors in this process. For cached vectors, only their hashes are read from the database. */
   async #nearestInProcess (
     collection: string,
     unit: Float32Array,
@@ -163,7 +165,7 @@ export class PostgresVectors implements VectorStore {
   }
 }
 
-/** Reads vectors by their keys, with their numbers as bytes: parsing texts of thousands of numbers takes too long. */
+/** Reads vectors by their keys. Numbers are transferred as bytes, since parsing thousands of them as text is slow. */
 async function readVectors (db: Db, collection: string, keys: readonly string[]): Promise<Vector[]> {
   const rows = await db
     .select({
@@ -176,14 +178,17 @@ async function readVectors (db: Db, collection: string, keys: readonly string[])
   return rows.map(({ key, hash, bytes }) => ({ id: key, hash, embedding: numbersOf(Buffer.from(bytes, 'base64')) }))
 }
 
-/** Parses a `real[]` in the format of `array_send`: 20 bytes, then the length and the value of each number. */
+/**
+ * Parses a `real[]` in the format of `array_send`: a header of 20 bytes, then for each number its length (4 bytes) and
+ * its value (4 bytes).
+ */
 function numbersOf (bytes: Buffer): number[] {
   const numbers: number[] = []
   for (let at = 24; at + 4 <= bytes.length; at += 8) numbers.push(bytes.readFloatBE(at))
   return numbers
 }
 
-/** Finds the schema of pgvector, after installing it if it is available and this user has the right to. */
+/** Returns the schema of pgvector; undefined if it is not installed. First tries to install it if it is available. */
 async function findPgvector (db: Db): Promise<string | undefined> {
   const findSchema = async (): Promise<string | undefined> => {
     const found = await selectRows<{ name: string }>(db, sql`

@@ -5,18 +5,18 @@ import type { DatabaseDriver } from '../connection/driver.ts'
 const pollInterval = 3_000
 /** Interval of polls while the database is unavailable, or no connection listens, in ms. */
 const fallbackInterval = 1_000
-/** Delay of the poll after the listening connection is lost, in ms. */
+/** Delay of the poll after the loss of the listening connection, which the poll then opens again, in ms. */
 const reconnectDelay = 100
 
 interface ChangeFeedOptions {
   driver: DatabaseDriver
-  /** Checks for commits of other replicas. */
+  /** Reads the commits of other replicas. `hasChanged`: whether there were any. Never throws. */
   poll: () => Promise<{ hasChanged: boolean, isUnavailable: boolean }>
   /** Receives the id of the commit that a notification announces. */
   onNotification: (head: string) => void
 }
 
-/** Listens for the commits of other replicas, and polls for them as well. */
+/** Listens for notifications of commits, and polls for commits whose notification was lost. */
 export class ChangeFeed {
   readonly #driver: DatabaseDriver
   readonly #pollStore: ChangeFeedOptions['poll']
@@ -38,7 +38,7 @@ export class ChangeFeed {
     this.schedule(pollInterval)
   }
 
-  /** Schedules the next poll. `delay` is in ms. */
+  /** Schedules the next poll, in place of one already scheduled. @param delay in ms */
   schedule (delay: number): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return

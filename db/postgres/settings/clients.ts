@@ -15,7 +15,7 @@ import { oauthClients as clients } from '../tables.ts'
 interface SplitDocument { readonly document: SettingsDocument, readonly clients: readonly ClientRow[] }
 
 /**
- * Takes clients out of a document; entries of another shape are kept.
+ * Separates the clients from a document. Entries that are no valid clients stay in the document.
  * @throws Error when a client's secret is a mask
  */
 export function splitClients (document: SettingsDocument, vault: Vault): SplitDocument {
@@ -38,14 +38,11 @@ export function splitClients (document: SettingsDocument, vault: Vault): SplitDo
   })
   if (rows.size === 0) return { document, clients: [] }
   return {
-    document: others.length === 0
-      ? rest
-      : { ...rest, [clientsSectionName]: others },
-    clients: [...rows.values()]
+    document: others.length === 0 ? rest : { ...rest, [clientsSectionName]: others }, clients: [...rows.values()]
   }
 }
 
-/** Replaces all clients. The tokens and consents of clients that are removed by this are removed, too. */
+/** Replaces all clients. The tokens and consents of clients that no longer exist are removed, too. */
 export async function replaceClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
   const keys = rows.map(({ key }) => key)
   await removeClientAuthorizations(
@@ -70,27 +67,26 @@ export async function exportClients (db: Db, vault: Vault): Promise<{ entries: C
   return { entries, locked }
 }
 
-/** Adds the clients to their section of a document, which may contain entries of another shape. */
+/** Adds clients to a document: the reverse of `splitClients`. */
 export function addClients (document: SettingsDocument, entries: readonly ClientEntry[]): SettingsDocument {
   const others: unknown = document[clientsSectionName]
   if (entries.length === 0) return document
   return { ...document, [clientsSectionName]: [...Array.isArray(others) ? others as unknown[] : [], ...entries] }
 }
 
-/** The keys of clients whose unknown members were encrypted with a former key. */
+/** Returns the keys of the clients whose unknown members are encrypted with a former encryption key. */
 export async function findOutdatedClients (db: Db, vault: Vault): Promise<string[]> {
   const sealed =
     await db.select({ key: clients.key, sealed: clients.sealed }).from(clients).where(isNotNull(clients.sealed))
   return sealed.flatMap((row) => row.sealed !== null && vault.isOutdated(row.sealed) ? [row.key] : [])
 }
 
-/** Re-encrypts the unknown members of clients with the newest key. A client that changes meanwhile keeps the change. */
+/** Re-encrypts the unknown members of clients with the newest key. Clients that change meanwhile are skipped. */
 export async function resealClients (db: Db, vault: Vault, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
     const [row] = await db.select().from(clients).where(eq(clients.key, key))
     if (row === undefined || row.sealed === null) continue
-    await db.update(
-      clients
-    ).set(resealClientColumns(row, vault)).where(and(eq(clients.key, key), eq(clients.sealed, row.sealed)))
+    await db.update(clients).set(resealClientColumns(row, vault))
+      .where(and(eq(clients.key, key), eq(clients.sealed, row.sealed)))
   }
 }

@@ -2,9 +2,9 @@ import type { Db, Transaction } from '../connection/driver.ts'
 import { settingsRevision } from '../tables.ts'
 
 /**
- * A transaction that holds the row lock of `revision`, so that no other replica can commit. After losing a race, a
- * replica acquires the lock, reads the new state and retries its commit in this transaction. Without the lock, a slow
- * replica could lose to a busy one again and again.
+ * A transaction that holds the row lock of `revision`, so that no other replica can commit. When the commit of a
+ * replica fails because another replica was faster, it acquires the lock, reads the new state, and commits in this
+ * transaction. Otherwise a slow replica could fail repeatedly while another one commits often.
  */
 export class CommitLock {
   readonly tx: Transaction

@@ -17,16 +17,16 @@ interface CommitOptions {
   rows: SettingsRows
   /** The transaction to commit in; undefined means a new one. */
   lock: CommitLock | undefined
-  /** Whether the store was closed, so that no caller waits for the result. */
+  /** Returns whether the store was closed, so that the outcome of a commit need not be found out any more. */
   isClosed: () => boolean
 }
 
-/** Delay between attempts to find out whether a commit was made, in ms. */
+/** Delay between two attempts of `findOutcome`, in ms. */
 const retryDelay = 250
 
 /**
  * Writes the rows to the database, unless another replica has committed since `base`.
- * @returns the new state of the database; undefined if another replica was first, and nothing was changed
+ * @returns the new state of the database; undefined if another replica has committed, so that nothing was changed
  * @throws StorageError, or the driver's error when nothing was changed
  */
 export async function commitRows (
@@ -53,7 +53,7 @@ export async function commitRows (
 
 /**
  * Finds out whether a commit was made; retries while the database is unavailable.
- * @throws StorageError if it stays unavailable
+ * @throws StorageError if it stays unavailable, or the store was closed
  */
 async function findOutcome (
   driver: DatabaseDriver, base: DatabaseState, id: string, isClosed: () => boolean

@@ -14,7 +14,10 @@ export interface CommitHead { readonly version: number, readonly head: string }
 /** A consistent state of the settings in the database. */
 export interface DatabaseState extends CommitHead {
   readonly rows: SettingsRows
-  /** Rows whose secrets were encrypted with a former key; `sealed` is the stored encrypted text. */
+  /**
+   * The rows that were read, and whose secrets are encrypted with a former encryption key. `sealed` is the stored
+   * encrypted text.
+   */
   readonly outdated: ReadonlyArray<{ table: TableName, row: SettingsRow, sealed: string }>
 }
 
@@ -29,8 +32,8 @@ export async function readHead (db: Db): Promise<CommitHead | undefined> {
 }
 
 /**
- * Reads the settings. If a former state is given, only changed rows are read, if possible; other rows stay the same
- * objects.
+ * Reads the settings. With a former state, only the rows that commits have touched since are read, if these commits are
+ * still listed. Unchanged rows stay the same objects.
  */
 export async function readRows (db: Db, vault: Vault, former?: DatabaseState): Promise<DatabaseState> {
   return await db.transaction(
@@ -55,7 +58,7 @@ export async function isDatabaseEmpty (db: Db): Promise<boolean> {
 export const settingsLostError = (): Error =>
   new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
 
-/** Like `readRows`, in a given transaction, which must have a consistent view or hold the commit lock. */
+/** Like `readRows`, in a given transaction, which must read one snapshot or hold the commit lock. */
 export async function readRowsInTransaction (
   tx: Transaction, vault: Vault, former?: DatabaseState
 ): Promise<DatabaseState> {
@@ -68,9 +71,9 @@ export async function readRowsInTransaction (
   for (const table of tableNames) {
     const positions = touched?.get(table)
     if (touched !== undefined && positions === undefined) continue
-    const read = (await select(tx, table, positions)).map((stored) => {
+    const read = (await selectStoredRows(tx, table, positions)).map((stored) => {
       const row = decodeRow(table, stored, vault)
-      // A locked row has masks in place of its secrets: encrypting these would destroy the secrets.
+      // A locked entry has masks in place of its secrets. Encrypting these would destroy the secrets.
       if (stored.sealed !== null && lockReasonOf(row.entry) === undefined && vault.isOutdated(stored.sealed)) {
         outdated.push({ table, row, sealed: stored.sealed })
       }
@@ -81,10 +84,11 @@ export async function readRowsInTransaction (
   return { ...now, rows, outdated }
 }
 
-/** Max values in one statement. */
+/** Max number of values in an IN condition. */
 export const maxParameters = 5_000
 
-async function select (
+/** Reads the rows at some positions of a table; by default all rows. */
+async function selectStoredRows (
   tx: Transaction, name: TableName, wantedPositions: ReadonlySet<number> | undefined
 ): Promise<StoredSettingsRow[]> {
   const table = tableOf(name)
@@ -99,8 +103,9 @@ async function select (
 }
 
 /**
- * Finds the positions of the rows that were touched between two heads.
- * @returns undefined if the commits are no longer listed, or the database is not a later state of the former one
+ * Finds the positions of the rows that were written or removed between two heads.
+ * @returns undefined if that is unknown: a commit is no longer listed, or has too many rows to list, or `former` is not
+ *   an earlier head of this database
  */
 async function touchedSince (
   tx: Transaction, former: CommitHead, now: CommitHead

@@ -9,20 +9,20 @@ const batchSize = 100
 
 /**
  * Re-encrypts with the newest key the secrets of settings and clients that a former key has encrypted.
- * @param inTurn runs one batch, in a queue with other work
+ * @param runBatch runs one batch, when earlier operations of the store have ended
  * @returns the number of rows
  */
 export async function resealInBatches (
   { rows, outdated }: DatabaseState,
   vault: Vault,
-  inTurn: <Result>(work: (db: Db) => Promise<Result>) => Promise<Result>
+  runBatch: <Result>(work: (db: Db) => Promise<Result>) => Promise<Result>
 ): Promise<number> {
   for (let at = 0; at < outdated.length; at += batchSize) {
-    await inTurn(async (db) => { await resealRows(db, vault, rows, outdated.slice(at, at + batchSize)) })
+    await runBatch(async (db) => { await resealRows(db, vault, rows, outdated.slice(at, at + batchSize)) })
   }
-  const clients = await inTurn(async (db) => await findOutdatedClients(db, vault))
+  const clients = await runBatch(async (db) => await findOutdatedClients(db, vault))
   for (let at = 0; at < clients.length; at += batchSize) {
-    await inTurn(async (db) => { await resealClients(db, vault, clients.slice(at, at + batchSize)) })
+    await runBatch(async (db) => { await resealClients(db, vault, clients.slice(at, at + batchSize)) })
   }
   return outdated.length + clients.length
 }

@@ -21,14 +21,14 @@ export const noRows = Object.fromEntries(tableNames.map((name) => [name, []])) a
 type OwnTable = Exclude<TableName, 'sections'>
 const ownTables = tableNames.filter((name): name is OwnTable => name !== 'sections')
 
-/** The name of an entry; undefined for an entry without a name, which is kept but not used. */
+/** Returns the name or key of an entry; undefined if it has none, in which case it is kept but not used. */
 export function entryName (table: TableName, { name, entry }: SettingsRow): string | undefined {
   if (!isList(table)) return name
   const key = isPlainObject(entry) ? entry[entities[table].key] : undefined
   return typeof key === 'string' ? key : undefined
 }
 
-/** Whether a section has the type that its table can store. Others are kept in the table `sections`. */
+/** Whether a section has the type that its own table can store. If not, it is stored in the table `sections`. */
 const hasTableType = (name: TableName, value: unknown): boolean =>
   isList(name) ? Array.isArray(value) : name === 'systemConfig' || isPlainObject(value)
 const isOwnTable = (name: string): name is OwnTable => name !== 'sections' && Object.hasOwn(noRows, name)
@@ -50,7 +50,7 @@ function isForSections (name: string, value: unknown): boolean {
   return isOwnTable(name) ? !isMissing(value) && !hasTableType(name, value) : value !== undefined
 }
 
-/** The entries of a section with its own table; none if the section is missing or has another type. */
+/** Returns the entries of a section for its own table; none if the section is missing or has another type. */
 function entriesOf (table: OwnTable, value: unknown): Array<[name: string, entry: unknown]> {
   if (isMissing(value) || !hasTableType(table, value)) return []
   if (table === 'systemConfig') return [['systemConfig', value]]
@@ -99,7 +99,10 @@ export function updateRows (
 
 const nextPosition = (rows: readonly SettingsRow[]): number => (rows.at(-1)?.position ?? 0) + 1
 
-/** The rows of a changed list. A skipped former entry was removed, or moved to a later position in a new row. */
+/**
+ * Computes the rows of a changed list. Entries are matched with the former rows in order. A former row that is passed
+ * over is removed; if its entry comes later, it gets a new row.
+ */
 function updateList (table: TableName, former: readonly SettingsRow[], next: readonly unknown[]): SettingsRow[] {
   let at = 0
   let position = nextPosition(former)

@@ -14,14 +14,14 @@ import { readHead, readRowsInTransaction, readRows, type DatabaseState } from '.
 import { noRows, toDocument, toRows, updateRows } from './rows.ts'
 import { checkLockedEntries, checkNoMasks } from './stored.ts'
 import {
-  databaseErrorCode, toStoreError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
+  databaseErrorCode, toCommitError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
 } from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
 import { timeouts, withTimeout } from '../connection/timeouts.ts'
 import { resealInBatches } from './reseal.ts'
 import { planWrites, writeFirstCommit } from './write.ts'
 
-/** How long the commit lock is held for the retry, in ms; no other replica can commit during that time. */
+/** How long the commit lock is held for the caller's retry, in ms. No other replica can commit during that time. */
 const lockHoldTime = 200
 /** Delay of the poll after a failure, in ms. */
 const pollDelayAfterFailure = 100
@@ -38,9 +38,9 @@ interface PostgresStoreOptions {
 }
 
 /**
- * The settings in PostgreSQL, one row per entry, with a full copy in memory. A commit is computed from the copy, and
- * the database accepts it if its head has not changed since the copy was read. Commits of other replicas are announced
- * by NOTIFY; a poll finds those whose notification was lost.
+ * The settings in PostgreSQL, one row per entry, with a full copy in memory. A commit is computed from the copy, and is
+ * written only if the head of the database has not changed since the copy was read. Commits of other replicas are
+ * announced by NOTIFY; a poll finds those whose notification was lost.
  */
 export class PostgresStore implements Store {
   readonly isShared = true
@@ -51,20 +51,22 @@ export class PostgresStore implements Store {
   /** All reads and writes of the database run one at a time, in the order of the calls. */
   readonly #queue = pLimit(1)
   readonly #listeners: SnapshotListeners
-  /** The re-encryption that `load` has started. The first call of `reseal` waits for it instead of starting another. */
+  /** The re-encryption that `load` has started, until a call of `reseal` has returned its result. */
   #resealing: Promise<number> | undefined
   /** The codes of errors that were logged: each code is logged once. */
   readonly #loggedCodes = new Set<string>()
   readonly #changeFeed: ChangeFeed
   #state: State | undefined
-  /** The reason why the database is unavailable, as a message. */
+  /** Why the database is unavailable, as a sentence. */
   #unavailable: string | undefined
   #commitLock: CommitLock | undefined
-  /** The newest commit that was announced to this replica and that it has not read yet. */
+  /** The newest announced commit, while a read of it is scheduled. */
   #notifiedHead: string | undefined
-  /** Set by `close`: no new operation is started. */
+  /** Whether `close` or `abortPending` was called: no new operation is started. */
   #isClosed = false
+  /** Whether `close` has ended the connections. */
   #hasEnded = false
+
   constructor ({ driver, vault, warn, seed }: PostgresStoreOptions) {
     this.#driver = driver
     this.#vault = vault
@@ -133,7 +135,7 @@ export class PostgresStore implements Store {
     })
   }
 
-  /** Rejects a commit at once while the database is known to be unavailable. @throws StorageError */
+  /** Refuses a commit while the database is known to be unavailable. @throws StorageError */
   #checkHealth (): void {
     const reason = this.health()
     if (reason !== undefined) throw new StorageError(this.#isClosed ? reason : `${reason} Nothing was changed.`, false)
@@ -192,7 +194,7 @@ export class PostgresStore implements Store {
     return this.#adopt(former, await withTimeout(this.#driver, timeouts.read, rows))
   }
 
-  /** Called after a lost race: acquires the lock for the retry of the commit, and reads the newest state under it. */
+  /** Acquires the lock for the retry of a commit, and reads the newest state under it: see `CommitLock`. */
   async #acquireCommitLock (former: State): Promise<void> {
     const lock = await withTimeout(this.#driver, timeouts.write, async (db) => await CommitLock.acquire(db))
     try {
@@ -223,7 +225,7 @@ export class PostgresStore implements Store {
 
   /** Records and logs the failure of a commit. @returns the error to throw */
   #handleFailure (error: unknown): Error {
-    const failure = toStoreError(error)
+    const failure = toCommitError(error)
     if (isDatabaseUnavailable(error)) {
       this.#markUnavailable(unavailableMessage(error))
       this.#changeFeed.schedule(pollDelayAfterFailure)
@@ -244,7 +246,7 @@ export class PostgresStore implements Store {
     this.#unavailable = reason
   }
 
-  /** Reads a commit that was announced. Several notifications lead to one read, this replica's own to none. */
+  /** Reads an announced commit, unless this replica made it. Notifications that arrive before the read share it. */
   #onNotification (head: string): void {
     const isScheduled = this.#notifiedHead !== undefined
     this.#notifiedHead = head
@@ -274,7 +276,7 @@ export class PostgresStore implements Store {
 
   /**
    * Re-encrypts with the newest key the secrets of settings and clients that a former key has encrypted. The first call
-   * returns the result of the run that `load` has started.
+   * waits for the run that `load` has started, and returns its result.
    * @returns the number of rows
    */
   async reseal (): Promise<number> {
@@ -284,7 +286,7 @@ export class PostgresStore implements Store {
       .then(async (state) => await this.#reseal(state)))
   }
 
-  /** Each batch is a separate entry in the queue, so that changes of the settings can run in between. */
+  /** Re-encrypts in batches, each as a separate entry of the queue, so that commits can run in between. */
   async #reseal (state: DatabaseState): Promise<number> {
     return await resealInBatches(state, this.#vault, async (work) => await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)

@@ -11,14 +11,16 @@ import { escapeText, toIndexableText, unescapeText } from '../text.ts'
 import { diffRows, entryName, type SettingsRow, type SettingsRows } from './rows.ts'
 import { tableNames, type StoredSettingsRow, type TableName } from '../tables.ts'
 
-/** Replaces escapes in JSON text that JSONB does not accept: NUL and surrogates. */
+/** Replaces the escapes in JSON text that JSONB does not accept (NUL, unpaired surrogates) by U+FFFD. */
 function asJsonb (text: string): string {
   if (!text.includes('\\u')) return text
   return text.replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (all, escaped: string) =>
     /^u(0000|d[89a-f])/.test(escaped) ? '\\ufffd' : all)
 }
 
-/** Whether all members are in JSONB's order: by length, then by bytes. */
+/**
+ * Whether all members of a value, at any depth, are in the order in which JSONB stores them: by length, then by bytes.
+ */
 function isInJsonbOrder (value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isInJsonbOrder)
   if (!isPlainObject(value)) return true
@@ -32,8 +34,8 @@ function isInJsonbOrder (value: unknown): boolean {
 }
 
 /**
- * The members that stay readable in the tables, except for the secrets that `Vault.separateSecrets` finds in them. All
- * other members are encrypted completely, so that a member missing in this list is hidden, not exposed.
+ * The members of which only the secrets are encrypted (`plain` of `Vault.separateSecrets`). All other members are
+ * encrypted completely, so that a new member is encrypted unless it is added here.
  */
 const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
   mcpServers: new Set([
@@ -44,7 +46,7 @@ const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
   systemConfig: new Set([...Object.keys(SystemSections.properties), ...Object.keys(SystemConfig.properties), 'auth'])
 }
 
-/** Encrypts the secrets of an entry. A password hash is stored in plain text; a plain-text password is encrypted. */
+/** Encrypts the secrets of an entry. A password hash stays readable; any other password is encrypted. */
 function sealEntry (
   table: TableName, row: SettingsRow, entry: unknown, vault: Vault
 ): { value: unknown, sealed: string | null } {
@@ -56,14 +58,14 @@ function sealEntry (
   return { value: { ...value, password }, sealed }
 }
 
-/** The place of a row, such as `users/ada`: for messages, and as the `place` of its secrets for the vault. */
+/** Returns the place of a row, such as `users/ada`: for messages, and as the `place` of its secrets for the vault. */
 export const rowPlace = (table: TableName, row: SettingsRow): string =>
   table === 'systemConfig' ? table : `${table}/${entryName(table, row) ?? ''}`
 
 /**
- * Converts rows to table rows. If several entries have the same name, only the first gets it as its key.
- * @param rows to convert
- * @param all rows of the table after the write
+ * Converts rows to rows of a table. If several entries have the same name, only the first gets it as its `key`.
+ * @param rows the rows to convert
+ * @param all all rows of the table after the write
  */
 export function encodeRows (
   table: TableName, rows: readonly SettingsRow[], all: readonly SettingsRow[], vault: Vault
@@ -94,7 +96,9 @@ export function encodeRows (
 const textMember = (entry: unknown, name: string): string | undefined =>
   isPlainObject(entry) && typeof entry[name] === 'string' ? entry[name] : undefined
 
-/** @returns a function that returns the name of a row, or null if an earlier row has the same name */
+/**
+ * Creates a function that returns the name of a row for an index; null if it has none or an earlier row has the same.
+ */
 function firstOfEachName (
   all: readonly SettingsRow[], nameOf: (row: SettingsRow) => string | undefined
 ): (row: SettingsRow) => string | null {
@@ -109,7 +113,7 @@ function firstOfEachName (
   }
 }
 
-/** Whether a text is the JSON text of the data before JSONB normalized it. */
+/** Whether `data` is what JSONB stores for a JSON text. */
 function isSpellingOf (text: string | null, data: unknown): text is string {
   try {
     return text !== null && isDeepStrictEqual(JSON.parse(asJsonb(text)), data)
@@ -120,7 +124,7 @@ function isSpellingOf (text: string | null, data: unknown): text is string {
 
 /** Converts a table row back. If its secrets cannot be decrypted, the entry has masks for them and is locked. */
 export function decodeRow (table: TableName, stored: StoredSettingsRow, vault: Vault): SettingsRow {
-  // `spelling` is used only if it matches `data`, since `data` may have been edited by hand.
+  // `spelling` is used only if it matches `data`, since an operator may have changed `data` in the database.
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
   const row: SettingsRow = { position: stored.position, name: nameOf(table, stored), entry: spelled }
   try {
@@ -134,23 +138,26 @@ export function decodeRow (table: TableName, stored: StoredSettingsRow, vault: V
   }
 }
 
-/** The name of a stored row as in `SettingsRow`: empty for tables of lists. */
+/** Returns the `name` of a row for `SettingsRow`. */
 function nameOf (table: TableName, { name }: StoredSettingsRow): string {
   if (table === 'systemConfig') return table
   return table === 'mcpServers' || table === 'sections' ? unescapeText(name ?? '') : ''
 }
 
-/** Removes the legacy key from a locked system configuration: its mask must not be mistaken for a key. */
+/** Removes `routing.bearerAuthKey` from a locked system configuration, since its mask must not become a bearer key. */
 function withoutLegacyKey (system: Record<string, unknown>): Record<string, unknown> {
   if (!isPlainObject(system.routing)) return { ...system }
   const { bearerAuthKey: _, ...routing } = system.routing
   return { ...system, routing }
 }
 
-/** Whether dots in the texts of a table are not masks of secrets. */
+/** Whether a table has no secrets, so that `••••` in its texts is not the mask of one. */
 const isPlainText = (table: TableName): boolean => isListEntityName(table) && entityFactsOf(table).isPlainText === true
 
-/** Refuses a file with masks, such as an export without secrets: they would be stored as secrets. @throws Error */
+/**
+ * Checks that a settings file contains no masks, as an export without secrets does: they would be stored as secrets.
+ * @throws Error with one sentence that lists them
+ */
 export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
   const masks = tableNames
     .filter((table) => !isPlainText(table) && table !== 'sections')
@@ -165,9 +172,9 @@ export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
 }
 
 /**
- * Refuses to overwrite a locked entry, unless the change replaces or removes all its secrets: otherwise masks would be
- * stored in their places. Only locked servers and a locked system configuration can be replaced; other locked entries
- * are not shown to anybody, and never overwritten.
+ * Checks that a change overwrites a locked entry only if it replaces or removes all its secrets: otherwise masks would
+ * be stored in their places. Only servers and the system configuration can be changed while they are locked; the API
+ * does not show other locked entries, so they must not be overwritten at all.
  * @throws InvalidChangeError
  */
 export function checkLockedEntries (former: SettingsRows, next: SettingsRows, vault: Vault): void {

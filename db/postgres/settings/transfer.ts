@@ -12,13 +12,16 @@ import { safeMessageOf } from '../connection/failures.ts'
 import { lockHead, planWrites, writeCommit } from './write.ts'
 
 /**
- * The content of a database as a settings document. `locked` has a message for each entry whose secrets cannot be
- * decrypted: the document has masks in their places. A locked section without its own table is omitted, and so are
- * unknown members of a locked client.
+ * The content of a database as a settings document. `locked`: a message for each entry whose secrets cannot be
+ * decrypted, in place of which the document has masks. The document omits sections without a table of their own, and
+ * unknown members of clients, that cannot be decrypted.
  */
 interface ExportedSettings { readonly document: SettingsDocument, readonly locked: readonly string[] }
 
-/** Reads the settings, with secrets in plain text; undefined if nothing was ever stored. @throws Error */
+/**
+ * Reads the settings, with secrets in plain text; undefined if nothing was ever stored.
+ * @throws Error with a sentence
+ */
 export async function exportDocument (driver: DatabaseDriver, vault: Vault): Promise<ExportedSettings | undefined> {
   return await withReadableErrors(async () => {
     if (await readHead(driver.db) === undefined) {
@@ -43,12 +46,12 @@ export async function exportDocument (driver: DatabaseDriver, vault: Vault): Pro
 }
 
 /**
- * Stores a document in an empty database, in one commit. Running replicas load it.
- * @param replace whether to replace existing settings
- * @throws Error; nothing was changed
+ * Stores a document in a database, in one commit. Running replicas load it.
+ * @param mayReplace whether existing settings may be replaced; if not, the database must be empty
+ * @throws Error with a sentence; nothing was changed
  */
 export async function importDocument (
-  driver: DatabaseDriver, vault: Vault, document: SettingsDocument, replace: boolean
+  driver: DatabaseDriver, vault: Vault, document: SettingsDocument, mayReplace: boolean
 ): Promise<void> {
   const id = randomUUID()
   const split = splitClients(document, vault)
@@ -58,7 +61,7 @@ export async function importDocument (
   await withReadableErrors(async () => {
     await driver.db.transaction(async (tx) => {
       const base = await lockHead(tx, id)
-      if (!replace && !(await isDatabaseEmpty(tx))) {
+      if (!mayReplace && !(await isDatabaseEmpty(tx))) {
         throw new Error(
           'The database already contains settings, and was not changed. ' +
           'Use --replace to replace them with the file; export them first if you need them.'
@@ -70,7 +73,7 @@ export async function importDocument (
   })
 }
 
-/** Replaces errors of the driver by messages without SQL and its values. */
+/** Runs work, and replaces errors of the driver by messages without SQL and values. @throws Error with a sentence */
 async function withReadableErrors<Result> (work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

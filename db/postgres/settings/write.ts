@@ -8,21 +8,21 @@ import { encodeRows } from './stored.ts'
 import { timeouts } from '../connection/timeouts.ts'
 import { commits, settingsRevision, tableNames, tableOf, type StoredSettingsRow, type TableName } from '../tables.ts'
 
-/** Number of commits kept in the table; a replica that missed more reads all rows. */
+/** Number of commits that are listed in the table. A replica that has missed more reads all rows. */
 const keptCommits = 1_000
-/** Max touched rows that are listed for a commit; a larger commit has no list. */
+/** Max rows that are listed for a commit. For a larger commit, none are listed, so replicas read all rows. */
 const maxTouchedRows = 2_000
-/** Rows per INSERT: each has up to seven values, and a statement is limited to 65,535. */
+/** Number of rows per INSERT. Each has up to seven values, and a statement may have at most 65,535. */
 const insertSize = 1_000
 
-/** The writes of a commit: rows to insert, and positions to delete first. */
+/** The writes of a commit by table. `gone`: positions of rows to delete; `written`: rows to insert afterwards. */
 type Writes = ReadonlyMap<TableName, {
   readonly written: readonly StoredSettingsRow[], readonly gone: readonly number[]
 }>
 
 /**
- * The positions of existing rows that are rewritten. They are deleted before the insert, so that two rows can swap
- * their names. A position that was never read is not deleted, since a row there was inserted by hand.
+ * Returns the positions of existing rows that are rewritten. These are deleted before the insert, so that two rows can
+ * swap their names. A position that was never read is not among them, since a row there was inserted by hand.
  */
 function rewrittenPositions (former: SettingsRows[TableName], written: SettingsRows[TableName]): number[] {
   const positions = new Set(former.map(({ position }) => position))
@@ -40,7 +40,7 @@ export function planWrites (former: SettingsRows, next: SettingsRows, vault: Vau
 /**
  * Makes a commit and notifies the other replicas, unless another commit was made since `base`.
  * @param base the head of the state from which the writes were computed
- * @param id of the new commit
+ * @param id the id of the new commit
  * @param replaceAll whether to delete all existing rows first
  * @returns whether the commit was made
  */
@@ -49,12 +49,12 @@ export async function writeCommit (
 ): Promise<boolean> {
   const version = base.version + 1
   // A second replica waits here for the row lock of the first one, and then finds another head.
-  const moved = await tx
+  const updated = await tx
     .update(settingsRevision)
     .set({ version, head: id })
     .where(and(eq(settingsRevision.version, base.version), eq(settingsRevision.head, base.head)))
     .returning({ version: settingsRevision.version })
-  if (moved.length === 0) return false
+  if (updated.length === 0) return false
   if (replaceAll) for (const name of tableNames) await tx.delete(tableOf(name))
   const touched: Partial<Record<TableName, number[]>> = {}
   let count = 0
@@ -69,8 +69,7 @@ export async function writeCommit (
     touched[name] = [...new Set([...gone, ...written.map(({ position }) => position)])]
     count += touched[name].length
   }
-  // Removes a leftover row with this version: after a partial restore of a backup, `commits` may be ahead of
-  // `revision`.
+  // `commits` may already have a row with this version, if only a part of the tables was restored from a dump.
   await tx.delete(commits).where(eq(commits.version, version))
   await tx.insert(commits).values({ version, id, touched: replaceAll || count > maxTouchedRows ? null : touched })
   await tx.delete(commits).where(lte(commits.version, version - keptCommits))
@@ -91,7 +90,7 @@ export async function lockHead (tx: Transaction, id: string): Promise<CommitHead
   return head
 }
 
-/** Whether a commit was made. Its row lock waits for a transaction still in progress on a broken connection. */
+/** Whether a commit was made. Waits until a transaction that is still in progress on a broken connection has ended. */
 export async function wasCommitted (db: Db, base: CommitHead, id: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     await tx.select().from(settingsRevision).for('update')
@@ -101,7 +100,7 @@ export async function wasCommitted (db: Db, base: CommitHead, id: string): Promi
 }
 
 /**
- * Makes the first commit of an empty database, with the first clients. If several replicas try, one makes it.
+ * Makes the first commit of an empty database, and adds the first clients. Of several replicas, one does so.
  * @throws Error when the tables have entries although there is no head
  */
 export async function writeFirstCommit (

@@ -13,34 +13,35 @@ import { Shares } from '../../base/limits/index.ts'
 import { type ArchiveBounds, ArchiveError } from './archive/archive.ts'
 import { BundleFolder } from './folder.ts'
 import {
-  bundleNamesOf, bundlesOfAny, createBundleCheck, currentVersionLink, maskManifest, resolveLaunch
+  bundleNamesOf, bundleReferencesIn, createBundleCheck, currentVersionLink, maskManifest, resolveLaunch
 } from './launch.ts'
 import { findCommand, readManifest } from './manifest.ts'
-import { type MultipartPart, receiveBundle } from './receive.ts'
+import { type MultipartPart, receiveFile } from './receive.ts'
 import { managementLimits } from '../limits.ts'
 
 interface BundlesDeps {
   folder: BundleFolder
   /** Returns the current settings. */
   settings: () => Snapshot
-  /** Resolves when the processes of a server's former connections have ended. */
+  /** Resolves when the processes of a removed or changed server have ended. */
   waitUntilEnded: (server: string) => Promise<void>
   /** The environment variables PATH and HOME of child processes. */
   pathVariable: string
   home: string | undefined
-  /** Returns why the user of child processes cannot read a folder; undefined if that user can. */
+  /** Returns a warning if the user that runs child processes cannot read a folder; undefined if it can. */
   readProblem: (folder: string) => Promise<string | undefined>
 }
 
 /**
- * Manages bundles (`.mcpb`, formerly `.dxt`): archives with a manifest that contain a server. An upload stores the
- * files. Servers whose configs refer to the folder run them; when the last such server is removed, so are the files.
+ * Manages bundles (`.mcpb`, formerly `.dxt`): archives that contain a server and a manifest. An upload only stores the
+ * files in a folder of the bundle. The configs of servers refer to this folder; when the last such server is removed,
+ * so is the folder.
  */
 export class Bundles {
   readonly #deps: BundlesDeps
   /** Serialises unpacking, installation and removal, so that no two of them use the same name at the same time. */
   readonly #oneAtATime = pLimit(1)
-  /** The number of installations of each bundle by this process. */
+  /** How often this process has installed each bundle. */
   readonly #installCounts = new Map<string, number>()
   readonly #uploads = new Shares(managementLimits.bundles.concurrentUploads, 'uploads of bundles')
 
@@ -79,7 +80,11 @@ export class Bundles {
     })
   }
 
-  /** Receives an archive, and processes it while no other archive is processed. @param field its field in the form */
+  /**
+   * Receives an archive, and processes it while no other archive is processed.
+   * @param field the form field of its file
+   * @param use processes the archive. `unpacked`: the path of a folder that it may create; both are removed afterwards
+   */
   async #receive <Result> (
     owner: string, parts: AsyncIterable<MultipartPart>, field: string, signal: AbortSignal,
     use: (archive: string, unpacked: string) => Promise<Result>
@@ -87,11 +92,11 @@ export class Bundles {
     const release = this.#uploads.take(owner)
     let temporary: string | undefined
     try {
-      temporary = await this.#deps.folder.makeTemporary()
-      const work = temporary
-      const archive = join(work, 'archive')
-      await receiveBundle(parts, field, archive, signal)
-      return await this.#oneAtATime(async () => await use(archive, join(work, 'files')))
+      const folder = await this.#deps.folder.makeTemporary()
+      temporary = folder
+      const archive = join(folder, 'archive')
+      await receiveFile(parts, field, archive, signal)
+      return await this.#oneAtATime(async () => await use(archive, join(folder, 'files')))
     } catch (error) {
       throw toHttpError(error)
     } finally {
@@ -100,19 +105,21 @@ export class Bundles {
     }
   }
 
+  /** Returns the names of the bundles that some configs refer to, sorted. */
   bundleNamesIn (configs: readonly ServerConfig[]): string[] {
     return [...new Set(configs.flatMap((config) => [...bundleNamesOf(this.#deps.folder.root, config)]))].sort()
   }
 
   /**
-   * Returns the names of the bundles of a config, possibly from another gateway, whose files are not on this machine.
+   * Returns the names of the bundles that a config refers to and whose files are not on this machine. The config may be
+   * from another gateway, and refer to the folders of that gateway.
    */
   async missingIn (config: ServerConfig): Promise<string[]> {
     const { root } = this.#deps.folder
-    const missing = await Promise.all(bundlesOfAny(root, config).map(async ({ name, isOfThisGateway }) => {
-      const isHere = isOfThisGateway &&
+    const missing = await Promise.all(bundleReferencesIn(root, config).map(async ({ name, isOfThisGateway }) => {
+      const isInstalled = isOfThisGateway &&
         await access(join(root, name, currentVersionLink)).then(() => true, () => false)
-      return isHere ? [] : [name]
+      return isInstalled ? [] : [name]
     }))
     return [...new Set(missing.flat())].sort()
   }
@@ -127,9 +134,8 @@ export class Bundles {
       await Promise.all(servers.map(async (server) => { await this.#deps.waitUntilEnded(server) }))
       await this.#oneAtATime(async () => {
         // The bundle may have been uploaded or used again meanwhile.
-        if (this.#installCounts.get(
-          name
-        ) !== installs || this.#serversByBundle(this.#deps.settings().servers).has(name)) return
+        const isInstalledAgain = this.#installCounts.get(name) !== installs
+        if (isInstalledAgain || this.#serversByBundle(this.#deps.settings().servers).has(name)) return
         await this.#deps.folder.remove(name)
         this.#installCounts.delete(name)
       })
@@ -139,8 +145,8 @@ export class Bundles {
   async #install (archive: string, unpacked: string, signal: AbortSignal): Promise<UploadedBundle> {
     const { folder, home, pathVariable: path } = this.#deps
     signal.throwIfAborted()
-    const { unpack } = await import('./unpack.ts')
-    const entries = await unpack(archive, unpacked, signal)
+    const { unpackBundle } = await import('./unpack.ts')
+    const entries = await unpackBundle(archive, unpacked, signal)
     const manifest = readManifest(await readFile(join(unpacked, 'manifest.json')))
     const { name, server: { type, entry_point: entryPoint } } = manifest
     const other = await folder.findCaseVariant(name)
@@ -182,12 +188,13 @@ export class Bundles {
     }
   }
 
-  /** Returns the names of the servers that use each bundle. @param counts selects the servers; by default all */
-  #serversByBundle (servers: Snapshot['servers'], counts: (server: Server) => boolean = () =>
-    true): Map<string, string[]> {
+  /** Returns the names of the servers that use each bundle. @param isIncluded selects servers; by default all */
+  #serversByBundle (
+    servers: Snapshot['servers'], isIncluded: (server: Server) => boolean = () => true
+  ): Map<string, string[]> {
     const users = new Map<string, string[]>()
     for (const server of servers.values()) {
-      if (!counts(server)) continue
+      if (!isIncluded(server)) continue
       for (const name of bundleNamesOf(this.#deps.folder.root, server.config)) {
         users.set(name, [...users.get(name) ?? [], server.name])
       }
@@ -196,11 +203,12 @@ export class Bundles {
   }
 }
 
-/** Unpacks an archive into a new folder. @throws ArchiveError */
+/** Unpacks an archive that is not a bundle, such as a backup, into a new folder. @throws ArchiveError */
 export async function unpackArchive (archive: string, folder: string, bounds: ArchiveBounds): Promise<void> {
   await (await import('./unpack.ts')).unpackAll(archive, folder, bounds)
 }
 
+/** Converts an error of an upload to an error of the API; returns other errors unchanged. */
 function toHttpError (error: unknown): unknown {
   if (error instanceof ArchiveError) return new errors.InvalidBundle(error.message)
   const code = errorCode(error)
@@ -208,8 +216,9 @@ function toHttpError (error: unknown): unknown {
     return new errors.StorageFull('the bundle was not stored. Free some space in DATA_DIR, then upload it again')
   }
   if (code === 'EIO') return new errors.DiskFailing('the bundle was not stored')
-  const isSystems = code !== undefined && error instanceof Error && ('syscall' in error || error instanceof FolderError)
-  return isSystems ? new errors.StorageAway(`DATA_DIR cannot be written (${code})`) : error
+  const isFileSystemError =
+    code !== undefined && error instanceof Error && ('syscall' in error || error instanceof FolderError)
+  return isFileSystemError ? new errors.StorageAway(`DATA_DIR cannot be written (${code})`) : error
 }
 
 declare module 'fastify' {
@@ -226,7 +235,7 @@ export interface BundleOptions {
   childUser?: ProcessUser
 }
 
-/** `app.bundles`: uploaded bundles. Files of interrupted uploads are removed at the start. */
+/** `app.bundles`: the uploaded bundles. */
 export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
   const folder = new BundleFolder({ root: resolve(root), isShared, runsAsOtherUser: childUser !== undefined })
   const bundles = new Bundles({

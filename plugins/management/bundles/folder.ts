@@ -6,14 +6,11 @@ import { makeFolder, syncPath } from '../../../db/folder.ts'
 import { currentVersionLink } from './launch.ts'
 
 const temporaryPrefix = '.tmp-'
-/**
- * Age in ms at which an unfinished folder is considered abandoned by its process, if other processes may share the
- * root.
- */
+/** Age from which a temporary folder or a former version counts as unused, if replicas share the root, in ms. */
 const abandonedAge = 60 * 60_000
 
 interface BundleFolderOptions {
-  /** An absolute path. */
+  /** The absolute path of the folder of all bundles. */
   readonly root: string
   /** Whether other replicas may use the folder at the same time. */
   readonly isShared: boolean
@@ -22,21 +19,21 @@ interface BundleFolderOptions {
 }
 
 /**
- * The bundles on disk. A bundle is `<root>/<name>`: each version in its own folder, and the link `current` to one of
- * them, which is replaced atomically. Unfinished work is in `<root>/.tmp-<uuid>`.
+ * The bundles on disk. The folder `<root>/<name>` of a bundle contains a folder for each version, and the symbolic link
+ * `current` to one of them, which is replaced atomically. Unfinished uploads are in `<root>/.tmp-<uuid>`.
  */
 export class BundleFolder {
   readonly root: string
   readonly #isShared: boolean
   readonly #runsAsOtherUser: boolean
 
-  constructor ({ root, isShared, runsAsOtherUser: isForOthers }: BundleFolderOptions) {
+  constructor ({ root, isShared, runsAsOtherUser }: BundleFolderOptions) {
     this.root = root
     this.#isShared = isShared
-    this.#runsAsOtherUser = isForOthers
+    this.#runsAsOtherUser = runsAsOtherUser
   }
 
-  /** Returns the path of a bundle's current version, which is the same for all versions. */
+  /** Returns the path of a bundle's current version, by the link: it stays the same when a version is installed. */
   pathOf (name: string): string { return join(this.root, name, currentVersionLink) }
 
   /** Returns a bundle whose name differs from this one only in case, which some file systems cannot distinguish. */
@@ -45,11 +42,11 @@ export class BundleFolder {
     return names.find((each) => each !== name && each.toLowerCase() === name.toLowerCase())
   }
 
-  /** Creates a folder for unfinished work. */
+  /** Creates a temporary folder, which the caller removes. @returns its path */
   async makeTemporary (): Promise<string> {
     makeFolder(this.root, 'DATA_DIR')
-    // Other users may traverse these folders but not list them. The other files in DATA_DIR are protected by their own
-    // modes.
+    // The user of child processes must be able to enter these folders, but not to list them. Other files in DATA_DIR
+    // are protected by their own modes.
     if (this.#runsAsOtherUser) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)
     const path = join(this.root, `${temporaryPrefix}${randomUUID()}`)
     await mkdir(path, { mode: 0o700 })
@@ -88,7 +85,7 @@ export class BundleFolder {
     await rm(path, { recursive: true, force: true })
   }
 
-  /** Removes leftovers of interrupted work, and former versions unless another replica may still run them. */
+  /** Removes leftovers of interrupted uploads, and former versions unless another replica may still run them. */
   async removeLeftovers (): Promise<void> {
     for (const name of await readdir(this.root).catch(() => [])) {
       if (!name.startsWith('.')) {
@@ -99,7 +96,7 @@ export class BundleFolder {
     }
   }
 
-  /** Whether no process can still be using a path. */
+  /** Whether a temporary folder or former version counts as unused by all processes. */
   async #isAbandoned (path: string): Promise<boolean> {
     if (!this.#isShared) return true
     const stats = await lstat(path).catch(() => undefined)

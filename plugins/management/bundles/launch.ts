@@ -5,7 +5,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { mask } from '../../base/secrets/index.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
-/** The resolved command, arguments and environment of a bundle. Whether the command exists is not checked yet. */
+/** The resolved command, arguments and environment of a bundle, before `findCommand`. */
 interface Launch {
   readonly command: string
   readonly args: string[]
@@ -14,11 +14,11 @@ interface Launch {
   readonly warnings: string[]
 }
 
-/** The folder, user and system that a bundle runs with. */
+/** What the variables of a manifest depend on. */
 interface LaunchPlace {
   /** The folder of the bundle: `${__dirname}`. */
   readonly folder: string
-  /** The home folder of the user that runs the bundle; undefined if unknown. */
+  /** The home folder of the user that runs the bundle, for `${HOME}` and others; undefined if unknown. */
   readonly home: string | undefined
   /** The operating system, as in `process.platform`. */
   readonly platform: string
@@ -27,13 +27,12 @@ interface LaunchPlace {
 const placeholder = /\$\{([^}]*)\}/g
 const optionKey = /^user_config\.(.+)$/
 
-/** Returns the keys of unresolved options in a text: `${user_config.<key>}`. */
-const unresolvedOptionKeys = (text: string): string[] =>
+/** Returns the keys of the options that a text refers to with `${user_config.<key>}`. */
+const optionKeysIn = (text: string): string[] =>
   [...text.matchAll(placeholder)].flatMap(([, name = '']) => optionKey.exec(name)?.[1] ?? [])
 
 /**
- * Returns the default of an option as words of a command line; undefined without a default, or if the option is a
- * secret.
+ * Returns the default of an option as words of a command line; undefined if it has no default or is a secret.
  */
 function defaultOf ({ default: value, sensitive }: BundleOption): string[] | undefined {
   if (value === undefined || value === '' || sensitive === true) return undefined
@@ -42,15 +41,15 @@ function defaultOf ({ default: value, sensitive }: BundleOption): string[] | und
 
 /**
  * Resolves the command, arguments and environment of a bundle from its manifest: platform overrides, `${__dirname}`,
- * folders of the user, and defaults of `user_config`. A mandatory option without a default stays as
- * `${user_config.<key>}` and is listed as a required option. Arguments and variables that need an optional option
- * without a value are omitted.
- * @throws ArchiveError for any other variable, which would be expanded from the gateway's environment
+ * folders of the user, and defaults of `user_config`. An option that the user must set stays as `${user_config.<key>}`
+ * in the result, and is one of its `requiredOptions`. Arguments and environment variables that refer to an optional
+ * option without a default are omitted.
+ * @throws ArchiveError for any other variable, which would later be expanded from the gateway's environment
  */
 export function resolveLaunch (manifest: BundleManifest, { folder, home, platform }: LaunchPlace): Launch {
-  const { platform_overrides: overrides, ...usual } = manifest.server.mcp_config ?? uvLaunchConfig(manifest)
+  const { platform_overrides: overrides, ...common } = manifest.server.mcp_config ?? uvLaunchConfig(manifest)
   const override = overrides !== undefined && Object.hasOwn(overrides, platform) ? overrides[platform] : undefined
-  const { command, args = [], env = {} } = { ...usual, ...override }
+  const { command, args = [], env = {} } = { ...common, ...override }
   const options = new Map(Object.entries(manifest.user_config ?? {}))
   const places = new Map([['__dirname', folder], ['pathSeparator', sep], ['/', sep]])
   if (home !== undefined) {
@@ -62,9 +61,10 @@ export function resolveLaunch (manifest: BundleManifest, { folder, home, platfor
     if (option === undefined) {
       throw new ArchiveError(`its manifest.json uses the option ${quoteEntryName(key)}, which it does not declare`)
     }
+    // The default of a secret, if any, is not used, so the user must set the option.
     return defaultOf(option) === undefined && (option.required === true || option.default !== undefined)
   }
-  const hasNoValue = (text: string): boolean => unresolvedOptionKeys(text).some((key) => {
+  const hasNoValue = (text: string): boolean => optionKeysIn(text).some((key) => {
     const option = options.get(key)
     return !mustBeSet(key) && option !== undefined && defaultOf(option) === undefined
   })
@@ -101,7 +101,7 @@ export function resolveLaunch (manifest: BundleManifest, { folder, home, platfor
     ),
     requiredOptions: [...options].filter(([key]) => mustBeSet(key)).map(([key, option]) => toRequired(key, option)),
     warnings: [
-      ...warningsOf(manifest, platform, [...args, command].flatMap(unresolvedOptionKeys)),
+      ...warningsOf(manifest, platform, [...args, command].flatMap(optionKeysIn)),
       ...omissionWarnings(Object.entries(env).filter(([, text]) => hasNoValue(text)), args.filter(hasNoValue))
     ]
   }
@@ -134,17 +134,20 @@ const toRequired = (
 function omissionWarnings (
   env: ReadonlyArray<readonly [name: string, text: string]>, args: readonly string[]
 ): string[] {
-  const left = [
+  const omitted = [
     ...env.map(([name, text]) => [`The variable ${name}`, text]),
     ...args.map((arg) => [`The argument ${JSON.stringify(arg)}`, arg])
   ]
-  return left.map(([what = '', text = '']) =>
-    `${what} is omitted from the config, since ${unresolvedOptionKeys(
-      text
-    ).map(quoteEntryName).join(', ')} has no value: add ` +
-    'it to set one')
+  return omitted.map(([what = '', text = '']) => {
+    const keys = optionKeysIn(text).map(quoteEntryName).join(', ')
+    return `${what} is omitted from the config, since ${keys} has no value: add it to set one`
+  })
 }
 
+/**
+ * Returns warnings about the platform of a bundle, and about secrets in its arguments.
+ * @param inArguments option keys
+ */
 function warningsOf (
   { compatibility, user_config: options = {} }: BundleManifest,
   platform: string,
@@ -178,11 +181,11 @@ export const maskManifest = (manifest: BundleManifest): BundleManifest => ({
 /** The name of the link to the folder of a bundle's current version. */
 export const currentVersionLink = 'current'
 
-/** Returns the texts of a config that determine what is run. */
+/** Returns the texts of a config that may refer to the folder of a bundle. */
 const textsOf = ({ command, args = [], env = {}, cwd }: ServerConfig): string[] =>
   [command, cwd, ...args, ...Object.values(env)].filter((text) => text !== undefined)
 
-/** Returns the names of the bundles that a config refers to. @param root the folder of all bundles */
+/** Returns the names of this gateway's bundles that a config refers to. @param root the folder of all bundles */
 export function bundleNamesOf (root: string, config: ServerConfig): Set<string> {
   const start = root + sep
   return new Set(textsOf(config).flatMap((text) =>
@@ -196,26 +199,29 @@ const anyBundleFolder = /[/\\]bundles[/\\]([A-Za-z0-9._-]{1,64})[/\\]current(?=[
  * Returns the bundles that a config refers to, including those of another gateway.
  * @param root the folder of this gateway's bundles
  */
-export const bundlesOfAny = (root: string, config: ServerConfig): Array<{ name: string, isOfThisGateway: boolean }> =>
+export const bundleReferencesIn = (
+  root: string, config: ServerConfig
+): Array<{ name: string, isOfThisGateway: boolean }> =>
   textsOf(config).flatMap((text) => [...text.matchAll(anyBundleFolder)].map(({ 0: found, 1: name = '', index }) => {
     const isOfThisGateway = text.slice(0, index + found.length).endsWith(join(root, name, currentVersionLink))
     return { name, isOfThisGateway }
   }))
 
 /**
- * Returns a function that checks a server config. It returns, as a clause, why the server cannot be started: its bundle
- * is not on this machine, or an option of the bundle has no value; undefined if no such problem is known.
+ * Creates a function that checks the config of a server before its start. It returns, as a clause, why the server
+ * cannot be started: its bundle is not on this machine, or an option of the bundle has no value; otherwise undefined.
+ * @param root the folder of all bundles
  */
 export const createBundleCheck = (root: string) => async (config: ServerConfig): Promise<string | undefined> => {
   const names = bundleNamesOf(root, config)
   for (const name of names) {
-    const isThere = await access(join(root, name, currentVersionLink)).then(() => true, () => false)
-    if (!isThere) {
+    const isInstalled = await access(join(root, name, currentVersionLink)).then(() => true, () => false)
+    if (!isInstalled) {
       return `the bundle ${JSON.stringify(name)} is not in DATA_DIR of this machine: upload it again, or make all ` +
         'replicas share DATA_DIR'
     }
   }
-  const keys = names.size > 0 ? [...new Set(textsOf(config).flatMap(unresolvedOptionKeys))] : []
+  const keys = names.size > 0 ? [...new Set(textsOf(config).flatMap(optionKeysIn))] : []
   if (keys.length === 0) return undefined
   return `its config lacks values: replace ${keys.map((key) => `\${user_config.${key}}`).join(', ')}`
 }

@@ -9,7 +9,7 @@ import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
-/** Reads the manifest of a bundle (MCPB, versions 0.1 to 0.4). @throws ArchiveError that says which member is wrong */
+/** Parses and validates a manifest (MCPB, versions 0.1 to 0.4). @throws ArchiveError that names the invalid member */
 export function readManifest (bytes: Buffer): BundleManifest {
   const refuse = (reason: string): never => { throw new ArchiveError(`its manifest.json ${reason}`) }
   if (!isUtf8(bytes)) refuse('is not UTF-8 text')
@@ -21,23 +21,23 @@ export function readManifest (bytes: Buffer): BundleManifest {
   if (problem) refuse(`is not valid: ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}`)
   const valid = manifest as BundleManifest
   if (valid.manifest_version === undefined && valid.dxt_version === undefined) refuse('has no "manifest_version"')
-  const { type, mcp_config: start } = valid.server
-  if (start === undefined && type !== 'uv') refuse('has no "server.mcp_config", which only the type "uv" may omit')
+  const { type, mcp_config: launch } = valid.server
+  if (launch === undefined && type !== 'uv') refuse('has no "server.mcp_config", which only the type "uv" may omit')
   const reason = bundleNameProblem(valid.name)
   if (reason !== undefined) refuse(`has an invalid "name": ${reason}`)
   return valid
 }
 
 /**
- * Returns why a name is invalid for a bundle, as a clause; undefined if it is valid. A valid one is also a valid server
- * name.
+ * Returns why a name is invalid for a bundle, as a clause; undefined if it is valid. A valid bundle name is also a
+ * valid server name.
  */
 export function bundleNameProblem (name: string): string | undefined {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) return 'it must have 1 to 64 letters, digits, ".", "_" and "-"'
   return nameProblem(name)
 }
 
-/** The runtime that each type of bundle needs, for messages. */
+/** The runtime to install for each type of bundle, for messages. */
 const runtimes: Readonly<Record<BundleManifest['server']['type'], string>> = {
   node: 'Node.js',
   python: 'Python',
@@ -55,13 +55,15 @@ async function isInPath (command: string, path: string): Promise<boolean> {
   return false
 }
 
-/** The command of a bundle; if it cannot be started, with a warning that says why. */
+/** The command of a bundle. `warning`: why it cannot be started. */
 interface FoundCommand { readonly command: string, readonly warning?: string }
 
 /**
- * Finds the command of a bundle: one of its files, or a command in PATH, possibly by an alternative name.
+ * Finds the command of a bundle: one of its files, which becomes executable, or a command in PATH, possibly by an
+ * alternative name.
  * @param unpacked the folder that contains the files now
- * @param folder the folder that will contain them when the command runs
+ * @param folder the folder that will contain the files when the command runs
+ * @param path the environment variable PATH
  * @throws ArchiveError if the command is a file of the bundle that does not exist
  */
 export async function findCommand (

@@ -5,24 +5,25 @@ import { errorCode } from '../../../db/errors.ts'
 import { errors } from '../../base/errors/index.ts'
 import { managementLimits } from '../limits.ts'
 
-/** One part of a multipart body, as provided by @fastify/multipart. */
+/** One part of a multipart body, as @fastify/multipart yields it. */
 export type MultipartPart =
   | { readonly type: 'field', readonly fieldname: string }
   | { readonly type: 'file', readonly fieldname: string, readonly file: Readable }
 
 /**
- * Streams the only file of a multipart body to disk.
- * @param field the name of its field
+ * Streams the file of a multipart body to disk. The body must contain nothing else.
+ * @param field the form field of the file
+ * @param path the path to write to, which must not exist
  * @throws InvalidInput, BundleTooLarge, TooSlow; errors of the file system
  */
-export async function receiveBundle (
+export async function receiveFile (
   parts: AsyncIterable<MultipartPart>, field: string, path: string, signal: AbortSignal
 ): Promise<void> {
   let isReceived = false
   try {
     for await (const part of parts) {
       if (part.type !== 'file' || part.fieldname !== field || isReceived) throw unexpectedBodyError(field)
-      await receiveFile(part.file, path, signal)
+      await writeUpload(part.file, path, signal)
       isReceived = true
     }
   } catch (error) {
@@ -31,7 +32,8 @@ export async function receiveBundle (
   if (!isReceived) throw unexpectedBodyError(field)
 }
 
-async function receiveFile (file: Readable, path: string, signal: AbortSignal): Promise<void> {
+/** Writes a file with the limits of uploads. @throws BundleTooLarge, TooSlow; errors of the file system */
+async function writeUpload (file: Readable, path: string, signal: AbortSignal): Promise<void> {
   const timeouts = new AbortController()
   const expire = (): void => { timeouts.abort(new errors.TooSlow()) }
   const whole = setTimeout(expire, managementLimits.bundles.uploadTimeout)

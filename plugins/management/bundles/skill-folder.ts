@@ -6,13 +6,14 @@ import { extractEntries } from './archive/extract.ts'
 import { managementLimits } from '../limits.ts'
 
 const mainFile = 'SKILL.md'
-/** Matches files that archivers of some systems add to a folder. */
+/** Whether a file was added by macOS or its archiver, and is not part of the skill. */
 const isLeftover = (path: string): boolean => /^__MACOSX(?:\/|$)|(?:^|\/)\.DS_Store$/.test(path)
 
 /**
- * Reads the folder of a skill from its archive, which contains the folder or its contents.
- * @param unpacked a folder to unpack it in, which the caller removes
- * @returns the files as base64, by their paths in the folder; `SKILL.md` comes first
+ * Reads the folder of a skill from an archive that contains the folder, or its files at the top level.
+ * @param archive the path of the archive
+ * @param unpacked the path of the folder to unpack it to, which the caller removes
+ * @returns the files as base64, by their paths in the folder of the skill; `SKILL.md` comes first
  * @throws ArchiveError
  */
 export async function readSkillFolder (
@@ -41,7 +42,8 @@ export async function readSkillFolder (
  */
 function folderOf (paths: readonly string[]): string {
   if (paths.includes(mainFile)) return ''
-  const top = /^[^/]+\//.exec(paths[0] ?? '')?.[0] ?? ''
-  if (top !== '' && paths.includes(top + mainFile) && paths.every((path) => path.startsWith(top))) return top
+  const topFolder = /^[^/]+\//.exec(paths[0] ?? '')?.[0] ?? ''
+  const isOnlyFolder = topFolder !== '' && paths.every((path) => path.startsWith(topFolder))
+  if (isOnlyFolder && paths.includes(topFolder + mainFile)) return topFolder
   throw new ArchiveError(`it has no ${mainFile} at the top level, or in its only folder`)
 }

@@ -5,16 +5,20 @@ import { readEntries } from './archive/entries.ts'
 import { extractEntries } from './archive/extract.ts'
 import { managementLimits } from '../limits.ts'
 
-/** Unpacks an uploaded bundle. @throws ArchiveError */
-export async function unpack (archive: string, unpacked: string, signal: AbortSignal): Promise<ArchiveEntry[]> {
-  const { archiveBounds: bounds, manifestSize: manifest } = managementLimits.bundles
+/**
+ * Unpacks an uploaded bundle to a new folder, after removing its signature.
+ * @returns the entries of the archive
+ * @throws ArchiveError
+ */
+export async function unpackBundle (archive: string, unpacked: string, signal: AbortSignal): Promise<ArchiveEntry[]> {
+  const { archiveBounds: bounds, manifestSize } = managementLimits.bundles
   const file = await open(archive, 'r+')
   try {
     await removeSignature(file)
     const entries = await readEntries(file, bounds, signal)
-    const found = entries.find(({ path, isFolder }) => path === 'manifest.json' && !isFolder)
-    if (found === undefined) throw new ArchiveError('it has no manifest.json at the top level')
-    if (found.size > manifest) throw new ArchiveError(`its manifest.json is larger than ${manifest} bytes`)
+    const manifest = entries.find(({ path, isFolder }) => path === 'manifest.json' && !isFolder)
+    if (manifest === undefined) throw new ArchiveError('it has no manifest.json at the top level')
+    if (manifest.size > manifestSize) throw new ArchiveError(`its manifest.json is larger than ${manifestSize} bytes`)
     await extractEntries(file, entries, unpacked, bounds, signal)
     return entries
   } finally {
@@ -22,7 +26,7 @@ export async function unpack (archive: string, unpacked: string, signal: AbortSi
   }
 }
 
-/** Unpacks an archive that is not a bundle. @throws ArchiveError */
+/** Unpacks all files of an archive to a new folder. @throws ArchiveError */
 export async function unpackAll (archive: string, folder: string, bounds: ArchiveBounds): Promise<void> {
   const { signal } = new AbortController()
   const file = await open(archive, 'r')

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import { isObject } from '../../../protocol/json.ts'
 import { errors } from '../../base/errors/index.ts'
 
-/** A response of the management API, without `success`. */
+/** The body of a successful response of the management API. */
 export interface ApiAnswer {
   readonly data?: unknown
   readonly message?: string
@@ -12,20 +12,20 @@ export interface ApiAnswer {
   readonly [member: string]: unknown
 }
 
-/** An error response of the management API, with its message. */
+/** An error response of the management API. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly statusCode: number
   readonly code: string
-  /** Messages by the path of the member that each concerns; `''` is the whole body. */
+  /** Messages by the path of the body's member that each concerns; `''` stands for the whole body. */
   readonly fields: Readonly<Record<string, string>>
-  /** In seconds. */
+  /** The value of `Retry-After`, in seconds. */
   readonly retryAfter: number | undefined
 
-  constructor (status: number, answer: Readonly<Record<string, unknown>>, retryAfter?: number) {
+  constructor (statusCode: number, answer: Readonly<Record<string, unknown>>, retryAfter?: number) {
     const { message, code } = answer
     super(typeof message === 'string' ? message : 'The request failed')
-    this.statusCode = status
+    this.statusCode = statusCode
     this.code = typeof code === 'string' ? code : 'TH_FAILED'
     this.fields = fieldsOf(this.message, answer.errors)
     this.retryAfter = retryAfter
@@ -34,7 +34,7 @@ export class ApiError extends Error {
 
 /**
  * Calls the management API of this gateway as the signed-in user, with a login token that does not leave the process.
- * So permissions, validation and audit are those of the API.
+ * The API itself applies permissions, validation and audit.
  */
 export class ApiClient {
   readonly #outer: FastifyInstance
@@ -45,10 +45,11 @@ export class ApiClient {
 
   /**
    * Sends a request.
-   * @param path below `/api`, with the query
+   * @param path the path below `/api`, with the query
    * @param body a JSON value, or its text, in which numbers keep all digits
-   * @param revision of the record to change; status 412 if the record has another one
-   * @throws ApiError, Unauthorized if the account no longer exists
+   * @param revision the expected revision of the record to change (`If-Match`): the API answers 412 if it has another
+   *   one
+   * @throws ApiError for an error response; Unauthorized if the user no longer exists
    */
   async ask (
     request: FastifyRequest,
@@ -102,7 +103,7 @@ export class ApiClient {
     const { auth, config, users } = this.#outer
     const user = users.get(principal?.username ?? '')
     if (!user) throw new errors.Unauthorized('Sign in first')
-    const { statusCode, payload, headers: { 'retry-after': wait } } = await this.#outer.inject({
+    const { statusCode, payload, headers: { 'retry-after': retryAfterHeader } } = await this.#outer.inject({
       ...options,
       url: `${config.basePath}/api${url}`,
       headers: { host, 'x-auth-token': auth.createLoginToken(user), ...headers },
@@ -111,7 +112,7 @@ export class ApiClient {
     const answer: unknown = payload === '' ? {} : JSON.parse(payload)
     if (!isObject(answer)) throw new Error(`${String(options.method)} ${url}: expected an object as the answer`)
     if (statusCode >= 400) {
-      const retryAfter = Number(wait)
+      const retryAfter = Number(retryAfterHeader)
       throw new ApiError(statusCode, answer, Number.isNaN(retryAfter) ? undefined : retryAfter)
     }
     return answer
@@ -119,7 +120,8 @@ export class ApiClient {
 }
 
 /**
- * Returns the messages for single members: from a list of findings, or from a message that begins with a member's name.
+ * Returns messages by member: those of a list of findings, otherwise the message itself, whose member is the one in
+ * quotes at its beginning, or the whole body.
  */
 function fieldsOf (message: string, found: unknown): Record<string, string> {
   const findings = Array.isArray(found) ? found.filter(isObject) : []

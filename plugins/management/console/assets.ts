@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { packagePath } from '../../base/config/index.ts'
 
-/** The names of the bundled files, each with a hash of its content. */
+/** The names of the bundled files, which contain a hash of the content. */
 export interface AssetNames { readonly css: string, readonly js: string, readonly icons: string }
 
 interface Bundler { buildConsoleAssets: (root: string, folder: string) => Promise<AssetNames> }
 
 /**
- * Finds the style sheet, script and icons of the console. A build has them in `dist/console`. When running from the
- * sources, where the bundler is installed, this function builds them.
+ * Finds the style sheet, script and icons of the console: in `dist/console`, or built by this function if the gateway
+ * runs from the sources.
  * @returns the folder, and the file names in it
  */
 export async function findAssets (): Promise<{ folder: string, names: AssetNames }> {

@@ -10,10 +10,11 @@ declare module 'fastify' {
 
 interface ConsoleOptions { consoleSessions: ConsoleSessions }
 
-/** The web console. Its modules are loaded by the first request to it. */
+/** The web console. Most of its modules are loaded by the first request to it. */
 export class Console {
+  /** False if CONSOLE is `off`. */
   readonly isOn: boolean
-  /** Its path, including the base path. */
+  /** The path of the console, including the base path. */
   readonly base: string
   readonly welcome: WelcomeLink
   readonly #app: FastifyInstance
@@ -28,19 +29,19 @@ export class Console {
     this.#sessions = sessions
   }
 
-  /** Loads the plugin that serves it. @param pages registers the pages below its path */
+  /** Loads the plugin that serves the console. @param pages registers the routes of the pages, below its path */
   async load (pages: FastifyPluginAsync): Promise<FastifyPluginAsync> {
     const { serveConsole } = await import('./serve.ts')
     return async (annex) => { this.#live = await serveConsole(annex, this.#app, this.#sessions, pages) }
   }
 
-  /** Ends its streams. */
+  /** Ends the streams of open pages. */
   close (): void { this.#live?.close() }
 }
 
 /** `app.console`: the web console, which uses the management API like any other client. */
 export default fp<ConsoleOptions>(async (app, { consoleSessions }) => {
-  const pages = new Console(app, consoleSessions)
-  app.decorate('console', pages)
-  app.addHook('preClose', async () => { pages.close() })
+  const webConsole = new Console(app, consoleSessions)
+  app.decorate('console', webConsole)
+  app.addHook('preClose', async () => { webConsole.close() })
 }, { name: 'console', dependencies: ['config', 'settings'] })

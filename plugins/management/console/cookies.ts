@@ -3,18 +3,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { parseJsonObject } from '../../../protocol/json.ts'
 
 /**
- * The cookies of the console. Browsers send them only to the console's paths, and never with a cross-site POST
- * (SameSite=Lax).
+ * The names of the console's cookies. Browsers send them only to paths of the console, and never with a cross-site POST
+ * (SameSite=Lax or Strict).
  */
 export const cookies = {
   session: 'tool-hub-console',
   csrf: 'tool-hub-console-csrf',
   notice: 'tool-hub-console-notice',
-  made: 'tool-hub-console-made',
+  createdKey: 'tool-hub-console-made',
   theme: 'tool-hub-console-theme'
 } as const
 
-/** A message about the result of the preceding form. */
+/** A message about the result of a form, for the page that follows. */
 export interface Notice { readonly kind: 'done' | 'warning' | 'error', readonly text: string }
 
 const themes = ['auto', 'light', 'dark'] as const
@@ -24,23 +24,23 @@ export const isTheme = (text: unknown): text is Theme => themes.some((theme) => 
 export const themeOf = ({ cookies: { [cookies.theme]: theme } }: FastifyRequest): Theme =>
   isTheme(theme) ? theme : 'auto'
 
-/** Sets the cookie of the theme. @param path of the console */
+/** Sets the cookie of the theme. @param path the path of the console */
 export function keepTheme (reply: FastifyReply, path: string, theme: Theme): void {
   reply.setCookie(cookies.theme, theme, { path, httpOnly: true, sameSite: 'lax', maxAge: 365 * 24 * 3_600 })
 }
 
-/** Max length of the text of a notice, in characters: browsers keep cookies of 4 KB. */
+/** Max length of the text of a notice, in characters: browsers accept cookies of at most 4 KB. */
 const maxNotice = 1_000
-/** Max age of a notice, in seconds. */
-const noticeTime = 60
+/** Max age of the cookies of a notice and of a created key, in seconds. */
+const noticeLifetime = 60
 
-/** Stores a notice for the next page. @param path of the console */
+/** Stores a notice for the next page in a cookie. @param path the path of the console */
 export function leaveNotice (reply: FastifyReply, path: string, { kind, text }: Notice): void {
   const value = Buffer.from(JSON.stringify({ kind, text: text.slice(0, maxNotice) })).toString('base64url')
-  reply.setCookie(cookies.notice, value, { path, httpOnly: true, sameSite: 'lax', maxAge: noticeTime })
+  reply.setCookie(cookies.notice, value, { path, httpOnly: true, sameSite: 'lax', maxAge: noticeLifetime })
 }
 
-/** Returns and deletes the notice of the preceding form. */
+/** Returns the stored notice, and deletes the cookie. @param path the path of the console */
 export function takeNotice (reply: FastifyReply, path: string): Notice | undefined {
   const value = reply.request.cookies[cookies.notice]
   if (value === undefined) return undefined
@@ -54,19 +54,23 @@ export function takeNotice (reply: FastifyReply, path: string): Notice | undefin
  */
 export interface CreatedKey { readonly id: string, readonly token: string }
 
-/** Sets the cookie. @param path of the page that shows the key @param isSecure whether that page is read over TLS */
+/**
+ * Stores a created key in a cookie.
+ * @param path the path of the page that shows the key
+ * @param isSecure whether browsers read that page over TLS
+ */
 export function keepCreatedKey (reply: FastifyReply, path: string, { id, token }: CreatedKey, isSecure: boolean): void {
   const value = Buffer.from(JSON.stringify({ id, token })).toString('base64url')
   reply.setCookie(
-    cookies.made, value, { path, httpOnly: true, sameSite: 'strict', secure: isSecure, maxAge: noticeTime }
+    cookies.createdKey, value, { path, httpOnly: true, sameSite: 'strict', secure: isSecure, maxAge: noticeLifetime }
   )
 }
 
-/** Returns the key, and deletes the cookie. @param path of the page that shows the key */
+/** Returns the created key, and deletes the cookie. @param path the path of the page that shows the key */
 export function takeCreatedKey (reply: FastifyReply, path: string): CreatedKey | undefined {
-  const value = reply.request.cookies[cookies.made]
+  const value = reply.request.cookies[cookies.createdKey]
   if (value === undefined) return undefined
-  reply.clearCookie(cookies.made, { path })
+  reply.clearCookie(cookies.createdKey, { path })
   const { id, token } = parseJsonObject(Buffer.from(value, 'base64url').toString()) ?? {}
   return typeof id === 'string' && typeof token === 'string' ? { id, token } : undefined
 }

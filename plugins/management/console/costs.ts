@@ -4,21 +4,22 @@ import type { Gateway, Surface } from '../../gateway/index.ts'
 import { itemText } from '../../gateway/index.ts'
 import { makeView, type Principal, type PresentationName } from '../../settings/index.ts'
 
-/** The size of a list of tools, in tokens, which agents spend to read it. */
+/** The tokens that an agent spends on reading a list of tools. */
 interface ListCost {
+  /** The number of tools. */
   readonly tools: number
   readonly tokens: number
-  /** By server, the largest first. */
+  /** The tokens by server, most first. */
   readonly servers: ReadonlyArray<{ readonly name: string, readonly tokens: number }>
 }
 
-/** Estimated number of JSON characters per token. A tokenizer would take 65 MB of memory. */
-const perToken = 4
+/** Number of JSON characters per token, as an estimate: a tokenizer would take 65 MB of memory. */
+const charactersPerToken = 4
 
 /** Estimates the number of tokens of a JSON text. @param length in characters */
-export const estimateTokens = (length: number): number => Math.ceil(length / perToken)
+export const estimateTokens = (length: number): number => Math.ceil(length / charactersPerToken)
 
-/** Estimates the tokens of tool lists. The result is cached for each surface. */
+/** Estimates the tokens of tool lists. */
 export class ListCosts {
   readonly #gateway: Gateway
 
@@ -26,28 +27,32 @@ export class ListCosts {
     this.#gateway = gateway
   }
 
-  /** Returns the cost of the global route for a principal. @param presentation `search`: the `$smart` route */
+  /**
+   * Returns the cost of the tool list of `/mcp` for a principal.
+   * @param presentation `search` for that of `/mcp/$smart`
+   */
   of (principal: Principal, presentation: PresentationName = 'merged'): ListCost {
     return costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), gatewayClient))
   }
 
-  /** Returns the cost of a group's route, with the names of its tools. */
+  /** Returns the cost of the tool list of a group's route for a principal, with the names of the tools. */
   ofGroup (principal: Principal, { id, name }: { id: string, name: string }): ListCost & { names: string[] } {
     const view = makeView(principal, { kind: 'group', id, name }, 'merged')
     const surface = this.#gateway.surface(view, gatewayClient)
     return { ...costOf(surface), names: [...surface.parts.tools.targets.keys()] }
   }
 
-  /** Returns the tokens of a JSON value, such as a tool or a result. */
+  /** Estimates the tokens of a JSON value, such as a tool or a result. */
   ofValue (value: unknown): number { return estimateTokens(JSON.stringify(value).length) }
 
-  /** Returns the tokens of a server's tools as listed by the server. */
+  /** Estimates the tokens of all tools of a server, as the server lists them. */
   ofServer (name: string): number {
     const tools = this.#gateway.catalogue(name)?.lists.tools ?? []
     return tools.reduce((sum, { text }) => sum + estimateTokens(text.length), 0)
   }
 }
 
+/** Cached by surface. */
 const costOf = memoized(({ parts: { tools } }: Surface): ListCost => {
   const servers = new Map<string, number>()
   for (const { provider, item } of tools.targets.values()) {

@@ -5,11 +5,12 @@ import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 import type { ConsoleSessionStore, SignedInSession } from './sessions.ts'
 
-/** Returns the data of a page that can change without a request, or a promise of it. Values are compared as JSON. */
+/** Returns the data of a page that may change while the page is open, or a promise of it. It is compared as JSON. */
 export type LivePageData = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
 
 interface Stream {
   readonly signedIn: SignedInSession
+  /** The `LivePageData` of the page, with its parameters. */
   readonly watch: (principal: Principal) => unknown
   readonly raw: FastifyReply['raw']
   /** The digest of the last value of `watch`. */
@@ -18,12 +19,12 @@ interface Stream {
   isChecking: boolean
 }
 
-/** Time between two checks, in ms. */
-const interval = 1_000
-/** Number of checks between two keep-alive comments, with which the stored session is checked too. */
-const sessionCheckPeriod = 20
+/** Time between two checks for changed data, in ms. */
+const checkInterval = 1_000
+/** Number of checks after which a keep-alive comment is sent, and the stored session is checked as well. */
+const checksPerKeepAlive = 20
 
-/** SSE streams that notify open pages of changes. They end with the session. */
+/** The SSE streams that notify open pages of changed data. A stream ends with its session. */
 export class LiveStreams {
   readonly #sessions: ConsoleSessionStore
   readonly #settings: Settings
@@ -45,14 +46,14 @@ export class LiveStreams {
   }
 
   /**
-   * Responds with a stream. If the user has the max number of streams, the oldest one ends.
+   * Responds with a stream. If the user already has `streamsPerUser` streams, the oldest one is closed.
    * @param seen the `digestOf` of the data that the page shows; by default that of the current data
-   * @throws what `watch` throws for a page that does not exist
+   * @throws the error of `watch`, for example if the shown object does not exist
    */
   async open (reply: FastifyReply, signedIn: SignedInSession, watch: Stream['watch'], seen?: string): Promise<void> {
     const now = digestOf(await watch(signedIn.principal))
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
-    if (own.length >= managementLimits.console.streamsPerUser) own[0]?.raw.end()
+    if (own[0] && own.length >= managementLimits.console.streamsPerUser) this.#end(own[0])
     const { raw } = reply.hijack()
     // The browser has disconnected meanwhile.
     if (raw.destroyed) return
@@ -66,19 +67,29 @@ export class LiveStreams {
     this.#streams.add(stream)
     raw.once('close', () => { this.#remove(stream) })
     raw.write('event: hello\ndata: {}\n\n')
-    if (this.#isClosed) raw.end()
-    this.#timer ??= setInterval(() => { this.#check() }, interval).unref()
+    if (this.#isClosed) this.#end(stream)
+    else this.#timer ??= setInterval(() => { this.#check() }, checkInterval).unref()
   }
 
-  /** Ends the streams of a session. @param id of `SignedInSession` */
+  /** Ends the streams of a session that has ended. @param id of `SignedInSession` */
   end (id: string): void {
-    for (const stream of this.#streams) if (stream.signedIn.id === id) finish(stream)
+    for (const stream of this.#streams) if (stream.signedIn.id === id) this.#end(stream, endedEvent)
   }
 
+  /** Ends all streams, at shutdown. */
   close (): void {
     this.#isClosed = true
-    clearInterval(this.#timer)
-    for (const { raw } of this.#streams) raw.end()
+    for (const stream of this.#streams) this.#end(stream)
+  }
+
+  /**
+   * Ends a stream. It is removed at once: its connection closes only when the browser has received everything, and
+   * writing to an ended response is an error.
+   * @param event the last event; without it, the browser reconnects
+   */
+  #end (stream: Stream, event?: string): void {
+    this.#remove(stream)
+    stream.raw.end(event)
   }
 
   #remove (stream: Stream): void {
@@ -89,28 +100,30 @@ export class LiveStreams {
   }
 
   #check (): void {
-    const isRare = ++this.#checks % sessionCheckPeriod === 0
+    const isKeepAliveDue = ++this.#checks % checksPerKeepAlive === 0
     for (const stream of this.#streams) {
       const { signedIn: { id, principal }, raw } = stream
       const current = principal.inSnapshot?.(this.#settings.current)
       if (!current) {
-        finish(stream)
+        this.#end(stream, endedEvent)
         continue
       }
-      if (isRare) {
+      if (isKeepAliveDue) {
         raw.write(': \n\n')
         // While the storage is unavailable, only `principal.inSnapshot` decides.
-        this.#sessions.stands(id).then((stands) => { if (!stands) finish(stream) }, () => {})
+        this.#sessions.isValid(id).then((isValid) => {
+          if (!isValid && this.#streams.has(stream)) this.#end(stream, endedEvent)
+        }, () => {})
       }
       void this.#sendChange(stream, { ...current, address: principal.address })
     }
   }
 
   async #sendChange (stream: Stream, principal: Principal): Promise<void> {
-    // The database may take longer than the interval between two checks.
+    // `watch` may take longer than the time between two checks.
     if (stream.isChecking) return
     stream.isChecking = true
-    const now = digestOf(await watched(stream.watch, principal))
+    const now = digestOf(await dataOrError(stream.watch, principal))
     stream.isChecking = false
     const { raw } = stream
     // A browser that does not read gets no further events until its buffer is drained.
@@ -120,13 +133,14 @@ export class LiveStreams {
   }
 }
 
-const finish = ({ raw }: Stream): void => { raw.end('event: ended\ndata: {}\n\n') }
+/** Tells the browser that the session has ended. */
+const endedEvent = 'event: ended\ndata: {}\n\n'
 
 /**
- * Returns the data of a page, or the message of an error if the page no longer exists, for example because its server
- * was removed. The browser then requests the page again, and shows the response.
+ * Returns the data of a page, or the message of its error, for example if the shown server was removed. Since that
+ * differs from the former data, the browser requests the page again, and shows the response.
  */
-async function watched (watch: Stream['watch'], principal: Principal): Promise<unknown> {
+async function dataOrError (watch: Stream['watch'], principal: Principal): Promise<unknown> {
   try {
     return await watch(principal)
   } catch (error) {
@@ -136,5 +150,5 @@ async function watched (watch: Stream['watch'], principal: Principal): Promise<u
 
 const digestOf = (shown: unknown): string => sha256(JSON.stringify(shown) ?? '')
 
-/** Whether a request is the refresh of a page, which does not extend the session. */
+/** Whether a request comes from a page that refreshes itself, which does not extend the session. */
 export const isRefresh = ({ headers }: FastifyRequest): boolean => headers['x-console-refresh'] !== undefined

@@ -9,14 +9,14 @@ import { estimateTokens } from './costs.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The identity for a request to the MCP endpoint; undefined sends no credential. `credential`: a key or an access
- * token, which is sent as it is.
+ * The identity that a request to the MCP endpoint has: a user or key that `issueInternalCredential` accepts, or that of
+ * a `credential` (a bearer key or access token), which is sent as it is. Undefined sends no credential.
  */
 export type ViewerIdentity = Parameters<FastifyInstance['auth']['issueInternalCredential']>[0] | {
   readonly credential: string
 } | undefined
 
-/** The text of a JSON-RPC message, for display. */
+/** A JSON-RPC message for display. `method`: for a response, `result` or `error`. */
 interface McpMessage { readonly isSent: boolean, readonly method: string, readonly text: string }
 
 /** The response of the endpoint. `problem`: why there is no result. */
@@ -28,6 +28,7 @@ export interface McpAnswer {
 
 /** The client capabilities that the console declares. */
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
+
 /** Options to follow a request while it runs. */
 export interface FollowOptions {
   /** Cancels the request. */
@@ -38,15 +39,15 @@ export interface FollowOptions {
 /** The params of `notifications/progress`. */
 export interface Progress { readonly progress?: number, readonly total?: number, readonly message?: string }
 
-/** `tool`: the called tool, whose schema may require headers that repeat arguments. */
+/** `tool`: the definition of the called tool, which may require headers that repeat arguments (`x-mcp-header`). */
 interface Options { readonly tool?: unknown, readonly follow?: FollowOptions }
 
 /** Max number of pages that are read of one list. */
 const maxPages = 50
 
 /**
- * A client of the gateway's own MCP endpoint, in the latest MCP revision. Each request uses a temporary credential,
- * which never leaves the process.
+ * A client of the gateway's own MCP endpoint, in the latest MCP revision. Unless the caller provides a credential, a
+ * request has an internal one, which is valid for that request only and never leaves the process.
  */
 export class McpClient {
   readonly #outer: FastifyInstance
@@ -56,42 +57,43 @@ export class McpClient {
   }
 
   /**
-   * Sends a request; the server may respond with questions to the client.
+   * Sends a request. The result may be questions to the client (`input_required`).
    * @param path the path of the MCP route, below the base path
-   * @param params an object as JSON text
-   * @throws if it is cancelled
+   * @param params the params, an object as JSON text
+   * @throws Error if it is cancelled
    */
   async ask (
-    request: FastifyRequest, path: string, eyes: ViewerIdentity, method: string, params: string, options: Options = {}
+    request: FastifyRequest, path: string, viewer: ViewerIdentity, method: string, params: string, options: Options = {}
   ): Promise<McpAnswer> {
-    const { body, received, status } = await this.#send(request, path, eyes, method, params, options)
+    const { body, received, status } = await this.#send(request, path, viewer, method, params, options)
     return { ...answerOf(received, status), messages: [sentMessage(method, body), ...received.map(toMessage)] }
   }
 
   /**
-   * Sends a request with the identity of the signed-in user, and reports its progress. The server cannot ask the client
-   * anything.
-   * @throws if it is cancelled
+   * Sends a request with the identity of the signed-in user, and reports its progress. No client capabilities are
+   * declared, so that the server asks no questions.
+   * @throws Error if it is cancelled
    */
   async follow (
     request: FastifyRequest, path: string, method: string, params: string, options: Options
   ): Promise<Omit<McpAnswer, 'messages'>> {
-    const eyes = { username: request.principal?.username ?? '' }
-    const { received, status } = await this.#send(request, path, eyes, method, params, options, {})
+    const viewer = { username: request.principal?.username ?? '' }
+    const { received, status } = await this.#send(request, path, viewer, method, params, options, {})
     return answerOf(received, status)
   }
 
   async #send (
     request: FastifyRequest,
     path: string,
-    eyes: ViewerIdentity,
+    viewer: ViewerIdentity,
     method: string,
     params: string,
     { tool, follow }: Options = {},
     clientCapabilities: object = capabilities
   ): Promise<{ body: string, received: string[], status: number }> {
-    const lent = eyes && !('credential' in eyes) ? this.#outer.auth.issueInternalCredential(eyes) : undefined
-    const credential = eyes && 'credential' in eyes ? eyes.credential : lent?.token
+    follow?.signal.throwIfAborted()
+    const issued = viewer && !('credential' in viewer) ? this.#outer.auth.issueInternalCredential(viewer) : undefined
+    const credential = viewer && 'credential' in viewer ? viewer.credential : issued?.token
     try {
       const sent = JSON.parse(params) as Json
       const meta = JSON.stringify({
@@ -106,7 +108,7 @@ export class McpClient {
       const member = nameMemberOf(method)
       const named = member && sent[member]
       const answer = await loadPackage('light-my-request').inject((incoming, response) => {
-        // Appears to the endpoint as a disconnect of the client.
+        // To the endpoint, this looks as if the client had disconnected, which cancels the request.
         follow?.signal.addEventListener('abort', () => { response.destroy() }, { once: true })
         this.#outer.routing(incoming, response)
       }, {
@@ -128,14 +130,14 @@ export class McpClient {
       })
       const { statusCode: status, headers } = answer
       const isStream = String(headers['content-type']).startsWith('text/event-stream')
-      const text = follow ? await followedText(answer.stream(), isStream, follow) : answer.payload
+      const text = follow ? await readWithProgress(answer.stream(), isStream, follow) : answer.payload
       return { body, received: isStream ? eventsOf(text) : [text], status }
     } finally {
-      lent?.revoke()
+      issued?.revoke()
     }
   }
 
-  /** Returns the header for a credential; `routing.bearerAuthHeaderName` names the one for keys. */
+  /** Returns the name of the header for a credential: for bearer keys, `routing.bearerAuthHeaderName`. */
   #headerOf (credential: string): string {
     const { routing } = this.#outer.settings.current.system
     const name = [credentialPrefixes.token, credentialPrefixes.internal].some((prefix) => credential.startsWith(prefix))
@@ -145,18 +147,18 @@ export class McpClient {
   }
 
   /**
-   * Returns all items of one kind on a route, with an estimate of the tokens of their list.
-   * @param kind the member of the results that contains the items, such as `tools`
+   * Returns all items of one kind on a route, with an estimate of the tokens of their list, or why there is no list.
+   * @param kind the kind as in the method and in the result, such as `tools`
    */
   async list (
-    request: FastifyRequest, path: string, eyes: ViewerIdentity, kind: string
+    request: FastifyRequest, path: string, viewer: ViewerIdentity, kind: string
   ): Promise<{ items: Json[], tokens: number } | { problem: string }> {
     const items: Json[] = []
     let size = 0
     let cursor: unknown
     for (let page = 0; page < maxPages; page++) {
       const params = JSON.stringify(cursor === undefined ? {} : { cursor })
-      const { received, status } = await this.#send(request, path, eyes, `${kind}/list`, params)
+      const { received, status } = await this.#send(request, path, viewer, `${kind}/list`, params)
       const { result, problem } = answerOf(received, status)
       if (result === undefined) return { problem: problem ?? 'No list was returned.' }
       const part = result[kind]
@@ -178,22 +180,22 @@ function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
   }))
 }
 
-/** Returns the text of a response; reports its progress notifications as they arrive. */
-async function followedText (
+/** Returns the whole text of a response, and reports its progress notifications as they arrive. */
+async function readWithProgress (
   stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: FollowOptions
 ): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
-  let told = 0
+  let reported = 0
   for await (const chunk of stream) {
     text += decoder.decode(chunk, { stream: true })
     const end = isStream ? text.lastIndexOf('\n\n') + 2 : 0
-    if (end <= told) continue
-    for (const event of eventsOf(text.slice(told, end))) {
+    if (end <= reported) continue
+    for (const event of eventsOf(text.slice(reported, end))) {
       const message = parseJsonObject(event)
       if (message?.method === 'notifications/progress' && isObject(message.params)) onProgress(message.params)
     }
-    told = end
+    reported = end
   }
   return text
 }

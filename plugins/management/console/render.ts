@@ -8,7 +8,7 @@ import type { AssetNames } from './assets.ts'
 import { type Notice, takeNotice, themeOf } from './cookies.ts'
 import { withCapital } from './sentences.ts'
 
-/** A page in the navigation. */
+/** A page in the navigation. `page`: its path below the console, and the name of its template. */
 export interface NavPage {
   readonly page: string
   readonly title: string
@@ -18,7 +18,7 @@ export interface NavPage {
 /** The data of a page. docs/console-design.md lists what templates receive in addition. */
 export interface PageData {
   readonly title: string
-  /** The parameters of the page's `watch`; with them, the page updates itself. */
+  /** The parameters of the page's `LivePageData`. Set if the page updates itself. */
   readonly live?: Readonly<Record<string, string>>
   readonly notice?: Notice
   readonly values?: Readonly<Record<string, unknown>>
@@ -32,7 +32,7 @@ interface RendererOptions {
   readonly version: string
   readonly readonly: boolean
   readonly assets: AssetNames
-  /** In navigation order. */
+  /** The pages in the order of the navigation. */
   readonly nav: readonly NavPage[]
 }
 
@@ -41,7 +41,7 @@ export class Renderer {
   readonly #options: RendererOptions
   readonly #eta: Eta
 
-  /** @param eta with the templates of `loadTemplates` */
+  /** @param eta the result of `loadPageTemplates` */
   constructor (eta: Eta, options: RendererOptions) {
     this.#eta = eta
     this.#options = options
@@ -84,7 +84,7 @@ export class Renderer {
     return this.#eta.render('@layout', { ...it, body: this.#eta.render(`@pages/${page}`, it) })
   }
 
-  /** Returns a link to the list that a URL is below, else to the overview. */
+  /** Returns a link to the page of the navigation that a URL is below; otherwise, to the overview. */
   linkAbove (url: string, principal: Principal): { readonly label: string, readonly href: string } {
     const { base, nav } = this.#options
     const list = nav.find(({ page, isShownTo }) => url.startsWith(`${base}/${page}/`) && isShownTo(principal))
@@ -93,7 +93,7 @@ export class Renderer {
 }
 
 /** Loads the templates: `@layout`, `@pages/<page>`, and `@<component>`. */
-export async function loadTemplates (): Promise<Eta> {
+export async function loadPageTemplates (): Promise<Eta> {
   const eta = new Eta({ autoEscape: true })
   const root = assetPath('console')
   const load = async (folder: string, prefix: string): Promise<void> => {

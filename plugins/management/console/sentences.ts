@@ -1,11 +1,11 @@
-/** Ordinary words with which clauses of the API begin. Other first words may be names, which stay unchanged. */
+/** The words that messages of the API begin with, except names, which must stay in lower case. */
 const firstWords = new Set(
   ('a an any at cannot choose each entry every expected group has have in is it its key must neither no none not ' +
   'nothing of one only other required some that the there these this those to unknown users values ' +
   'what which with').split(' ')
 )
 
-/** Capitalizes a clause as a sentence, unless its first word may be a name. */
+/** Capitalizes the first word of a message, unless the word may be a name. */
 export const withCapital = (text = ''): string =>
   text.replace(/^[a-z]+(?= )/, (word) =>
     firstWords.has(word) ? word.charAt(0).toUpperCase() + word.slice(1) : word)

@@ -25,7 +25,7 @@ import { SchemaForm } from './forms/schema-form.ts'
 import { ServerForm } from './forms/server-form.ts'
 import { blocksOf } from './forms/result.ts'
 import { readPasted } from './pasted/pasted.ts'
-import { loadTemplates, type NavPage, Renderer } from './render.ts'
+import { loadPageTemplates, type NavPage, Renderer } from './render.ts'
 import { ConsoleSessionStore, type SignedInSession } from './sessions.ts'
 
 declare module 'fastify' {
@@ -37,7 +37,7 @@ declare module 'fastify' {
   }
 }
 
-/** The services for the routes of the console. */
+/** `app.kit`: the services for the routes of the console. */
 interface ConsoleKit {
   /** The path of the console. */
   readonly base: string
@@ -48,33 +48,36 @@ interface ConsoleKit {
   readonly costs: ListCosts
   /** Reads the servers from a pasted text. @throws InvalidInput */
   readonly readPasted: typeof readPasted
-  /** Creates a form for the arguments of a tool, from its input schema, which is not validated. */
   readonly formOf: (...options: ConstructorParameters<typeof SchemaForm>) => SchemaForm
-  /** Creates a form for configs of the type of a server's config. @param isAdmin admins may set the owner */
   readonly serverFormOf: (config: Readonly<Record<string, unknown>>, isAdmin: boolean) => ServerForm
   /** Splits the result of a call into the blocks that a page shows. */
   readonly blocksOf: typeof blocksOf
-  /** The `LivePageData` of each page that updates itself, by name of the page. Routes add their own. */
+  /** The `LivePageData` of each page that updates itself, by the name of its template. Routes add their own. */
   readonly watches: Map<string, LivePageData>
-  /** The pages in the navigation, in order. Routes add their own. */
+  /** The pages of the navigation, in order. Routes add their own. */
   readonly nav: NavPage[]
   /** Begins a session for an authenticated user, and ends a former session of this browser. */
   readonly signIn: (reply: FastifyReply, user: User) => Promise<void>
+  /** Ends the session of this browser, if any. */
   readonly signOut: (reply: FastifyReply) => Promise<void>
-  /** Stores a new key for the page that shows it once, at a path below the console. */
+  /**
+   * Stores a new key in a cookie, for the page that shows it once.
+   * @param path the path of the page below the console
+   */
   readonly keepCreatedKey: (reply: FastifyReply, path: string, key: CreatedKey) => void
+  /** Returns the stored key, and deletes the cookie. @param path as in `keepCreatedKey` */
   readonly takeCreatedKey: (reply: FastifyReply, path: string) => CreatedKey | undefined
-  /** Stores a notice for the next page. */
+  /** Stores a notice for the next page in a cookie. */
   readonly notify: (reply: FastifyReply, notice: Notice) => void
-  /** Stores the chosen theme (light or dark) in a cookie. */
+  /** Stores the chosen theme in a cookie. An unknown theme is ignored. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
-  /** Returns a requested path if it is a safe redirect target within the console, otherwise the first page. */
+  /** Returns the path if it is one of a page of the console; otherwise that of the overview. */
   readonly ownPath: (path: unknown) => string
 }
 
 /**
- * Scripts run only from the console's own files, and no site can frame a page. `data:` is allowed for images and audio
- * in tool results.
+ * The Content-Security-Policy of all pages: scripts run only from the console's own files, and no site can frame a
+ * page. `data:` is allowed for images and audio in results of tools.
  */
 const contentPolicy = [
   "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", 'media-src data:',
@@ -92,11 +95,12 @@ const pageHeaders = {
 }
 
 /**
- * Serves the console: assets, session and CSRF checks, and the services of its pages.
- * @param app the app of the console
+ * Serves the console: registers its assets, the checks of sessions and CSRF tokens, `app.kit`, and the pages.
+ * @param app the annex (plugins/base/annexes) that contains the console
  * @param main the app that serves the management API and the MCP endpoint
- * @param pages registers the pages below the path of the console
- * @returns the streams, which must be closed before the main app waits for its connections
+ * @param stored the storage of the sessions
+ * @param pages registers the routes of the pages, below the path of the console
+ * @returns the streams, which must be closed before `main` waits for its connections to end
  */
 export async function serveConsole (
   app: FastifyInstance, main: FastifyInstance, stored: ConsoleSessions, pages: FastifyPluginAsync
@@ -109,9 +113,9 @@ export async function serveConsole (
   await app.register(csrf, {
     cookieKey: cookies.csrf,
     cookieOpts: { path: base, httpOnly: true, sameSite: 'lax' },
-    // Binds a token to one session, or to requests without a session.
-    getUserInfo: holderOf,
-    getToken: ({ body }) => tokenIn(body),
+    // A token is valid for one session only; one that was made without a session, only without one.
+    getUserInfo: csrfUserOf,
+    getToken: ({ body }) => csrfTokenIn(body),
     csrfOpts: { hmacKey: sha256(`console forms ${secret ?? randomBytes(32).toString('hex')}`) },
     logLevel: 'debug'
   })
@@ -143,7 +147,7 @@ export async function serveConsole (
     watches: new Map(),
     api: new ApiClient(main),
     mcp: new McpClient(main),
-    renderer: new Renderer(await loadTemplates(), { base, version, readonly, assets: names, nav }),
+    renderer: new Renderer(await loadPageTemplates(), { base, version, readonly, assets: names, nav }),
     signIn: async (reply, user) => {
       await kit.signOut(reply)
       const path = { path: base, httpOnly: true, sameSite: 'lax', secure: isSecure(reply.request) } as const
@@ -159,7 +163,7 @@ export async function serveConsole (
     takeCreatedKey: (reply, path) => takeCreatedKey(reply, `${base}${path}`),
     notify: (reply, notice) => { leaveNotice(reply, base, notice) },
     setTheme: (reply, theme) => { if (isTheme(theme)) keepTheme(reply, base, theme) },
-    ownPath: (path) => ownPath(base, path)
+    ownPath: (path) => consolePathOf(base, path)
   }
   const isSecure = ({ protocol, host }: FastifyRequest): boolean => {
     const stated = configuredAddress(app.settings.current.system, app.config.env)?.text
@@ -167,19 +171,19 @@ export async function serveConsole (
     return protocol === 'https' || (url?.protocol === 'https:' && url.host === host)
   }
   app.decorate('kit', kit)
-  // Pages of one session reuse a token, so that unchanged parts of a page stay byte-identical.
+  // The pages of a session get the same token, so that unchanged parts of a page stay byte-identical.
   const tokens = new BoundedMap<string, string>(managementLimits.console.formTokens)
   app.decorateReply('csrf', function () {
     const { signedIn, cookies: { [cookies.csrf]: secret } } = this.request
     const key = signedIn && secret !== undefined ? `${signedIn.id} ${secret}` : undefined
     const token = (key === undefined ? undefined : tokens.get(key)) ??
-      this.generateCsrf({ userInfo: holderOf(this.request), secure: isSecure(this.request) })
+      this.generateCsrf({ userInfo: csrfUserOf(this.request), secure: isSecure(this.request) })
     if (key !== undefined) tokens.set(key, token)
     return token
   })
   await app.register(async (scope) => {
-    takeForms(scope)
-    guard(scope, sessions)
+    parseForms(scope)
+    checkRequests(scope, sessions)
     scope.setNotFoundHandler((request, reply) => {
       if (request.principal) void showError(new errors.NotFound(), request, reply)
       else void reply.redirect(`${base}/login`, 303)
@@ -189,18 +193,19 @@ export async function serveConsole (
   return live
 }
 
-/** Returns the owner of a CSRF token: the session, or `nobody`. */
-const holderOf = ({ signedIn }: FastifyRequest): string => signedIn?.id ?? 'nobody'
+/** Returns what a CSRF token is bound to: the id of the session, or `nobody`. */
+const csrfUserOf = ({ signedIn }: FastifyRequest): string => signedIn?.id ?? 'nobody'
 
-function tokenIn (body: unknown): string {
+function csrfTokenIn (body: unknown): string {
   const { _csrf: token } = (body ?? {}) as { _csrf?: unknown }
   return typeof token === 'string' ? token : ''
 }
 
 /**
- * Sets the security headers, looks up the session of a request, and rejects forms with an invalid Origin or CSRF token.
+ * Adds hooks that set the security headers, look up the session of a request, and reject a POST with an invalid Origin
+ * or CSRF token; and an error handler that sends pages.
  */
-function guard (scope: FastifyInstance, sessions: ConsoleSessionStore): void {
+function checkRequests (scope: FastifyInstance, sessions: ConsoleSessionStore): void {
   scope.decorateRequest('principal', null)
   scope.decorateRequest('signedIn', null)
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -219,7 +224,7 @@ function guard (scope: FastifyInstance, sessions: ConsoleSessionStore): void {
     else done()
   })
   scope.setErrorHandler<FastifyError>(async (error, request, reply) => {
-    // Hooks of all apps, such as that of READONLY, run before the hooks above and may refuse a request.
+    // The hooks of the whole app, such as that of READONLY, run before the hook above, and may refuse a request.
     if (!reply.hasHeader('content-security-policy')) {
       request.cookies ??= scope.parseCookie(request.headers.cookie ?? '')
       await identify(request, reply)
@@ -228,8 +233,8 @@ function guard (scope: FastifyInstance, sessions: ConsoleSessionStore): void {
   })
 }
 
-/** Parses bodies as URL-encoded forms. A field that occurs several times becomes a list. */
-function takeForms (scope: FastifyInstance): void {
+/** Makes URL-encoded forms the only bodies that are parsed. A field that occurs several times becomes a list. */
+function parseForms (scope: FastifyInstance): void {
   const max = managementLimits.console.formSize
   const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
     principal ? chargedOwnerOf(principal, ip) : ownerOfAddress(ip)
@@ -249,8 +254,8 @@ function fieldsOf (text: string): Record<string, string | string[]> {
   return Object.fromEntries(fields)
 }
 
-/** Messages by error code that replace those of libraries. */
-const sentences: Readonly<Record<string, string>> = {
+/** Messages by error code that replace those of the error, since these are not for users of the console. */
+const messages: Readonly<Record<string, string>> = {
   FST_CSRF_MISSING_SECRET: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
   FST_CSRF_INVALID_TOKEN: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'A form of this console was expected.',
@@ -259,9 +264,10 @@ const sentences: Readonly<Record<string, string>> = {
   TH_UNSUPPORTED_MEDIA_TYPE: 'A form of this console was expected.'
 }
 
+/** The titles of error pages, by status. */
 const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in', 404: 'Page not found' }
 
-/** Sends an error as the console does: a page with the message. */
+/** Sends a page with the message of an error, and its status. */
 function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, text, code } = toPageError(given, request, reply)
   const title = titles[status] ?? 'This did not work'
@@ -269,15 +275,19 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
   const data = {
     title,
     status,
-    text: sentences[given.code] ?? sentences[code] ?? text,
+    text: messages[given.code] ?? messages[code] ?? text,
     ...status === 404 && { path: request.url.split('?')[0] },
     back: principal ? renderer.linkAbove(request.url, principal) : { label: 'Sign in', href: `${base}/login` }
   }
   return renderer.send(reply, 'error', data, status)
 }
 
-/** Returns a path if it is a page of the console, otherwise that of the first page: this prevents open redirects. */
-export function ownPath (base: string, path: unknown): string {
+/**
+ * Returns a path from a request if it is a page of the console, as a target of a redirect; otherwise the path of the
+ * overview. This prevents open redirects.
+ * @param base the path of the console
+ */
+function consolePathOf (base: string, path: unknown): string {
   const start = `${base}/overview`
   if (typeof path !== 'string' || !path.startsWith('/') || !URL.canParse(path, 'http://console')) return start
   const { origin, pathname, search } = new URL(path, 'http://console')

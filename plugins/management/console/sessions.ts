@@ -16,9 +16,8 @@ export interface SignedInSession {
 }
 
 /**
- * The sessions of the console. The cookie contains a random token; its hash is stored. A session is valid while the
- * account has the same password and rights as at sign-in, so a changed password, demotion or deletion ends it
- * immediately.
+ * The sessions of the console. The cookie contains a random token, whose hash is stored. A session ends at once when
+ * the user is deleted, or the password or the rights of the account change.
  */
 export class ConsoleSessionStore {
   readonly #stored: ConsoleSessions
@@ -66,18 +65,18 @@ export class ConsoleSessionStore {
   }
 
   /** Whether a session is still valid. Does not restart its idle timeout. @param id of `SignedInSession` */
-  async stands (id: string): Promise<boolean> {
+  async isValid (id: string): Promise<boolean> {
     const session = await this.#stored.find(id)
     return session !== undefined && principalOf(session, this.#settings.current) !== undefined
   }
 
-  /** @throws StorageError */
+  /** Ends the session of a token. @throws StorageError */
   async end (token: string): Promise<void> { await this.#stored.end(sha256(token)) }
 
-  /** A failed write, for example on a full disk, must not keep users from reading and signing out. */
+  /** Restarts the idle timeout. A failure is only logged, so that pages can be read while the disk is full. */
   async #renew (id: string): Promise<void> {
     await this.#stored.renew(id, managementLimits.console.sessionIdleTimeout).catch((error: unknown) => {
-      this.#warn({ err: error }, 'the time of a session of the console could not be extended')
+      this.#warn({ err: error }, 'a session of the console could not be extended')
     })
   }
 }

@@ -6,20 +6,21 @@ import { rightsMarkOf } from '../../identity/index.ts'
 import { managementLimits } from '../limits.ts'
 
 /**
- * The current code. `mark`: the admin's password and rights when it was made; `until`: its expiry, in ms since 1970.
+ * A code. `hash`: its SHA-256; `mark`: the version of the admin's password and rights when it was made
+ * (`rightsMarkOf`); `until`: its expiry, in ms since 1970.
  */
 interface WelcomeCode {
   readonly hash: string, readonly username: string, readonly mark: string, readonly until: number
 }
 
 /**
- * The one-time link of the first start, which signs its reader in as the first admin. Its code is valid for a short
- * time, until that admin chooses a password. It is kept only in memory.
+ * The one-time link of the first start, which signs its reader in as the first admin. Its code is kept in memory only.
+ * It is valid for `welcomeLinkLifetime`, until it is used or the password or the rights of the admin change.
  */
 export class WelcomeLink {
   readonly #users: () => Snapshot['users']
   readonly #now: () => number
-  #waiting: WelcomeCode | undefined
+  #current: WelcomeCode | undefined
 
   /** @param now the clock, in ms since 1970 */
   constructor (users: () => Snapshot['users'], now = () => Date.now()) {
@@ -27,27 +28,27 @@ export class WelcomeLink {
     this.#now = now
   }
 
-  /** Creates a new code, which replaces the former one. @param user the first admin, as stored */
+  /** Creates a code, which replaces the former one. @param user the first admin, as stored */
   make (user: User): string {
     const code = randomBytes(32).toString('base64url')
     const until = this.#now() + managementLimits.console.welcomeLinkLifetime
-    this.#waiting = { hash: sha256(code), username: user.username, mark: rightsMarkOf(user), until }
+    this.#current = { hash: sha256(code), username: user.username, mark: rightsMarkOf(user), until }
     return code
   }
 
   /** Returns the admin whom a code signs in; undefined if the code is wrong, used or expired. */
   find (code: string): User | undefined {
-    const waiting = this.#waiting
-    if (waiting === undefined || waiting.until <= this.#now()) return undefined
-    if (!timingSafeEqual(Buffer.from(sha256(code)), Buffer.from(waiting.hash))) return undefined
-    const user = this.#users().get(waiting.username)
-    return user && rightsMarkOf(user) === waiting.mark ? user : undefined
+    const current = this.#current
+    if (current === undefined || current.until <= this.#now()) return undefined
+    if (!timingSafeEqual(Buffer.from(sha256(code)), Buffer.from(current.hash))) return undefined
+    const user = this.#users().get(current.username)
+    return user && rightsMarkOf(user) === current.mark ? user : undefined
   }
 
   /** Like `find`, and invalidates the code. */
   take (code: string): User | undefined {
     const user = this.find(code)
-    if (user) this.#waiting = undefined
+    if (user) this.#current = undefined
     return user
   }
 }

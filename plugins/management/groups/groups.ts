@@ -13,17 +13,16 @@ import { findGroupByName, makeView, type Principal, type Settings } from '../../
 import { checkEntryQuota, checkGroupName, sharedNameWarnings } from '../checks.ts'
 import {
   compactMember, type MemberConfig, requireMember, updatedMembers, parseGroupMembers, unlistedItemWarnings,
-  visibleMembers, withOwnItemNames,
-  withDefaultSelectors
+  visibleMembers, withDefaultSelectors, withOwnItemNames
 } from './members.ts'
 
-/** The input for a new or changed group. */
+/** The members of a request body for a new or changed group. */
 type GroupInput = Partial<Static<typeof NewGroup>>
 
 /** A group in a response of the API. `servers` contains names, or objects for members with selectors or an alias. */
 export type ShownGroup = Static<typeof GroupRecord>
 
-/** A group after a change, with warnings about probable mistakes in it. */
+/** A group after a change, with warnings about probable mistakes. */
 interface ChangedGroup { data: ShownGroup, warnings: string[] }
 
 /** Max number of warnings in one response. */
@@ -50,7 +49,7 @@ export class Groups {
       }))
   }
 
-  /** Returns the groups that the principal may see, with the selectors of their members, as in `get`. */
+  /** Returns the groups that the principal may see, in the form of `get`. */
   listWithSelectors (principal: Principal): ShownGroup[] {
     const snapshot = this.#settings.current
     return [...snapshot.groups.values()]
@@ -58,13 +57,16 @@ export class Groups {
       .map((group) => toShownGroup(snapshot, principal, group))
   }
 
-  /** @throws NoSuch, also for a group that the principal may not see */
+  /**
+   * Returns a group, with the members that the principal may see.
+   * @throws NoSuch if it does not exist, or the principal may not see it
+   */
   get (principal: Principal, idOrName: string): ShownGroup {
     const snapshot = this.#settings.current
     return toShownGroup(snapshot, principal, find(snapshot, principal, idOrName))
   }
 
-  /** Adds a group, owned by the principal unless an admin names another user. @throws InvalidInput, LimitReached */
+  /** Adds a group, owned by the principal unless an admin names another user. @throws InvalidInput, ShareUsed */
   async create (principal: Principal, input: GroupInput & { name: string }): Promise<ChangedGroup> {
     const id = randomUUID()
     const snapshot = await this.#settings.change((base) => {
@@ -83,7 +85,10 @@ export class Groups {
     return { data: this.get(principal, id), warnings }
   }
 
-  /** Changes the given members; a rename also changes keys' scopes. @throws NoSuch, Forbidden, InvalidInput */
+  /**
+   * Changes the given members; a new name also replaces the former one in keys.
+   * @throws NoSuch, Forbidden, InvalidInput
+   */
   async update (principal: Principal, idOrName: string, input: GroupInput): Promise<ChangedGroup> {
     let id = ''
     const snapshot = await this.#settings.change((base) => {
@@ -102,23 +107,21 @@ export class Groups {
       if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
       checkGroupName(base, principal, group)
       return [
-        { entity: 'groups', key: rest.id, value: group }, ...renameInKeyScopes(
-          base, 'allowedGroups', rest.name, group.name
-        )
+        { entity: 'groups', key: rest.id, value: group },
+        ...renameInKeyScopes(base, 'allowedGroups', rest.name, group.name)
       ]
     }, principal)
     const data = this.get(principal, id)
     return {
       data,
       warnings: [
-        ...sharedNameWarnings(
-          snapshot, data.name, 'group'
-        ), ...input.servers ? this.#unlistedWarnings(principal, id) : []
+        ...sharedNameWarnings(snapshot, data.name, 'group'),
+        ...input.servers ? this.#unlistedWarnings(principal, id) : []
       ]
     }
   }
 
-  /** Returns the members that the principal may see, with all selectors. @throws NoSuch */
+  /** Returns the members of a group that the principal may see, with all selectors. @throws NoSuch */
   memberConfigs (principal: Principal, idOrName: string): MemberConfig[] {
     const snapshot = this.#settings.current
     return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(withDefaultSelectors)
@@ -140,7 +143,7 @@ export class Groups {
     })
   }
 
-  /** Sets which tools of a member belong to the group. @throws as `removeServer` */
+  /** Replaces the tool selector of a member. @throws as `removeServer` */
   async selectTools (
     principal: Principal, idOrName: string, name: string, tools: 'all' | string[]
   ): Promise<ChangedGroup> {
@@ -157,7 +160,7 @@ export class Groups {
     }
   }
 
-  /** Returns a group that the principal may change, in the form of `get`. @throws NoSuch, Forbidden */
+  /** As `get`. @throws NoSuch; Forbidden if the principal may not change the group */
   getManaged (principal: Principal, idOrName: string): ShownGroup {
     const snapshot = this.#settings.current
     return toShownGroup(snapshot, principal, managedGroup(snapshot, principal, idOrName))
@@ -174,16 +177,17 @@ export class Groups {
     if (member !== undefined) requireMember(snapshot, principal, members, member)
   }
 
-  /** Removes a group, also from the scopes of keys. @throws NoSuch, Forbidden */
+  /** Removes a group, also from keys that are limited to it. @throws NoSuch, Forbidden */
   async remove (principal: Principal, idOrName: string): Promise<void> {
     await this.#settings.change((base) => {
       const { id, name } = managedGroup(base, principal, idOrName)
-      return [{ entity: 'groups', key: id, value: undefined }, ...removeFromKeyScopes(
-        base, 'allowedGroups', [id, name]
-      )]
+      return [
+        { entity: 'groups', key: id, value: undefined }, ...removeFromKeyScopes(base, 'allowedGroups', [id, name])
+      ]
     }, principal)
   }
 
+  /** Applies `withOwnItemNames` to the sent members. */
   #convertItemNames (principal: Principal, servers: Array<string | GroupMember>): Array<string | GroupMember> {
     return servers.map((each) => typeof each === 'string' ? each : this.#convertMember(principal, each))
   }
@@ -193,12 +197,12 @@ export class Groups {
     return withOwnItemNames(member, this.#cataloguesOf(principal, member.name), separator)
   }
 
-  /** Returns the catalogues of a server; for users, without what policies hide from them. */
+  /** Returns the catalogues of a server; for principals that are not admins, without what policies hide from them. */
   #cataloguesOf (principal: Principal, server: string): readonly Catalogue[] {
     return this.#gateway.catalogues(server, principal.isAdmin ? undefined : makeView(principal, { kind: 'global' }))
   }
 
-  /** Returns warnings about selected items that the servers are known not to list. */
+  /** Returns the warnings of `unlistedItemWarnings` about all members of a group that the principal may see. */
   #unlistedWarnings (principal: Principal, id: string): string[] {
     const snapshot = this.#settings.current
     return visibleMembers(snapshot, principal, find(snapshot, principal, id))
@@ -230,13 +234,13 @@ export function removeServerFromGroups ({ groups }: Snapshot, server: string): C
     : [])
 }
 
-/** Returns the owner of a new group: the principal's account, or the default owner if the principal has no account. */
+/** Returns the owner of a new group: the principal's user, or the default owner if the principal is no stored user. */
 const newGroupOwner = ({ users }: Snapshot, { username }: Principal): string =>
   username !== undefined && users.has(username) ? username : defaultOwner
 
 /**
- * Returns the owner set by an admin; other callers cannot set one.
- * @param before the current owner
+ * Returns the owner that an admin has sent; undefined if none was sent, or the caller is not an admin.
+ * @param before the current owner, which may be sent even if it is no stored user
  * @throws InvalidInput for an unknown owner: a user created later with that name would own the group
  */
 function wantedOwner (
@@ -254,14 +258,14 @@ const mayManage = (principal: Principal, group: StoredGroup): boolean =>
 const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup): boolean =>
   mayManage(principal, group) || visibleMembers(snapshot, principal, group).length > 0
 
-/** @throws NoSuch, also for a group that the principal may not see */
+/** Returns a group. @throws NoSuch if it does not exist, or the principal may not see it */
 function find (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
   const group = snapshot.groups.get(idOrName) ?? findGroupByName(snapshot, idOrName)
   if (!group || !isVisible(snapshot, principal, group)) throw noSuchError('group', idOrName)
   return group
 }
 
-/** @throws NoSuch, Forbidden */
+/** Returns a group. @throws NoSuch as `find`; Forbidden if the principal may not change it */
 function managedGroup (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
   const group = find(snapshot, principal, idOrName)
   if (!mayManage(principal, group)) throw new errors.Forbidden('Only its owner or an admin may change this group')
@@ -277,7 +281,7 @@ declare module 'fastify' {
   interface FastifyInstance { groups: Groups }
 }
 
-/** `app.groups`: the groups. */
+/** `app.groups`: the management of groups. */
 export default fp(async (app) => {
   app.decorate('groups', new Groups(app.settings, app.gateway))
 }, { name: 'groups', dependencies: ['settings', 'gateway'] })

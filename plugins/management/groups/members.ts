@@ -8,8 +8,9 @@ import { canSee, type ItemKind, itemKinds, mapToOwnNames, type Principal } from 
 import { managementLimits } from '../limits.ts'
 
 /**
- * Converts names of merged routes in the selectors of a member to the items' own names. Unknown names are kept.
- * @param catalogues the lists of the server, for each class of clients
+ * Converts names of merged routes in the selectors of a member, such as `<server>-<tool>`, to the items' own names.
+ * Unknown names are kept.
+ * @param catalogues the catalogues of the server, one for each class of clients
  */
 export function withOwnItemNames (
   member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>, separator: string
@@ -27,13 +28,13 @@ export function withOwnItemNames (
   return next
 }
 
-/** Max number of names in a sentence; for further ones, only the number is given. */
+/** Max number of names in a warning; of further ones, only the number is given. */
 const maxListedNames = 10
 
 /**
  * Returns warnings about items that a member selects and its server does not list, one for each kind of item; none if
- * the lists of the server are unknown.
- * @param catalogues the lists of the server, for each class of clients
+ * the catalogues of the server are unknown.
+ * @param catalogues as in `withOwnItemNames`
  */
 export function unlistedItemWarnings (
   member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>
@@ -41,7 +42,7 @@ export function unlistedItemWarnings (
   if (catalogues.length === 0) return []
   return itemKinds.flatMap((kind) => {
     const selected = member[kind] ?? 'all'
-    // A selector may also name resources that match a template.
+    // With resource templates, a selector may name resources that are not listed.
     const isOpen = kind === 'resources' && catalogues.some(({ lists }) => lists.resourceTemplates.length > 0)
     if (selected === 'all' || isOpen) return []
     const listed = new Set(catalogues.flatMap(({ lists }) => lists[kind].map(({ key }) => key)))
@@ -64,8 +65,8 @@ export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: 
   group.members.filter((member) => isVisibleMember(snapshot, principal, member))
 
 /**
- * A member with its selectors, `all` by default. `skills` is present only if it is a list, since not all clients know
- * it.
+ * A member with its selectors, which are `all` by default. `skills` is present only if it is a list, since not all API
+ * clients know it.
  */
 export type MemberConfig = GroupMember & Required<Pick<GroupMember, Exclude<ItemKind, 'skills'>>>
 
@@ -80,7 +81,7 @@ export const withDefaultSelectors = (
   ...(alias === undefined ? {} : { alias })
 })
 
-/** Converts a member with neither selectors nor an alias to its plain name. */
+/** Converts a member to its plain name if it has neither selectors nor an alias. */
 export function compactMember (member: GroupMember): string | GroupMember {
   const config = withDefaultSelectors(member)
   const isWhole = itemKinds.every((kind) => (config[kind] ?? 'all') === 'all')
@@ -97,6 +98,9 @@ export function requireMember (
 
 /**
  * Returns the members of a group after an update. Members that the principal cannot see, and so cannot send, are kept.
+ * @param stored the members before the update
+ * @param input the sent members
+ * @throws as `parseGroupMembers`
  */
 export function updatedMembers (
   snapshot: Snapshot,
@@ -111,20 +115,18 @@ export function updatedMembers (
   return next
 }
 
-/**
- * Returns a sent member with its skill selector. A member sent without the selector keeps the stored one; sending back
- * the default stores nothing.
- */
+/** Returns a sent member with its skill selector: the stored one if none was sent. The default `all` is not stored. */
 function withSkills ({ skills: sent, ...member }: GroupMember, former: GroupMember | undefined): GroupMember {
   const skills = sent === undefined || (sent === 'all' && former?.skills === undefined) ? former?.skills : sent
   return skills === undefined ? member : { ...member, skills }
 }
 
 /**
- * Converts sent members to objects. The plain name of a stored member keeps that member unchanged; an object without
- * `skills` keeps that selector.
- * @throws InvalidInput for a server that does not exist or is invisible to the principal, for a duplicate, for an
- *   invalid alias, and for more values than a group may have
+ * Converts sent members to objects. For the plain name of a stored member, the member stays unchanged; for an object
+ * without `skills`, that selector stays unchanged.
+ * @param stored the members before the update; none for a new group
+ * @throws InvalidInput for a server that does not exist or is invisible to the principal, a duplicate, an invalid
+ *   alias, or more values than a group may have
  */
 export function parseGroupMembers (
   snapshot: Snapshot,

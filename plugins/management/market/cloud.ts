@@ -11,11 +11,11 @@ import { baseLimits } from '../../base/limits/index.ts'
 /** The section `mcpRouter` of the system configuration. */
 interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
 
-/** Max number of servers in one request. */
+/** Number of servers per page that is requested. */
 const pageSize = 100
 /** Max length of the texts of one server or tool, in characters; beyond that, they are truncated. */
 const longestText = 16 * 1024
-/** The variable used for the API key in configs. The key itself is only in the system configuration. */
+/** The placeholder of the API key in configs. The key itself is not copied from the system configuration. */
 const keyVariable = 'MCPROUTER_API_KEY'
 
 /** The catalogue of the service whose address is in `mcpRouter` of the system configuration. */
@@ -23,13 +23,17 @@ export class CloudCatalogue {
   readonly #source: Pick<CatalogueSource, 'ask'>
   readonly #settings: () => RouterSettings
 
-  /** @param settings returns the current settings */
+  /** @param settings returns the current section `mcpRouter` */
   constructor (source: Pick<CatalogueSource, 'ask'>, settings: () => RouterSettings) {
     this.#source = source
     this.#settings = settings
   }
 
-  /** Returns all servers. @throws InvalidInput if no address or key is configured, and as `CatalogueSource.ask` */
+  /**
+   * Returns all servers, up to the limits of `managementLimits.catalogues`.
+   * @param owner as in `CatalogueSource.ask`
+   * @throws InvalidInput if no address or key is configured, and as `CatalogueSource.ask`
+   */
   async listServers (owner: string): Promise<SourceAnswer<CloudServer[]>> {
     const seen = new Map<string, CloudServer>()
     let staleSince: string | undefined
@@ -122,7 +126,7 @@ const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').
   }
 })
 
-/** Returns the config that connects to an address of the service. */
+/** Returns the config for the address of a server, or the reason why there is none. */
 function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 'reason'> {
   if (address === '') return { required: [], reason: 'the service provides no address for it' }
   try {

@@ -3,9 +3,9 @@ import { newNameProblem } from '../../../schemas/names.ts'
 import type { Input, InputWithVariables } from '../../../schemas/server-json.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
-/** The error for a catalogue entry that cannot become a config. The message is a clause for the user. */
+/** The error for a catalogue entry from which no config can be made. The message is a clause with the reason. */
 export class UnusableEntryError extends Error {
-  override readonly name = 'Unusable'
+  override readonly name = 'UnusableEntryError'
 }
 
 type Place = OptionalInput['place'] & ('env' | 'header' | 'argument' | 'url')
@@ -19,38 +19,43 @@ const mark = '\u0000'
 
 /**
  * Composes the values of one config from the inputs of a registry entry, and collects the inputs that the user must
- * fill in. The texts are untrusted, and the gateway expands `${NAME}` in configs from its environment. Therefore the
- * texts must not contain such references, and the names of placeholders begin with `INPUT_` and the server's name, as
- * no other variable does.
+ * fill in. A value that the user must fill in becomes a placeholder, `${NAME}`. The gateway expands `${NAME}` in
+ * configs from its environment, and the texts of entries are untrusted: they must not contain such references, and the
+ * names of placeholders begin with `INPUT_` and the server's name, unlike those of environment variables.
  */
 export class ConfigInputs {
-  readonly requiredFields: RequiredInput[] = []
+  /** The inputs with a placeholder in the config. */
+  readonly requiredInputs: RequiredInput[] = []
+  /** The inputs that the config omits. */
   readonly optionalInputs: OptionalInput[] = []
   readonly #prefix: string
   /** The keys of placeholders, by place and title. */
   readonly #keys = new Map<string, string>()
 
-  /** @param server the name of the server made from the entry */
+  /** @param server the name of the server that is made from the entry */
   constructor (server: string) {
     this.#prefix = `INPUT_${toUpperName(server)}_`
   }
 
   /**
-   * Resolves an input of an entry to its value, which may contain placeholders.
-   * @param title its name, as shown to the user
-   * @param isNeeded whether it is mandatory here
-   * @returns undefined if the input is omitted since it is optional and has no value
+   * Returns the value for an input of an entry, which may contain placeholders.
+   * @param title the name of the input, as shown to the user
+   * @param isNeeded whether the config needs it, even if the entry does not mark it as required
+   * @returns undefined if the input is omitted, since it is optional and has no value
    * @throws UnusableEntryError
    */
   resolveInput (input: InputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
-    const { value, default: usual, isRequired = false } = input
+    const { value, default: defaultValue, isRequired = false } = input
     if (value !== undefined) return this.#composeValue(value, input, place, title, isNeeded)
-    if (usual !== undefined) return checkConfigText(usual, title)
+    if (defaultValue !== undefined) return checkConfigText(defaultValue, title)
     if (!isRequired && !isNeeded) return this.#omit(input, place, title)
     return `\${${this.#placeholderKey(input, place, title)}}`
   }
 
-  /** Fills in the variables in braces in a value. @throws UnusableEntryError for a URL with an undeclared variable */
+  /**
+   * Replaces the variables in braces in a value.
+   * @throws UnusableEntryError also for an undeclared variable in a URL
+   */
   #composeValue (
     value: string, input: InputWithVariables, place: Place, title: string, isNeeded: boolean
   ): string | undefined {
@@ -78,6 +83,7 @@ export class ConfigInputs {
     })
   }
 
+  /** Records that the config omits an input. */
   #omit ({ description, isSecret = false }: Input, place: Place, title: string): undefined {
     this.optionalInputs.push({ title, place, description, sensitive: isSecret })
   }
@@ -94,7 +100,7 @@ export class ConfigInputs {
     let key = wanted
     for (let number = 2; taken.has(key); number++) key = `${wanted}_${number}`
     this.#keys.set(id, key)
-    this.requiredFields.push({ key, title, description, sensitive: isSecret, format, placeholder, choices })
+    this.requiredInputs.push({ key, title, description, sensitive: isSecret, format, placeholder, choices })
     return key
   }
 }
@@ -106,17 +112,15 @@ const toUpperName = (text: string): string =>
 export const checkConfigText = (text: string, title: string): string =>
   checkReferences(checkControlCharacters(text, title), title)
 
-/** Refuses control characters in an untrusted text. @throws UnusableEntryError */
+/** Checks that an untrusted text has no control characters. @returns the text @throws UnusableEntryError */
 function checkControlCharacters (text: string, title: string): string {
   if (/\p{Cc}/u.test(text)) {
-    throw new UnusableEntryError(
-      `the value of ${quoteText(title)} contains a control character`
-    )
+    throw new UnusableEntryError(`the value of ${quoteText(title)} contains a control character`)
   }
   return text
 }
 
-/** Refuses a text that the gateway would interpret as a variable or a mask. @throws UnusableEntryError */
+/** Checks that an untrusted text is no mask and refers to no variable. @returns the text @throws UnusableEntryError */
 function checkReferences (text: string, title: string): string {
   if (/\$\{[A-Za-z_]/.test(text)) {
     throw new UnusableEntryError(
@@ -133,7 +137,7 @@ export const quoteText = (text: string): string => JSON.stringify(text.length > 
 const cleanName = (text: string): string =>
   text.normalize('NFC').replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[._-]+|[._-]+$/g, '').slice(0, 64)
 
-/** Returns a valid name for a server of a catalogue, made from the first of these texts that yields one. */
+/** Returns a valid server name, made from the first of these texts from which one can be made. */
 export function localServerName (...texts: string[]): string {
   for (const text of texts) {
     const name = cleanName(text)

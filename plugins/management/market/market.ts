@@ -10,21 +10,21 @@ import { CloudCatalogue } from './cloud.ts'
 import { RegistryClient } from './registry.ts'
 import { CatalogueSource } from './source.ts'
 
-/** The server catalogue in the package: `assets/market/servers.json`. */
+/** The catalogue that is part of the package: `assets/market/servers.json`. */
 class PackagedCatalogue {
   readonly #servers: readonly MarketServer[]
 
   /** @param text the content of `assets/market/servers.json` @throws Error if it is invalid */
   constructor (text: string) {
     const file: unknown = JSON.parse(text)
-    const wrong = firstSchemaProblem(Schema, file)
-    if (wrong) throw new Error(`assets/market/servers.json: "${wrong.path}": ${wrong.message}`)
+    const problem = firstSchemaProblem(Schema, file)
+    if (problem) throw new Error(`assets/market/servers.json: "${problem.path}": ${problem.message}`)
     this.#servers = (file as MarketFile).servers.map(withConfig)
   }
 
   listServers (): readonly MarketServer[] { return this.#servers }
 
-  /** Returns the servers whose name, description, categories or tags contain each word of a query. */
+  /** Returns the servers for which each word of a query occurs in the name, title, description, categories or tags. */
   search (query: string): readonly MarketServer[] {
     const words = query.toLowerCase().split(/\s+/).filter((word) => word !== '')
     return this.#servers.filter(({ name, display_name: title, description, categories, tags }) => {
@@ -33,7 +33,7 @@ class PackagedCatalogue {
     })
   }
 
-  /** @throws NoSuch */
+  /** Returns one server. @throws NoSuch */
   findServer (name: string): MarketServer {
     const server = this.#servers.find((each) => each.name === name)
     if (!server) throw noSuchError('server in this catalogue', name)
@@ -48,6 +48,7 @@ class PackagedCatalogue {
     return this.#servers.filter(({ categories }) => includes(categories, name))
   }
 
+  /** Returns the servers with a tag, ignoring case; empty for an unknown tag. */
   withTag (name: string): readonly MarketServer[] { return this.#servers.filter(({ tags }) => includes(tags, name)) }
 }
 
@@ -56,7 +57,7 @@ const sortedUnique = (texts: readonly string[]): string[] =>
 const includes = (texts: readonly string[], wanted: string): boolean =>
   texts.some((text) => text.toLowerCase() === wanted.toLowerCase())
 
-/** Adds to an entry the config of its first installation method, and the inputs that the config requires. */
+/** Adds to an entry the config for its first installation method, and the inputs that the user must fill in. */
 function withConfig (entry: MarketEntry): MarketServer {
   const [first] = Object.values(entry.installations)
   if (!first) throw new Error(`assets/market/servers.json: ${entry.name} has no installation`)
@@ -74,7 +75,7 @@ const configOf = ({ command, args, env, url, headers }: Installation): ServerCon
   ? { type: 'stdio', command, args, ...(env && { env }) }
   : { type: 'streamable-http', url, ...(headers && { headers }) }
 
-/** Returns the npm package of an entry: the first argument of npx that is not an option; undefined if there is none. */
+/** Returns the name of the npm package that an entry runs with npx, without its version; undefined if there is none. */
 export function npmPackageOf ({ installations: { npm } }: MarketEntry): string | undefined {
   const name = npm?.args?.find((arg) => !arg.startsWith('-'))
   // Removes the version: `@scope/name@1.2.3`.

@@ -8,12 +8,15 @@ import { noSuchError } from '../../base/errors/index.ts'
 import type { SourceAnswer, SourceQuery, CatalogueSource } from './source.ts'
 import { managementLimits } from '../limits.ts'
 
-/** The query parameter to include deleted entries, which state the reason for the deletion. */
+/** The query parameter that includes deleted entries, which contain the reason for the deletion. */
 const includeDeleted = 'include_deleted=true'
-/** Max length of a cursor, in characters. A longer one is dropped, so the list ends there. */
+/** Max length of a cursor, in characters. A longer one is ignored, so that the list ends. */
 const longestCursor = 512
 
-/** A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it. */
+/**
+ * A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it. The
+ * parameters `owner` are as in `CatalogueSource.ask`.
+ */
 export class RegistryClient {
   readonly #source: Pick<CatalogueSource, 'ask'>
   readonly #base: string
@@ -33,13 +36,13 @@ export class RegistryClient {
 
   /** Returns all versions of one entry. @throws as `CatalogueSource.ask` */
   async listVersions (name: string, owner: string): Promise<SourceAnswer<RegistryPage>> {
-    return await this.#ask(`/v0.1/servers/${segment(name)}/versions?${includeDeleted}`, pageOf, owner)
+    return await this.#ask(`/v0.1/servers/${pathSegment(name)}/versions?${includeDeleted}`, pageOf, owner)
   }
 
   /** Returns one version of one entry. @param version `latest`, or an exact version @throws as `CatalogueSource.ask` */
   async findVersion (name: string, version: string, owner: string): Promise<SourceAnswer<RegistryEntry>> {
     return await this.#ask(
-      `/v0.1/servers/${segment(name)}/versions/${segment(version)}?${includeDeleted}`, entryOf, owner
+      `/v0.1/servers/${pathSegment(name)}/versions/${pathSegment(version)}?${includeDeleted}`, entryOf, owner
     )
   }
 
@@ -49,7 +52,7 @@ export class RegistryClient {
 }
 
 /** Encodes a name as one path segment. @throws NoSuch for a name that cannot be one */
-function segment (text: string): string {
+function pathSegment (text: string): string {
   // URL parsers resolve `.` and `..`.
   if (/^\.{0,2}$/.test(text) || text.length > 255) throw noSuchError('entry in this catalogue', text)
   return encodeURIComponent(text)
@@ -81,14 +84,12 @@ async function entryOf (answer: unknown): Promise<RegistryEntry> {
   const _meta = Value.Clean(RegistryMeta, given.meta)
   const meta: RegistryMeta = firstSchemaProblem(RegistryMeta, _meta) ? {} : _meta as RegistryMeta
   const server = Value.Clean(ServerJson, given.server)
-  const wrong = firstSchemaProblem(ServerJson, server)
-  if (wrong) {
+  const problem = firstSchemaProblem(ServerJson, server)
+  if (problem) {
     const { name } = given.server as { name?: unknown }
-    const reason = `the entry does not match the schema of server.json: "${wrong.path}": ${wrong.message}`
+    const reason = `the entry does not match the schema of server.json: "${problem.path}": ${problem.message}`
     return {
-      server: typeof name === 'string'
-        ? { name: name.slice(0, 200) }
-        : {},
+      server: typeof name === 'string' ? { name: name.slice(0, 200) } : {},
       _meta: meta,
       configs: [{ from: 'entry', reason }]
     }
@@ -100,7 +101,7 @@ async function entryOf (answer: unknown): Promise<RegistryEntry> {
   return { server: server as ServerJson, _meta: meta, configs }
 }
 
-/** Removes null members at any depth. The depth of the response is already limited. */
+/** Returns a value without null members, at any depth. The recursion is safe, since responses have a max depth. */
 function withoutNulls (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isObject(value)) return value

@@ -6,7 +6,7 @@ import { BoundedMap, evictOldest, Outage, ShareError, Shares, type ReportOutage 
 import type { FetchedResponse, Outbound } from '../../base/outbound/index.ts'
 import { managementLimits } from '../limits.ts'
 
-/** One request to a service. Requests with the same `key` share a cached response. */
+/** A request to a service. Requests with the same `key` share a cached response. */
 export interface SourceQuery<Value> {
   readonly key: string
   readonly url: string
@@ -17,7 +17,7 @@ export interface SourceQuery<Value> {
   readonly convert: (answer: unknown) => Value | Promise<Value>
 }
 
-/** The value of a response. `staleSince`: the time of that response in ISO 8601, if later requests have failed. */
+/** The value of a response. `staleSince`: the time of that response in ISO 8601, if a later request has failed. */
 export interface SourceAnswer<Value> { readonly value: Value, readonly staleSince?: string }
 
 interface CachedAnswer {
@@ -25,16 +25,17 @@ interface CachedAnswer {
   readonly etag: string | undefined
   /** The size of the response body, in bytes. */
   readonly size: number
+  /** The time of the response or its last revalidation, in ms since the epoch. */
   readonly givenAt: number
   /** The time of the next revalidation, in ms since the epoch. */
   dueAt: number
-  /** Whether the last revalidation failed. */
+  /** Whether the last attempt to revalidate it failed. */
   isStale: boolean
 }
 
 interface SourceDeps {
   outbound: Pick<Outbound, 'fetch'>
-  /** The name of the service in errors, such as "The MCP registry". */
+  /** The name of the service at the start of a sentence, such as "The MCP registry". */
   name: string
   /** Returns the current time, in ms since the epoch. */
   now?: () => number
@@ -45,8 +46,8 @@ interface SourceDeps {
 /** Max length of an ETag that is used for revalidation, in characters. */
 const longestEtag = 256
 
-/** The error for a request that the service rejects with status 400, 404 or 422. */
-class RejectedRequest extends Error {
+/** The error for a request that the service has rejected with status 400, 404 or 422. */
+class RejectedRequestError extends Error {
   readonly status: number
 
   constructor (status: number) {
@@ -56,9 +57,9 @@ class RejectedRequest extends Error {
 }
 
 /**
- * Fetches parts of a service's catalogue through a cache: a response is fresh for a minute and then revalidated
- * (`If-None-Match`, RFC 9110 §13.1.2). While the service is unavailable, the stale response is used. Callers with the
- * same key share one request.
+ * Fetches parts of a service's catalogue through a cache. A response is used for `freshFor`, and then revalidated
+ * (`If-None-Match`, RFC 9110 §13.1.2). While the service is unavailable, the last response is used. Simultaneous
+ * requests with the same key are sent once.
  */
 export class CatalogueSource {
   readonly #deps: Required<SourceDeps>
@@ -70,8 +71,8 @@ export class CatalogueSource {
 
   constructor ({ now = Date.now, ...deps }: SourceDeps) {
     this.#deps = { now, ...deps }
-    const { name, reportOutage: tell } = deps
-    this.#outage = new Outage(tell, { ill: `${name} is not available`, well: `${name} is available` }, now)
+    const { name, reportOutage: report } = deps
+    this.#outage = new Outage(report, { ill: `${name} is not available`, well: `${name} is available` }, now)
   }
 
   /**
@@ -86,12 +87,12 @@ export class CatalogueSource {
     const release = this.#shares.take(owner)
     try {
       const { key } = query
-      let asking = this.#openRequests.get(key)
-      if (!asking) {
-        asking = this.#request(query, kept, owner).finally(() => { this.#openRequests.delete(key) })
-        this.#openRequests.set(key, asking)
+      let openRequest = this.#openRequests.get(key)
+      if (!openRequest) {
+        openRequest = this.#request(query, kept, owner).finally(() => { this.#openRequests.delete(key) })
+        this.#openRequests.set(key, openRequest)
       }
-      return answerOf(await asking)
+      return answerOf(await openRequest)
     } catch (error) {
       return this.#answerAfterFailure(error, query.key)
     } finally {
@@ -108,7 +109,7 @@ export class CatalogueSource {
   /** Returns the cached response after a failed request. @throws as `ask` */
   #answerAfterFailure<Value> (error: unknown, key: string): SourceAnswer<Value> {
     const { name, now } = this.#deps
-    if (error instanceof RejectedRequest) {
+    if (error instanceof RejectedRequestError) {
       this.#cache.delete(key)
       if (error.status === 404) throw new errors.NoSuch('entry in this catalogue')
       throw new errors.InvalidInput(`${name} does not accept this query: check "cursor" and the other parameters`)
@@ -161,12 +162,12 @@ const answerOf = <Value>({ value, givenAt, isStale }: CachedAnswer): SourceAnswe
 
 /**
  * Checks the status of a response.
- * @param isOfCaller whether the caller's parameters determine the request, so that they may be the cause of a 404
- * @throws RejectedRequest, UpstreamError
+ * @param isCallersRequest whether the caller's parameters may be the cause of a status 400, 404 or 422
+ * @throws RejectedRequestError in that case; UpstreamError for other statuses that are no success
  */
-function checkStatus ({ status }: FetchedResponse, isOfCaller: boolean): void {
+function checkStatus ({ status }: FetchedResponse, isCallersRequest: boolean): void {
   if (status >= 200 && status < 300) return
-  if (isOfCaller && (status === 404 || status === 400 || status === 422)) throw new RejectedRequest(status)
+  if (isCallersRequest && (status === 404 || status === 400 || status === 422)) throw new RejectedRequestError(status)
   if (status === 401 || status === 403) {
     throw new UpstreamError('unauthorized', `it rejected the credentials (HTTP ${status})`, { isPublic: true })
   }

@@ -5,9 +5,9 @@ import { configProblem, ServerConfig } from '../../../schemas/server.ts'
 import { ConfigInputs, serverNameOfEntry, checkConfigText, quoteText, UnusableEntryError } from './inputs.ts'
 
 /**
- * Returns the input of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason
- * why no config can be made. An entry without remotes and packages yields one reason. The configs have different names,
- * so that all of them can be added.
+ * Returns the body of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason
+ * why none can be made. For an entry without remotes and packages, it returns one reason. The servers have different
+ * names, so that all of them can be added.
  */
 export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJson): ConvertedPackage[] {
   const name = serverNameOfEntry(given)
@@ -18,13 +18,10 @@ export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJ
   ]
   return ready.length > 0
     ? withNames(ready, name)
-    : [{
-        from: 'entry',
-        reason: 'it has neither a package nor a remote'
-      }]
+    : [{ from: 'entry', reason: 'it has neither a package nor a remote' }]
 }
 
-/** Names the configs: the first like the entry, others with a suffix for their kind and, if needed, a number. */
+/** Names the servers: the first like the entry, others with a suffix for their kind and, if needed, a number. */
 function withNames (ready: readonly ConvertedPackage[], name: string): ConvertedPackage[] {
   const taken = new Set<string>()
   return ready.map((each) => {
@@ -44,23 +41,23 @@ function toReadyConfig (
   const inputs = new ConfigInputs(name)
   try {
     const config = make(inputs)
-    const wrong = firstSchemaProblem(ServerConfig, config)
-    const problem = wrong ? `"${wrong.path}": ${wrong.message}` : configProblem(config)
+    const finding = firstSchemaProblem(ServerConfig, config)
+    const problem = finding ? `"${finding.path}": ${finding.message}` : configProblem(config)
     if (problem !== undefined) throw new UnusableEntryError(problem)
-    return { from, identifier, name, config, required: inputs.requiredFields, optional: inputs.optionalInputs }
+    return { from, identifier, name, config, required: inputs.requiredInputs, optional: inputs.optionalInputs }
   } catch (error) {
     if (error instanceof UnusableEntryError) return { from, identifier, reason: error.message }
     throw error
   }
 }
 
-const types = ['streamable-http', 'sse'] as const
+const remoteTypes = ['streamable-http', 'sse'] as const
 
-/** Returns the config for a remote. @throws UnusableEntryError with the reason why no config can be made */
+/** Returns the config for a remote. @throws UnusableEntryError */
 function fromRemote (
   { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: ConfigInputs
 ): ServerConfig {
-  const type = types.find((each) => each === given)
+  const type = remoteTypes.find((each) => each === given)
   if (!type) throw new UnusableEntryError(`the transport ${quoteText(given)} is not supported`)
   if (url === undefined) throw new UnusableEntryError('it has no address')
   // A variable of the URL may be blank; a stored URL has no spaces around it.
@@ -86,19 +83,21 @@ function fromRemote (
 interface Runner {
   readonly command: string
   /**
-   * Runtime hints whose arguments are valid for this command; arguments for `node`, for example, mean something else to
-   * `npx`.
+   * The values of `runtimeHint` for which `runtimeArguments` are valid for this command. Those for `node` are not for
+   * npx.
    */
   readonly acceptedHints: readonly string[]
-  /** Matches the registry that the command uses; undefined if the identifier contains the registry. */
+  /** Matches the address of the registry that the command uses; undefined if the identifier contains the registry. */
   readonly registryPattern?: RegExp
-  /** Matches a valid identifier, which can never be an option of the command. */
+  /** Matches valid package identifiers, none of which is an option of the command. */
   readonly identifierPattern: RegExp
   /**
-   * Returns the arguments up to and including the package.
-   * @param env names of variables that the command must pass on
+   * Returns the arguments of the command up to the package.
+   * @param runtimeArgs the `runtimeArguments` as words
+   * @param target the package, with its version
+   * @param env the names of environment variables that the command must pass to the package
    */
-  readonly buildArgs: (runtime: string[], target: string, env: readonly string[]) => string[]
+  readonly buildArgs: (runtimeArgs: string[], target: string, env: readonly string[]) => string[]
 }
 
 const runners: Readonly<Record<string, Runner>> = {
@@ -125,7 +124,7 @@ const runners: Readonly<Record<string, Runner>> = {
   }
 }
 
-/** Messages for known package types that cannot be run. */
+/** The reasons for package types of the registry that the gateway cannot run. */
 const unsupportedTypeMessages: Readonly<Record<string, string>> = {
   mcpb: 'it is a bundle: download it, and upload it with POST /api/mcpb/upload',
   nuget: 'NuGet packages need dnx, which the gateway does not support: install it yourself, and add a server with ' +
@@ -133,7 +132,7 @@ const unsupportedTypeMessages: Readonly<Record<string, string>> = {
   cargo: 'crates must be compiled: install it yourself, and add a server with its command'
 }
 
-/** Returns the config for a package. @throws UnusableEntryError with the reason why no config can be made */
+/** Returns the config for a package. @throws UnusableEntryError */
 function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
@@ -141,10 +140,8 @@ function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
     const known = Object.hasOwn(unsupportedTypeMessages, registryType)
       ? unsupportedTypeMessages[registryType]
       : undefined
-    throw new UnusableEntryError(known ?? `packages of type ${quoteText(
-      registryType
-    )} are not supported (only npm, pypi and ` +
-      'oci are)')
+    const unknown = `packages of type ${quoteText(registryType)} are not supported (only npm, pypi and oci are)`
+    throw new UnusableEntryError(known ?? unknown)
   }
   checkSource(given, runner)
   if (transport.type !== 'stdio') throw new UnusableEntryError(notStdioMessage(transport.type, transport.url))
@@ -179,13 +176,11 @@ function checkSource (given: Package, runner: Runner): void {
     throw new UnusableEntryError(`it has a checksum, which ${command} does not verify`)
   }
   if (runtimeHint !== undefined && runtimeArguments.length > 0 && !runner.acceptedHints.includes(runtimeHint)) {
-    throw new UnusableEntryError(
-      `its arguments are for ${quoteText(runtimeHint)}, but ${command} would run it`
-    )
+    throw new UnusableEntryError(`its arguments are for ${quoteText(runtimeHint)}, but ${command} would run it`)
   }
 }
 
-/** Returns the package argument of the command, with the version. */
+/** Returns the argument of the command that names the package, with its version. */
 function targetOf ({ registryType, registryBaseUrl, identifier, version }: Package): string {
   if (registryType !== 'oci') return version === undefined ? identifier : `${identifier}@${version}`
   const image = withHost(identifier, registryBaseUrl)
@@ -208,7 +203,10 @@ function notStdioMessage (type: string, url: string | undefined): string {
   return `it serves HTTP instead of stdio: run it yourself, and add a server of type ${type} with its address${address}`
 }
 
-/** Converts arguments to words of a command line, omitting optional ones without a value. @throws UnusableEntryError */
+/**
+ * Converts arguments to words of a command line, without optional ones that have no value.
+ * @throws UnusableEntryError
+ */
 function toCommandWords (given: readonly Argument[], inputs: ConfigInputs): string[] {
   return given.flatMap((argument, at) => {
     if (argument.type === 'positional') {

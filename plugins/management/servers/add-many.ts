@@ -10,10 +10,10 @@ import { isAlreadyStored, toServerChange } from './to-store.ts'
 /** Max number of servers in one request. */
 const maxEntries = 1_000
 
-/** The servers of a request, and warnings about members that are not servers. */
+/** The servers of a request body, and warnings about members of the body that are not servers. */
 export interface SentServers { readonly servers: readonly ForeignServer[], readonly warnings: string[] }
 
-/** The result for one of several servers. `unchanged`: the server was already stored with the same config. */
+/** The result for one of several servers. `unchanged`: the server was already stored with this config. */
 export interface AddOutcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
 
 /** Reads the servers of a request body: a list, or the configuration file of a client. @throws InvalidInput */
@@ -69,15 +69,18 @@ export function createAdditions (
   return { changes, outcomes }
 }
 
-/** Returns why one of several servers or groups cannot be stored. @throws the error, if not specific to it */
+/**
+ * Returns the message of an error that refuses one of several servers or groups, so that the others can still be
+ * stored.
+ * @throws any other error
+ */
 export function refusalMessage (error: unknown): string {
-  const isRefusal =
-    [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
+  const isRefusal = [errors.InvalidInput, errors.Forbidden, errors.ShareUsed].some((kind) => error instanceof kind)
   if (!isRefusal || !(error instanceof Error)) throw error
   return error.message
 }
 
-/** The results for several servers, and a summary. */
+/** The results for several servers, with a summary. `outcome`: set if some or all servers were not stored. */
 export interface BatchResult {
   readonly data: { readonly results: AddOutcome[], readonly successCount: number, readonly failureCount: number }
   readonly message: string

@@ -7,49 +7,49 @@ import {
 import { isMask } from '../../base/secrets/index.ts'
 
 /**
- * Returns the places of values that are still attributed to a user after an edit by an admin. An admin takes
- * responsibility for a value by changing it; an unchanged value remains the user's. An edit by a user makes all values
- * the user's, since it may send an admin's header to another address.
- * @param stored the config before the edit
+ * Returns the new `storedByUser` of a config after an edit by an admin: the JSON pointers of the values that are still
+ * attributed to a user. An admin takes responsibility for a value by changing it; an unchanged value remains the
+ * user's.
+ * @param stored the config before the edit; undefined for a new server
  * @param next the config after it, with masks replaced by the stored secrets
  * @returns undefined if there are none
  */
-export function remainingUserPlaces (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
+export function remainingStoredByUser (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
   if (stored?.storedByUser === undefined) return undefined
-  const isUsers = createUserAuthorshipCheck(stored.storedByUser)
-  const left: string[] = []
+  const isByUser = createUserAuthorshipCheck(stored.storedByUser)
+  const places: string[] = []
   for (const place of [...addressPlaces, ['command'], ['cwd']] as const) {
     const value = valueAt(next, place)
-    if (value !== undefined && isUsers(...place) && value === valueAt(stored, place)) left.push(jsonPointerOf(...place))
+    const isUnchanged = value !== undefined && value === valueAt(stored, place)
+    if (isUnchanged && isByUser(...place)) places.push(jsonPointerOf(...place))
   }
   for (const map of ['env', 'headers'] as const) {
-    left.push(...unchangedPlacesInMap(map, stored[map] ?? {}, next[map] ?? {}, isUsers))
+    places.push(...unchangedPlacesInMap(map, stored[map] ?? {}, next[map] ?? {}, isByUser))
   }
-  // Arguments have no names, so an argument written by a user remains the user's at any position.
-  const users = new Set((stored.args ?? []).filter((_arg, at) => isUsers('args', at)))
-  left.push(...(next.args ?? []).flatMap((arg, at) => users.has(arg) ? [jsonPointerOf('args', at)] : []))
-  return left.length === 0 ? undefined : left
+  // Arguments have no names: one that a user wrote remains the user's at any position.
+  const argsByUser = new Set((stored.args ?? []).filter((_arg, at) => isByUser('args', at)))
+  places.push(...(next.args ?? []).flatMap((arg, at) => argsByUser.has(arg) ? [jsonPointerOf('args', at)] : []))
+  return places.length === 0 ? undefined : places
 }
 
-/** Returns the places of a user's values in a map that are unchanged, or of which only the name was changed. */
+/** Returns the pointers of a user's values in a map that are unchanged, or have only been renamed. */
 function unchangedPlacesInMap (
   map: 'env' | 'headers',
   stored: Readonly<Record<string, string>>,
   next: Readonly<Record<string, string>>,
-  isUsers: ReturnType<typeof createUserAuthorshipCheck>
+  isByUser: ReturnType<typeof createUserAuthorshipCheck>
 ): string[] {
-  const users = Object.entries(stored).filter(([name]) => isUsers(map, name))
-  const renamed = new Set(users.filter(([name]) => !Object.hasOwn(next, name)).map(([, value]) => value))
-  const kept = new Map(users)
+  const valuesByUser = new Map(Object.entries(stored).filter(([name]) => isByUser(map, name)))
+  const removedValues = new Set([...valuesByUser].flatMap(([name, value]) => Object.hasOwn(next, name) ? [] : [value]))
   return Object.entries(next).flatMap(([name, value]) => {
-    const isLeft = kept.get(name) === value || (!Object.hasOwn(stored, name) && renamed.has(value))
-    return isLeft ? [jsonPointerOf(map, name)] : []
+    const isRenamed = !Object.hasOwn(stored, name) && removedValues.has(value)
+    return valuesByUser.get(name) === value || isRenamed ? [jsonPointerOf(map, name)] : []
   })
 }
 
 /**
- * Returns the value at a place of a config, as a text for comparison. For an API description and for credentials, it
- * consists of the addresses in them; undefined if the config has no value there.
+ * Returns the value at a place of a config, as a text for comparison; undefined if there is none. Of an API description
+ * and of `openapi.security`, only the addresses are compared.
  */
 function valueAt (
   { url, command, cwd, proxy, openapi, oauth }: ServerConfig,
@@ -67,10 +67,10 @@ function valueAt (
   return third === 'tokenUrl' ? security?.tokenUrl : security?.url
 }
 
-/** Members of OpenAPI descriptions, of any version, that determine where calls and credentials are sent. */
+/** The members of OpenAPI descriptions, of any version, that determine where calls and credentials are sent. */
 const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
 
-/** Returns the values of `addressMembers`, at any depth. @param schema the description, or the address of one */
+/** Returns the values of `addressMembers` in an API description, at any depth; for the address of one, the address. */
 function addressesOf (schema: unknown): unknown[] {
   if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
   return Object.entries(schema)
@@ -79,8 +79,8 @@ function addressesOf (schema: unknown): unknown[] {
 }
 
 /**
- * Returns the addresses and the command that receive the secrets of a config, as a text for comparison. Masks are
- * ignored.
+ * Returns the addresses and the command that the secrets of a config are sent to, as a text for comparison. Addresses
+ * that are masks are ignored.
  */
 export function secretTargetsOf (config: unknown): string {
   const { url, command, openapi, proxy, oauth } = config as ServerConfig

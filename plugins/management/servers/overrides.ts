@@ -9,33 +9,34 @@ import {
 import { managedServer, visibleServer } from '../checks.ts'
 import { findPresentedItem, type PresentedItem, unlistedItem } from './present.ts'
 
-/** An item in a path of the API. `name`: its server; `key`: its own name or URI, or its prefixed name. */
+/** An item in a path of the API. `name`: the name of its server; `key`: its own name or URI, or its prefixed name. */
 interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly key: string }
 
 /**
- * Finds the server of an item, and the item's name or URI at the server. A name with the server's prefix is translated.
- * Any name is accepted while the server has never listed its items.
- * @throws NoSuch for a server that the principal does not see, and an item that is neither listed nor overridden;
+ * Finds the server of an item, and the item's own name or URI, also from its prefixed name. While no list of the server
+ * is known, any name is accepted.
+ * @returns the server, and the item's own name or URI as `ownKey`
+ * @throws NoSuch for a server that the principal may not see, or an item that is neither listed nor overridden;
  *   Forbidden for a server that the principal may not change
  */
 export function findItemToOverride (
   snapshot: Snapshot, gateway: Gateway, principal: Principal, { name, kind, key }: ItemAddress
-): { server: Server, own: string } {
+): { server: Server, ownKey: string } {
   const server = managedServer(snapshot, principal, name)
   const catalogues = gateway.catalogues(name)
   const isKnown =
     findPresentedItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
-  if (catalogues.length === 0 || isKnown) return { server, own: key }
+  if (catalogues.length === 0 || isKnown) return { server, ownKey: key }
   const listed = hasUris(kind) ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
-  const own = mapToOwnNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
-  if (own === undefined) throw noSuchError(kind.slice(0, -1), key)
-  return { server, own }
+  const ownKey = mapToOwnNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
+  if (ownKey === undefined) throw noSuchError(kind.slice(0, -1), key)
+  return { server, ownKey }
 }
 
 /**
  * Stores an override of `enabled` or the description of one tool, prompt, resource or skill.
- * @returns the item with its override; only the name and the override if the server does not list the item
- * @throws the errors of `findItemToOverride`; InvalidInput for more than `maxConfigEntries` overrides; ShareError
+ * @returns the item with its override; only the name and the override if no known list of the server has the item
+ * @throws as `findItemToOverride`; InvalidInput for more than `maxConfigEntries` overrides; ShareError
  */
 export async function overrideItem (
   settings: Settings, gateway: Gateway, principal: Principal, item: ItemAddress, change: OverrideChange
@@ -44,11 +45,12 @@ export async function overrideItem (
   settings.chargeLargeChange(principal, jsonSize(managedServer(settings.current, principal, name).config))
   let own = key
   await settings.change((snapshot) => {
-    const { server, own: ownKey } = findItemToOverride(snapshot, gateway, principal, item)
+    const { server, ownKey } = findItemToOverride(snapshot, gateway, principal, item)
     own = ownKey
     const value = withOverride(server, kind, own, change)
-    const most = Math.max(maxConfigEntries, Object.keys(server.config[kind] ?? {}).length)
-    if (Object.keys(value[kind] ?? {}).length > most) {
+    // A server that already has more, from a settings file, can keep them.
+    const max = Math.max(maxConfigEntries, Object.keys(server.config[kind] ?? {}).length)
+    if (Object.keys(value[kind] ?? {}).length > max) {
       const bound = `A server may have at most ${maxConfigEntries} overrides of its ${kind}`
       throw new errors.InvalidInput(`${bound}: reset one first`)
     }

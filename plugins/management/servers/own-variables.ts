@@ -5,40 +5,44 @@ import { type AuditedChange, type Author, type Principal, type Settings, toAutho
 import type { UserValues } from '../../upstream/index.ts'
 import { managedServer, visibleServer } from '../checks.ts'
 
-type Shown = Awaited<ReturnType<UserValues['describe']>>
-type Given = Awaited<ReturnType<UserValues['list']>>
+/** The variables of a server, with the state of a user's values. */
+type DescribedVariables = Awaited<ReturnType<UserValues['describe']>>
+/** The users who have set values for a server. */
+type ValueOwners = Awaited<ReturnType<UserValues['list']>>
 type AddChange = (by: Author, change: AuditedChange) => void
 
-/** The values that users set for servers (`userVariables`), for callers of the management API. */
-export class OwnVariables {
+/** The values that users set for servers with `userVariables`, as the management API reads and changes them. */
+class OwnVariables {
   readonly #settings: Settings
   readonly #values: UserValues
   readonly #addChange: AddChange
 
+  /** @param addChange records a change in the audit log */
   constructor (settings: Settings, values: UserValues, addChange: AddChange) {
     this.#settings = settings
     this.#values = values
     this.#addChange = addChange
   }
 
-  /** Checks that the principal is a user and may use a server. @throws NoSuch, Forbidden */
-  mustBeUser (principal: Principal, name: string): void { this.#of(principal, name) }
+  /** Checks that the principal is a stored user, and may see a server. @throws NoSuch, Forbidden */
+  mustBeUser (principal: Principal, name: string): void { this.#serverAndUser(principal, name) }
 
   /** Returns the variables of a server, and which of them the principal has set. @throws NoSuch, Forbidden */
-  async get (principal: Principal, name: string): Promise<Shown> {
-    const { server, user } = this.#of(principal, name)
+  async get (principal: Principal, name: string): Promise<DescribedVariables> {
+    const { server, user } = this.#serverAndUser(principal, name)
     return await this.#values.describe(server, user)
   }
 
   /**
-   * Sets values of the principal; null removes one, and others are kept.
-   * @returns the variables, and a message
+   * Sets values of the principal for a server.
+   * @param values the values by variable; null removes one, and variables that are absent keep their values
+   * @returns the variables as in `get`, and a message that names variables without a value
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async give (
     principal: Principal, name: string, values: Readonly<Record<string, string | null>>
-  ): Promise<{ data: Shown, message: string }> {
-    const { server, user } = this.#of(principal, name)
+  ): Promise<{ data: DescribedVariables, message: string }> {
+    const { server, user } = this.#serverAndUser(principal, name)
     const missing = await this.#values.give(server, user, values)
     this.#addChange(toAuthor(principal), {
       entity: 'values', name, after: { server: name, user, names: Object.keys(values) }
@@ -51,7 +55,7 @@ export class OwnVariables {
 
   /** Removes the principal's values for a server. @returns whether there were any @throws NoSuch, Forbidden */
   async forget (principal: Principal, name: string): Promise<boolean> {
-    const { server, user } = this.#of(principal, name)
+    const { server, user } = this.#serverAndUser(principal, name)
     const existed = await this.#values.forget(server, user)
     if (existed) this.#addChange(toAuthor(principal), { entity: 'values', name, before: { server: name, user } })
     return existed
@@ -61,11 +65,11 @@ export class OwnVariables {
    * Returns the users who set values for a server that the principal manages, with the names of these values.
    * @throws NoSuch, Forbidden
    */
-  async list (principal: Principal, name: string): Promise<Given> {
+  async list (principal: Principal, name: string): Promise<ValueOwners> {
     return await this.#values.list(managedServer(this.#settings.current, principal, name))
   }
 
-  #of (principal: Principal, name: string): { server: Server, user: string } {
+  #serverAndUser (principal: Principal, name: string): { server: Server, user: string } {
     const { current } = this.#settings
     const server = visibleServer(current, principal, name)
     const { username: user } = principal

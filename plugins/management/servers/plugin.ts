@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { servers: Servers }
 }
 
-/** `app.servers`: the configured servers. */
+/** `app.servers`: the management of the configured servers. */
 export default fp(async (app) => {
   const { ALLOW_USER_STDIO: usersMayRun } = app.config.env
   app.decorate('servers', new Servers(app, usersMayRun))

@@ -20,19 +20,17 @@ import {
 import type { Upstream, Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/**
- * One tool, prompt, resource or skill in a response of the management API: as listed by its server, with its override.
- */
+/** A tool, prompt, resource or skill in a response of the management API: as its server lists it, with its override. */
 export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
 /** A server in a response of the management API. */
 export type PresentedServer = Omit<Static<typeof ServerRecord>, ItemKind | 'config'> & Record<ItemKind, ItemTexts> &
   { config: Record<string, unknown> }
 
-/** The config members that are visible to users who can use the server but not manage it. */
+/** The config members that are shown to users who may see the server but not manage it. */
 const publicMembers = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 
-/** Adds the defaults to a config, since a settings file may omit members that the gateway writes. */
+/** Adds default values to a config, for members that a settings file may omit. */
 export const withConfigDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
   ...config,
   owner: config.owner ?? defaultOwner,
@@ -40,11 +38,13 @@ export const withConfigDefaults = (config: Server['config']): Server['config'] &
   enabled: config.enabled !== false
 })
 
-/** Returns why a stored server is always disabled: its name is invalid; undefined if the name is valid. */
-export const disablingProblem = ({ name, problem }: Server): string | undefined =>
+/**
+ * Returns why the name of a stored server is invalid, so that the server cannot be enabled; undefined if it is valid.
+ */
+export const invalidNameProblem = ({ name, problem }: Server): string | undefined =>
   problem === undefined ? undefined : nameProblem(name)
 
-/** The whole state of a server's connection; users who do not manage the server see parts of it. */
+/** The state of a server's connection. `toServerRecord` shows parts of it to users who do not manage the server. */
 interface ConnectionState {
   readonly status: ProviderStatus
   readonly error: string | null
@@ -55,56 +55,56 @@ interface ConnectionState {
 }
 
 /**
- * Returns the state of a server's connection as a caller sees it.
- * @param isPerUser whether each user has own connections
- * @param wanted the login that the server requires from the caller; undefined if it requires none
+ * Returns the state of a server's connection for a caller.
+ * @param isPerUser whether each user has connections of their own (`isolation: 'user'`)
+ * @param required the login that the server requires from the caller; undefined if it requires none
  */
 export function connectionStateOf (
-  upstream: Upstream, isPerUser: boolean, wanted: WantedLogin | undefined
+  upstream: Upstream, isPerUser: boolean, required: RequiredLogin | undefined
 ): ConnectionState {
   const { warnings, connectedAt, protocolVersion, values } = upstream
   // If each user logs in separately, the status is that of the caller's connection.
   const isOwn = isPerUser && upstream.login !== undefined && values?.isOwnerMissing !== true
   const status = isOwn
-    ? (wanted ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
+    ? (required ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
     : upstream.status
   const error = isOwn && status === 'connected' ? null : upstream.error
   return { status, error, warnings, connectedAt, protocolVersion }
 }
 
-/** The login that a server requires from the caller. `flow` is undefined until the login URL was made. */
-interface WantedLogin { readonly flow: { readonly url: string } | undefined }
+/** A login that a server requires from the caller. `flow` is undefined until its URL was made (`prepareLogin`). */
+interface RequiredLogin { readonly flow: { readonly url: string } | undefined }
 
 /**
- * Returns the API's record of a server. Secrets are masked for callers who manage it, and omitted for others.
- * @param state the state of the connection; undefined if the server is not connected with this config
- * @param catalogue the lists for clients without capabilities; undefined if unknown
+ * Returns the API's record of a server. Secrets are masked for callers who manage the server, and omitted for others.
+ * @param state the state of the connection; undefined if there is no connection with this config
+ * @param catalogue the catalogue for clients without capabilities; undefined if unknown
  * @param manages whether the caller may manage the server
- * @param wanted the login that the server requires from the caller; undefined if it requires none
+ * @param required the login that the server requires from the caller; undefined if it requires none
  */
 export function toServerRecord (
   server: Server,
   state: ConnectionState | undefined,
   catalogue: Catalogue | undefined,
   manages: boolean,
-  wanted?: WantedLogin
+  required?: RequiredLogin
 ): PresentedServer {
-  const { name, config: stored, problem, separator, warnings: remarks = [] } = server
-  const { createdAt, storedBy: _, storedByUser: _ours, ...config } = withConfigDefaults(stored)
-  const badName = disablingProblem(server)
-  const disabled = !config.enabled || badName !== undefined
-  const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
-  const unmatched = manages && status === 'connected' && catalogue
+  const { name, config: stored, problem, separator, warnings: configWarnings = [] } = server
+  const { createdAt, storedBy: _, storedByUser: _storedByUser, ...config } = withConfigDefaults(stored)
+  const nameError = invalidNameProblem(server)
+  const disabled = !config.enabled || nameError !== undefined
+  const { connectedAt, protocolVersion, status = 'disconnected', error = null } = state ?? {}
+  const overrideWarnings = manages && status === 'connected' && catalogue
     ? unmatchedOverrides({ name, config, separator }, catalogue)
     : []
-  const warnings = [...remarks, ...ofState, ...unmatched]
+  const warnings = [...configWarnings, ...state?.warnings ?? [], ...overrideWarnings]
   const items = (kind: ItemKind): ItemTexts =>
     new ItemTexts(catalogue?.lists[kind] ?? [], { name, config, separator }, kind)
   return {
     name,
     enabled: !disabled,
     status: disabled ? 'disabled' : status,
-    error: disabled ? badName ?? null : shownError(problem ?? error, manages, wanted),
+    error: disabled ? nameError ?? null : shownError(problem ?? error, manages, required),
     ...(manages && !disabled && warnings.length > 0 ? { warnings } : {}),
     tools: items('tools'),
     prompts: items('prompts'),
@@ -114,15 +114,16 @@ export function toServerRecord (
     createdAt,
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString(),
     ...(protocolVersion === undefined || disabled ? {} : { protocolVersion, era: eraOf(protocolVersion) }),
-    ...(wanted?.flow && !disabled ? { oauth: { authorizationUrl: wanted.flow.url } } : {})
+    ...(required?.flow && !disabled ? { oauth: { authorizationUrl: required.flow.url } } : {})
   }
 }
 
 const shownConfigs = new WeakMap<object, Record<string, unknown>>()
 
 /**
- * Masks the secrets of a config. The result is cached, since the configs of a long list have many values.
- * @param stored the cache key; it is never mutated
+ * Masks the secrets of a config. The result is cached, since a long list of servers has many values.
+ * @param stored the stored config, which is the key of the cache
+ * @param config the config to mask, made from the stored one
  */
 function maskConfigCached (stored: object, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const known = shownConfigs.get(stored) ?? maskConfig(config)
@@ -136,12 +137,12 @@ function publicMembersOf (config: Server['config']): Record<string, unknown> {
 }
 
 /**
- * Returns the error of a server as a caller sees it. Only callers who manage the server see the text, since it may
- * quote output of a process that contains secrets.
+ * Returns the error of a server as shown to a caller. Only callers who manage the server get its text, since it may
+ * quote output of a process with secrets.
  */
-function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
+function shownError (error: string | null, manages: boolean, required: RequiredLogin | undefined): string | null {
   if (error === null || manages) return error
-  return wanted?.flow
+  return required?.flow
     ? 'It requires you to log in: open oauth.authorizationUrl'
     : 'It is not connected; its owner can see why'
 }
@@ -160,7 +161,7 @@ export function findPresentedItem (
   return undefined
 }
 
-/** Creates an item that no catalogue lists from its override. */
+/** Creates the item for an override from its key, since no catalogue lists it. */
 export function unlistedItem (kind: ItemKind, key: string, server: Server): PresentedItem {
   const override = overrideOf(server, kind, key)
   return {
@@ -170,7 +171,7 @@ export function unlistedItem (kind: ItemKind, key: string, server: Server): Pres
   }
 }
 
-/** The logins at upstream servers, for callers of the management API. */
+/** The logins at upstream servers of principals that call the management API. */
 export class ServerLogins {
   readonly #upstreams: Upstreams
 
@@ -179,35 +180,35 @@ export class ServerLogins {
   }
 
   /** Returns the login that a server requires from a principal; undefined if none is known to be required. */
-  requiredLogin (principal: Principal, server: Server): WantedLogin | undefined {
-    const holder = this.#holder(principal, server)
+  requiredLogin (principal: Principal, server: Server): RequiredLogin | undefined {
+    const holder = this.#holderOf(principal, server)
     return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.pendingLogin(holder)
   }
 
-  /** Creates the URL of a login that a server requires from a principal, if any. Never throws. */
+  /** Creates the URL of the login that a server requires from a principal, if any. Never throws. */
   async prepareLogin (principal: Principal, server: Server): Promise<void> {
-    const holder = this.#holder(principal, server)
+    const holder = this.#holderOf(principal, server)
     if (holder !== undefined) await this.#upstreams.get(server.name)?.login?.prepare(holder)
   }
 
   /** Ends the login of a principal at a server. @returns whether there was one */
   async endLogin (principal: Principal, server: Server): Promise<boolean> {
-    const holder = this.#holder(principal, server)
+    const holder = this.#holderOf(principal, server)
     return holder !== undefined && await this.#upstreams.get(server.name)?.login?.endLogin(holder) === true
   }
 
-  /** Returns the holder of the login at a server that a principal may see and end; undefined if there is none. */
-  #holder (principal: Principal, server: Server): string | undefined {
+  /** Returns the holder of the login at a server that a principal may prepare and end; undefined if there is none. */
+  #holderOf (principal: Principal, server: Server): string | undefined {
     if (isolationOf(server.config) !== 'user' && !canManage(principal, server)) return undefined
-    // A system key without an owner has admin rights on the management API, and its own name as a client.
+    // On the management API, a system key without an owner has the username `system`, and is identified by its own key.
     const user = principal.kind === 'system-key' && principal.user === 'system' ? principal.key : principal.user
     return this.#upstreams.get(server.name)?.login?.holder(user)
   }
 }
 
 /**
- * Returns why the gateway will not connect to a stored server, as a sentence; undefined if it will. No host name is
- * looked up.
+ * Returns why the gateway will not connect to a stored server, as a sentence; undefined if no reason is known. No host
+ * name is looked up.
  */
 export function refusalToConnect (
   snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>

@@ -7,8 +7,8 @@ import {
 } from '../../settings/index.ts'
 
 /**
- * The items of a server as JSON: each keeps the text from the server's list, with its overrides applied. The text is
- * not parsed and serialised again, since it may have megabytes and its numbers would lose digits.
+ * The items of a server as JSON text, with their overrides. The texts from the server's lists are not parsed and
+ * serialised again, since they may have megabytes and numbers would lose digits.
  */
 export class ItemTexts {
   readonly #items: readonly Item[]
@@ -23,7 +23,7 @@ export class ItemTexts {
 
   get length (): number { return this.#items.length }
 
-  /** The items as pieces of a JSON array, to be concatenated. */
+  /** Yields the items as one JSON array, in pieces. */
   * pieces (): Generator<string> {
     let before = '['
     for (const { key, text } of this.#items) {
@@ -45,8 +45,8 @@ export class ItemTexts {
 const chunkSize = 64 * 1024
 
 /**
- * Serialises a response that contains servers, in their order. A large response becomes a stream, whose chunks are made
- * as the client reads. A string is returned unchanged.
+ * Serialises a response that may contain `ItemTexts`, and objects whose members have a recorded order. A response
+ * larger than one chunk becomes a stream, whose chunks are made as the client reads. A string is returned unchanged.
  */
 export function recordsToJson (answer: unknown): string | Readable {
   if (typeof answer === 'string') return answer
@@ -76,7 +76,7 @@ function * chunksOf (pieces: Iterable<string>): Generator<string, undefined> {
   if (text !== '') yield text
 }
 
-/** The max depth of server records in a response: that of `GET /api/settings`. */
+/** The max depth of `ItemTexts` in a response: that in `GET /api/settings`. Deeper values are serialised at once. */
 const recordDepth = 4
 
 function * piecesOf (value: unknown, depth: number): Generator<string> {
@@ -92,7 +92,7 @@ function * piecesOf (value: unknown, depth: number): Generator<string> {
   }
 }
 
-/** A value with the text that precedes it. */
+/** A member of an object, or an element of an array. `prefix`: the name of the member with a colon; empty in arrays. */
 type Member = readonly [prefix: string, value: unknown]
 
 function * listOf (open: string, members: readonly Member[], close: string, depth: number): Generator<string> {

@@ -11,8 +11,8 @@ interface Renaming {
 }
 
 /**
- * Renames a server without losing its pinned definitions. They are copied to the new name before the settings change,
- * since replicas read the server's lists under the new name as soon as it changes.
+ * Changes a server, and keeps its pinned definitions if it is renamed. They are copied to the new name before the
+ * settings change, since replicas read the server's lists under the new name as soon as the settings have changed.
  * @param change changes the settings
  */
 export async function renameWithDefinitions (

@@ -7,9 +7,10 @@ import { type ItemKind, unmatchedOverrides } from '../../settings/index.ts'
 import type { ProbeResult } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
+/** The result of a test, as `POST /api/servers/test` returns it. */
 export type ServerTest = Omit<Static<typeof ServerTestResult>, ItemKind> & Record<ItemKind, ItemTexts>
 
-/** Creates the result of a test from a probe. @param warnings about the config as sent */
+/** Creates the result of a test from a probe. @param warnings warnings about the config as sent */
 export function toServerTest (
   { status, error, catalogue, time, ...probe }: ProbeResult, config: ServerConfig, warnings: string[]
 ): ServerTest {
@@ -28,7 +29,7 @@ export function toServerTest (
   }
 }
 
-/** Summarises the result and names the next step. @param name the name of a stored server */
+/** Returns a message with the outcome and the next step. @param name the name of the server, if it is stored */
 export function testMessage ({ connected, status, tools }: ServerTest, name: string | undefined): string {
   if (connected) return `It connects, and lists ${tools.length} tools`
   if (status !== 'oauth_required') return 'It does not connect'

@@ -16,24 +16,23 @@ import {
 import { type Upstreams, type UserValues, upstreamLimits } from '../../upstream/index.ts'
 import { removeServerFromGroups } from '../groups/groups.ts'
 import {
-  checkEntryQuota, checkMayStoreType, checkServerName, managedServer, namingWarnings, visibleServer
+  checkEntryQuota, checkConfigAllowed, checkServerName, managedServer, namingWarnings, visibleServer
 } from '../checks.ts'
 import { createAdditions, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
-  connectionStateOf, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins,
-  toServerRecord
+  connectionStateOf, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toServerRecord
 } from './present.ts'
 import { renameWithDefinitions } from './rename.ts'
 import { findItemToOverride, overrideItem } from './overrides.ts'
 import { type ServerTest, testMessage, toServerTest } from './server-test.ts'
 import { toEnabledChange, toServerChange } from './to-store.ts'
 
-/** The name under which a server without a name is tested. No server can be stored under this name. */
+/** The name of a server that is tested without a name. It is not a valid name for a stored server. */
 const unnamedTestServer = '$test'
 /** Max time to wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
 
-export type ServersDeps =
+type ServersDeps =
   Pick<FastifyInstance, 'settings' | 'upstreams' | 'gateway' | 'outbound' | 'definitions' | 'userValues'>
 
 /** Manages the configured servers for the management API. */
@@ -86,7 +85,7 @@ export class Servers {
     if (isolationOf(config) !== 'user') managedServer(snapshot, principal, name)
   }
 
-  /** Ends the principal's login, including at its server. @returns whether there was one @throws NoSuch, Forbidden */
+  /** Ends the principal's login at a server. @returns whether there was one @throws as `mustBeAbleToLogOut` */
   async logOut (principal: Principal, name: string): Promise<boolean> {
     this.mustBeAbleToLogOut(principal, name)
     return await this.#logins.endLogin(principal, visibleServer(this.#settings.current, principal, name))
@@ -97,7 +96,7 @@ export class Servers {
     return this.#visible(principal).map((server) => this.#toRecord(principal, server))
   }
 
-  /** Returns the names of these servers, at a fraction of the cost of `list`. */
+  /** Returns the names of the servers that the principal may see, without the cost of their records. */
   names (principal: Principal): string[] { return this.#visible(principal).map(({ name }) => name) }
 
   #visible (principal: Principal): Server[] {
@@ -116,7 +115,7 @@ export class Servers {
     return { servers, mcpServers: new Map(servers.map(({ name, config }) => [name, config])) }
   }
 
-  /** @throws NoSuch, also for a server that the principal may not see */
+  /** Returns a server. @throws NoSuch if it does not exist, or the principal may not see it */
   get (principal: Principal, name: string): PresentedServer {
     return this.#toRecord(principal, visibleServer(this.#settings.current, principal, name))
   }
@@ -137,7 +136,7 @@ export class Servers {
    * @param name a stored server, whose masked secrets `config` may contain; undefined for a new server
    * @param signal aborted when the caller disconnects
    * @returns the result, and a message with the next step
-   * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed, ShareError
+   * @throws NoSuch, InvalidInput, Forbidden, ShareUsed, ShareError
    */
   async test (
     principal: Principal, name: string | undefined, config: Record<string, unknown>, signal: AbortSignal
@@ -160,7 +159,7 @@ export class Servers {
 
   /**
    * Replaces a server's config. Visibility, `enabled`, owner and overrides are kept if the new config omits them.
-   * @param newName renames the server, also in groups and in the scopes of keys
+   * @param newName the new name of the server, which also replaces the former one in groups and in keys
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (
@@ -174,9 +173,9 @@ export class Servers {
       return [renamed === undefined ? change : { ...change, rename: renamed }]
     }
     const change = async (): Promise<void> => { await this.#settings.change(changesIn, principal) }
-    const which = { name, newName: renamed, check: changesIn }
+    const renaming = { name, newName: renamed, check: changesIn }
     const store = async (): Promise<void> => {
-      await renameWithDefinitions(this.#definitions, this.#settings, which, change)
+      await renameWithDefinitions(this.#definitions, this.#settings, renaming, change)
     }
     if (renamed === undefined) await store()
     else if (changesIn(this.#settings.current).length > 0) {
@@ -187,8 +186,8 @@ export class Servers {
   }
 
   /**
-   * Returns warnings about a stored server, as sentences for users who manage it. No host name is looked up: a
-   * forbidden address is shown in the server's status when it connects.
+   * Returns warnings about a stored server, as sentences for a principal that manages it. No host name is looked up:
+   * that an address is forbidden may be known only when the server connects, and is then in its record.
    * @param sent the config as sent, which may have members of other programs
    */
   warningsAbout (principal: Principal, name: string, sent: Record<string, unknown> = {}): string[] {
@@ -199,8 +198,8 @@ export class Servers {
   }
 
   /**
-   * Checks that the principal may override an item. @throws NoSuch, also for an item that no list of the server has;
-   * Forbidden
+   * Checks that the principal may override an item.
+   * @throws as `findItemToOverride`
    */
   mustManageItem (principal: Principal, name: string, kind: ItemKind, key: string): void {
     findItemToOverride(this.#settings.current, this.#gateway, principal, { name, kind, key })
@@ -214,7 +213,7 @@ export class Servers {
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
   mustManage (principal: Principal, name: string): void { managedServer(this.#settings.current, principal, name) }
 
-  /** Removes a server, also from groups and from the scopes of keys. @throws NoSuch, Forbidden */
+  /** Removes a server, also from groups, and from keys that are limited to it. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
     await this.#settings.change((snapshot) => {
       managedServer(snapshot, principal, name)
@@ -228,21 +227,21 @@ export class Servers {
   }
 
   /**
-   * Enables or disables a server. An admin who enables a server that is not in force is recorded as having stored it.
+   * Enables or disables a server (`toEnabledChange`).
    * @throws NoSuch, Forbidden, InvalidInput for enabling a server with an invalid name, ShareError
    */
   async setEnabled (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
     this.#settings.chargeLargeChange(principal, jsonSize(this.getManagedConfig(principal, name)))
     await this.#settings.change((snapshot) => {
       const server = managedServer(snapshot, principal, name)
-      checkMayStoreType(principal, server.config, this.#usersMayRun)
+      checkConfigAllowed(principal, server.config, this.#usersMayRun)
       return [toEnabledChange(snapshot, principal, server, enabled)]
     }, principal)
     if (!enabled) await this.#waitUntilEnded(name)
     return this.get(principal, name)
   }
 
-  /** Adds the servers of a request in one commit. @returns the results with a summary */
+  /** Adds the servers of a request in one commit. @returns the results, with a summary */
   async addBatch (principal: Principal, { servers, warnings }: SentServers): Promise<BatchResult> {
     return batchResultOf(await this.createMany(principal, servers), warnings)
   }
@@ -263,9 +262,7 @@ export class Servers {
   }
 
   /**
-   * Overrides `enabled` or the description of one tool, prompt, resource or skill.
-   * @returns the item with its override; only name and override if no known list of the server has it
-   * @throws as `overrideItem` of overrides.ts
+   * As `overrideItem` of overrides.ts: overrides `enabled` or the description of a tool, prompt, resource or skill.
    */
   async overrideItem (
     principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange
@@ -276,12 +273,12 @@ export class Servers {
   /** Closes the connections to a server and connects it again. @throws NoSuch, Forbidden */
   async reload (principal: Principal, name: string): Promise<PresentedServer> {
     const server = managedServer(this.#settings.current, principal, name)
-    checkMayStoreType(principal, server.config, this.#usersMayRun)
+    checkConfigAllowed(principal, server.config, this.#usersMayRun)
     await this.#upstreams.restart(name)
     return this.get(principal, name)
   }
 
-  /** Waits until all connections and processes of a removed or disabled server have ended, for at most `endTimeout`. */
+  /** Waits for the end of the connections and processes of a removed or disabled server, for at most `endTimeout`. */
   async #waitUntilEnded (name: string): Promise<void> {
     await Promise.race([this.#upstreams.waitUntilClosed(name), sleep(endTimeout, undefined, { ref: false })])
   }
@@ -290,11 +287,11 @@ export class Servers {
     const { name } = server
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
-    const wanted = this.#logins.requiredLogin(principal, server)
-    const shown = upstream && connectionStateOf(upstream, isolationOf(server.config) === 'user', wanted)
+    const required = this.#logins.requiredLogin(principal, server)
+    const shown = upstream && connectionStateOf(upstream, isolationOf(server.config) === 'user', required)
     const warnings = [...shown?.warnings ?? [], ...this.#definitions.warningsAbout(name)]
     const state = shown && { ...shown, warnings }
     const view = manages ? undefined : makeView(principal, { kind: 'server', name })
-    return toServerRecord(server, state, this.#gateway.catalogue(name, view), manages, wanted)
+    return toServerRecord(server, state, this.#gateway.catalogue(name, view), manages, required)
   }
 }

@@ -11,20 +11,20 @@ import { errors, invalidInput } from '../../base/errors/index.ts'
 import { canManage, hasStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
-import { remainingUserPlaces, secretTargetsOf } from './authorship.ts'
-import { checkConfigQuota, checkMayStoreType, managedServer } from '../checks.ts'
-import { disablingProblem, withConfigDefaults } from './present.ts'
+import { remainingStoredByUser, secretTargetsOf } from './authorship.ts'
+import { checkConfigQuota, checkConfigAllowed, managedServer } from '../checks.ts'
+import { invalidNameProblem, withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
 
 /** Members of a stored config, besides the owner, that an update keeps if it omits them. */
 const keptMembers = ['visibility', 'enabled', ...itemKinds] as const
 
 /**
- * Creates the change that stores a server's config as sent by a principal. All configs received by the management API
- * go through this function.
- * @param sent may contain masks in place of stored secrets
+ * Creates the change that stores a server's config as sent by a principal. Every config that the management API stores
+ * or tests goes through this function.
+ * @param sent the config as sent, which may contain masks in place of stored secrets
  * @param usersMayRun ALLOW_USER_STDIO
- * @throws InvalidInput, Forbidden, NoSuch, LimitReached
+ * @throws InvalidInput, Forbidden, NoSuch, ShareUsed
  */
 export function toServerChange (
   snapshot: Snapshot,
@@ -35,29 +35,30 @@ export function toServerChange (
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
   if (stored) managedServer(snapshot, principal, name)
+  checkValues(sent)
   // `storedBy` and `storedByUser` determine what the server may access, so the gateway sets them. A sent `storedByUser`
   // is used only if an admin adds an exported server.
-  checkValues(sent)
-  const { storedByUser: said, storedBy: _, ...own } = translateConfig(sent).config
-  // The number of entries is checked before unmasking, which compares each entry with a stored one and does not change
-  // the number.
+  const { storedByUser: sentStoredByUser, storedBy: _, ...own } = translateConfig(sent).config
+  // Checked before the masks are replaced, which takes long for many entries.
   if (hasTooManyEntries(own)) checkConfig(own)
   const config = withSecrets(own, stored)
   checkConfig(config)
   const checked = config as ServerConfig
-  checkMayStoreType(principal, checked, usersMayRun)
+  checkConfigAllowed(principal, checked, usersMayRun)
   checkConfigQuota(snapshot, principal, name, checked)
-  const lacks = configProblem(checked)
-  if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
+  const problem = configProblem(checked)
+  if (problem !== undefined) throw new errors.InvalidInput(`"config": ${problem}`)
+  // After a change by a user, all values count as the user's, since it may send an admin's header to another address.
   const storedByUser = !principal.isAdmin || (stored
-    ? remainingUserPlaces(stored.config, checked)
-    : parseStoredByUser(said))
+    ? remainingStoredByUser(stored.config, checked)
+    : parseStoredByUser(sentStoredByUser))
   const value = {
     ...withOwner(snapshot, principal, checked, stored),
     ...(isolationOf(checked) === 'user' ? { isolation: 'user' as const } : {}),
     ...(storedByUser === undefined ? {} : { storedByUser })
   }
-  // A caller who sends back an unchanged server is not recorded as the user who stored it, unless it is not in force.
+  // A caller who sends back an unchanged config is not recorded in `storedBy`, unless the server has lost rights that
+  // it was stored with.
   const isUnchanged = stored !== undefined && hasStoredRights(snapshot, stored) && isSame(stored.config, value)
   const { storedBy } = stored?.config ?? {}
   return {
@@ -70,19 +71,19 @@ export function toServerChange (
 }
 
 /**
- * Creates the change that enables or disables a server. An admin who enables a server that is not in force is recorded
- * as having stored it.
+ * Creates the change that enables or disables a server. An admin who enables a server that has lost rights it was
+ * stored with (`hasStoredRights`) is recorded in `storedBy`, so that the server regains them.
  * @throws InvalidInput for enabling a server with an invalid name
  */
 export function toEnabledChange (
   snapshot: Snapshot, principal: Principal, server: Server, enabled: boolean
 ): Change & { entity: 'mcpServers' } {
-  const badName = disablingProblem(server)
-  if (enabled && badName !== undefined) {
-    throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
+  const nameProblem = invalidNameProblem(server)
+  if (enabled && nameProblem !== undefined) {
+    throw new errors.InvalidInput(`It cannot be enabled: ${nameProblem}; rename it (newName)`)
   }
-  const isTaken = enabled && principal.isAdmin && !hasStoredRights(snapshot, server)
-  const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
+  const isTakenOver = enabled && principal.isAdmin && !hasStoredRights(snapshot, server)
+  const config = isTakenOver ? withStorer(snapshot, principal, server.config) : server.config
   return { entity: 'mcpServers', key: server.name, value: { ...config, enabled } }
 }
 
@@ -95,14 +96,18 @@ function isSame (one: ServerConfig, other: ServerConfig): boolean {
   return isDeepStrictEqual(comparable(one), comparable(other))
 }
 
-/** Returns the config with the principal recorded as the user who stored it, whose rights limit it from now on. */
+/** Returns a config with the principal in `storedBy`: the rights of these users limit what the server may access. */
 function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
   const { storedBy: _, ...config } = stored
   const storedBy = responsibleUsersOf(users, principal)
   return storedBy.length === 0 ? config : { ...config, storedBy }
 }
 
-/** Whether an existing server that the principal may change would not be changed by storing this config. */
+/**
+ * Whether there is a server with this name that the principal may change, and that storing this config would not
+ * change.
+ * @throws as `toServerChange`
+ */
 export function isAlreadyStored (
   snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>, usersMayRun: boolean
 ): boolean {
@@ -112,27 +117,27 @@ export function isAlreadyStored (
   return value !== undefined && isSame(stored.config, value)
 }
 
-/** Returns the `storedByUser` of a request body; undefined if absent or invalid. */
-function parseStoredByUser (said: unknown): StoredByUser {
-  if (said === true) return true
-  const pointers = Array.isArray(said) ? said.filter((each) => typeof each === 'string') : []
+/** Returns a sent `storedByUser`; undefined if it is absent or invalid. */
+function parseStoredByUser (sent: unknown): StoredByUser {
+  if (sent === true) return true
+  const pointers = Array.isArray(sent) ? sent.filter((each) => typeof each === 'string') : []
   return pointers.length === 0 ? undefined : pointers
 }
 
-/** @throws InvalidInput for a config that does not match its schema */
+/** Checks that a config matches its schema. @throws InvalidInput */
 function checkConfig (config: unknown): void {
-  const wrong = schemaProblems(ServerConfig, config)
+  const findings = schemaProblems(ServerConfig, config)
     .map(({ path, message }) => ({ path: ['config', path].filter((part) => part !== '').join('.'), message }))
-  if (wrong.length > 0) throw invalidInput(wrong)
+  if (findings.length > 0) throw invalidInput(findings)
 }
 
-/** Limits the number of values and words, since unknown members are stored too. @throws InvalidInput */
+/** Limits the number of values and words in a config, since unknown members are stored too. @throws InvalidInput */
 function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
   if (countValues([config, others], managementLimits.configValues) > managementLimits.configValues) {
     throw new errors.InvalidInput(`"config" has more than ${managementLimits.configValues} values`)
   }
-  // Each word may be a secret, which texts are searched for, except in descriptions and overrides.
+  // Each word may be a secret that is searched for in texts to redact, except in descriptions and overrides.
   const {
     tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, description: _text, ...secrets
   } = config
@@ -143,13 +148,14 @@ function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   }
 }
 
-/** Whether any member exceeds the max number of entries. */
+/** Whether any member has more than `maxConfigEntries` entries. */
 const hasTooManyEntries = (config: Record<string, unknown>): boolean =>
   Object.values(config).some((value) =>
     typeof value === 'object' && value !== null && Object.keys(value).length > maxConfigEntries)
 
 /**
- * Adds the owner, the visibility, and the members that the update omits.
+ * Returns a sent config with owner, visibility and creation time, and with the stored values of `keptMembers` that it
+ * omits.
  * @throws Forbidden if a user without admin rights sets another owner, InvalidInput for an unknown owner
  */
 function withOwner (
@@ -199,8 +205,8 @@ function withSecrets (sent: Record<string, unknown>, stored: Server | undefined)
       `"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`
     )
   }
-  const hadMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
-  if (hadMasks && secretTargetsOf(config) !== secretTargetsOf(stored.config)) {
+  const hasReplacedMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
+  if (hasReplacedMasks && secretTargetsOf(config) !== secretTargetsOf(stored.config)) {
     throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent again')
   }
   return config

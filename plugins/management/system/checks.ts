@@ -3,8 +3,8 @@ import { parseSize } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
-/** Headers with another meaning: a bearer key in one of them would be misread, or forwarded to a server. */
-const takenHeaders = new Set([
+/** Headers with another meaning, in which a bearer key would be misread, or forwarded to a server. */
+const reservedHeaders = new Set([
   'cookie',
   'host',
   'origin',
@@ -28,10 +28,10 @@ const isHttpUrl = (text: string): boolean =>
 /** Bounds of `routing.jsonBodyLimit`, in bytes. */
 const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
 
-/** Receives the path of an invalid member, and the reason. */
+/** Receives the path of an invalid member, and a message. */
 export type Report = (path: string, message: string) => void
 
-/** Checks what the schema of the system configuration cannot express. */
+/** Checks what the schema of the system configuration cannot express. @param report called for each invalid member */
 export function checkSections (sent: SystemSections, report: Report): void {
   // A section may be null, which resets it to its defaults.
   const [routing, install, smartRouting, mcpRouter, notifications] = [
@@ -42,7 +42,7 @@ export function checkSections (sent: SystemSections, report: Report): void {
     sent.notifications ?? {}
   ]
   const header = routing.bearerAuthHeaderName?.toLowerCase()
-  if (header !== undefined && (takenHeaders.has(header) || header.startsWith('x-forwarded-'))) {
+  if (header !== undefined && (reservedHeaders.has(header) || header.startsWith('x-forwarded-'))) {
     report('routing.bearerAuthHeaderName', 'this header already has another meaning; choose another one, for ' +
       'example X-API-Key')
   }
@@ -75,7 +75,14 @@ export function checkSections (sent: SystemSections, report: Report): void {
   }
 }
 
-/** Rejects a masked secret if its address changes: the stored secret would be sent there. @throws InvalidInput */
+/**
+ * Checks that no secret is masked while the address that it is sent to changes: otherwise the stored secret would be
+ * sent to the new address.
+ * @param sent the sent members
+ * @param stored the configuration before the change
+ * @param next the configuration after it
+ * @throws InvalidInput
+ */
 export function checkMaskedSecrets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
   const targets = [
     [

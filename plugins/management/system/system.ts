@@ -17,7 +17,7 @@ import { checkSections, checkMaskedSecrets, type Report } from './checks.ts'
 
 type Json = Record<string, unknown>
 
-/** The members of each section that users without admin rights may see. `true`: the setting is not a section. */
+/** The members of each section that users without admin rights may see. `true`: a member that is not a section. */
 const publicMembers: Readonly<Record<string, true | readonly string[]>> = {
   routing: ['enableGlobalRoute', 'enableGroupNameRoute', 'enableBearerAuth', 'bearerAuthHeaderName', 'skipAuth'],
   install: ['baseUrl'],
@@ -28,7 +28,7 @@ const publicMembers: Readonly<Record<string, true | readonly string[]>> = {
   enableSessionRebuild: true
 }
 
-/** Max number of sentences about the settings. */
+/** Max number of sentences that `problems` returns. */
 const maxProblems = 100
 
 /** Manages the system configuration for the management API. */
@@ -51,7 +51,7 @@ class System {
    * Returns the configuration with defaults and masked secrets; to users without admin rights, only the public members.
    */
   get (principal: Principal): Json {
-    const shown = show(this.#settings.current.system)
+    const shown = present(this.#settings.current.system)
     if (principal.isAdmin) return shown
     return Object.fromEntries(Object.entries(publicMembers).map(([name, members]): [string, unknown] => {
       const section = shown[name]
@@ -61,15 +61,17 @@ class System {
   }
 
   /**
-   * Returns sentences about settings that cannot be used, for admins. Servers are omitted, since their state shows the
-   * reason.
+   * Returns sentences about settings that cannot be used, for admins. Problems of servers are omitted, since the
+   * records of the servers contain them.
    */
   problems (): string[] {
     const { current, editProblem, problem } = this.#settings
-    const told = new Set([...current.servers.values()].flatMap((server) =>
+    const serverProblems = new Set([...current.servers.values()].flatMap((server) =>
       server.problem === undefined ? [] : [notConnectedSentence(server.name, server.problem)]))
     return [
-      editProblem ?? problem, ...current.problems.filter((each) => !told.has(each)), ...missingNameWarnings(current)
+      editProblem ?? problem,
+      ...current.problems.filter((each) => !serverProblems.has(each)),
+      ...missingNameWarnings(current)
     ].filter((each) => each !== undefined).slice(0, maxProblems)
   }
 
@@ -83,24 +85,24 @@ class System {
     }
     let warning: string | undefined
     await this.#settings.change(({ system, keys, users }) => {
-      // Clients generate a `bearerAuthKey` when they enable bearer authentication. If keys already exist, it would give
-      // access to everything without anyone having asked for it.
+      // Some clients generate a `bearerAuthKey` when they enable bearer authentication. If keys already exist, it is
+      // ignored, since a key with access to everything would be created although nobody has asked for it.
       const hasKeys = keys.size > 0 || system.bearerAuthKeyMigrated === true
       const token = legacyKeyIn(body)
-      // A key has the rights of its creator, and a guest cannot create one.
-      const isTaken = token !== undefined && !hasKeys && principal.kind !== 'guest'
+      // A key has the rights of its creator, so a guest cannot create one.
+      const isConverted = token !== undefined && !hasKeys && principal.kind !== 'guest'
       if (token !== undefined) {
-        warning = isTaken ? legacyKeyConvertedWarning : hasKeys ? legacyKeyIgnoredWarning : guestLegacyKeyWarning
+        warning = isConverted ? legacyKeyConvertedWarning : hasKeys ? legacyKeyIgnoredWarning : guestLegacyKeyWarning
       }
-      const sent = replaceFormerNames(isTaken ? body : withoutLegacyKey(body))
+      const sent = replaceFormerNames(isConverted ? body : withoutLegacyKey(body))
       const stored = replaceFormerNames(system)
       const findings: Finding[] = []
       const report = (path: string, message: string): void => { findings.push({ path, message }) }
-      const next = merge(stored, sent, show(system), SystemSections, report)
+      const next = merge(stored, sent, present(system), SystemSections, report)
       checkSections(withoutMembers(sent, findings), report)
       if (findings.length > 0) throw invalidInput(findings)
       checkMaskedSecrets(sent, stored, next)
-      if (!isTaken) return [{ entity: 'systemConfig', value: next }]
+      if (!isConverted) return [{ entity: 'systemConfig', value: next }]
       const key = convertLegacyKey(token, legacyKeyUsers(users, principal))
       const { bearerAuthKey: _, ...routing } = next.routing as Json
       return [
@@ -122,7 +124,7 @@ class System {
   }
 }
 
-/** Returns the `routing.bearerAuthKey` of a sent configuration; undefined if there is none. */
+/** Returns the `routing.bearerAuthKey` of a sent configuration; undefined if there is none, or only a mask. */
 function legacyKeyIn ({ routing }: Json): string | undefined {
   const key = isObject(routing) ? routing.bearerAuthKey : undefined
   return typeof key === 'string' && key !== '' && !isMask(key) ? key : undefined
@@ -140,8 +142,8 @@ function replaceFormerNames (system: Json): Json {
   return isObject(smartRouting) ? { ...system, smartRouting: withCurrentNames(smartRouting) } : system
 }
 
-/** Returns the configuration as an admin gets it with GET. */
-function show (system: Json): Json {
+/** Returns the configuration as GET returns it to admins: with defaults, and masked secrets. */
+function present (system: Json): Json {
   const sections: Json = {
     routing: {},
     install: {},
@@ -161,7 +163,7 @@ declare module 'fastify' {
   interface FastifyInstance { system: System }
 }
 
-/** `app.system`: the system configuration. */
+/** `app.system`: the management of the system configuration. */
 export default fp(async (app) => {
   app.decorate('system', new System(app.settings, app.config.env.BASE_URL, (sentence) => { app.log.warn(sentence) }))
 }, { name: 'system', dependencies: ['config', 'settings', 'keys'] })
@@ -172,10 +174,11 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
 
 /**
  * Merges sent values into the stored ones, also in nested objects: a value replaces the stored one, an absent key
- * changes nothing, null resets to the default. A value equal to the shown one changes nothing, even if its key is not
- * in the schema.
- * @param shown what GET returns for `stored`: masks for secrets, defaults for absent values
- * @param report receives the path of an unknown key or an invalid value, with the reason
+ * changes nothing, and null resets to the default. A value equal to the shown one changes nothing, even if its key is
+ * unknown.
+ * @param shown the stored values as GET returns them (`present`)
+ * @param report called for each unknown key and each invalid value
+ * @returns the new values
  */
 function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: Report, path = ''): Json {
   const next: Json = { ...stored }
@@ -200,14 +203,14 @@ function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: 
       next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, report, place)
       continue
     }
-    const wrong = schemaProblems(known, value)
-    for (const each of wrong) report(each.path === '' ? place : `${place}.${each.path}`, each.message)
-    if (wrong.length === 0) next[key] = value
+    const findings = schemaProblems(known, value)
+    for (const each of findings) report(each.path === '' ? place : `${place}.${each.path}`, each.message)
+    if (findings.length === 0) next[key] = value
   }
   return next
 }
 
-/** Returns a sent configuration without its invalid members. */
+/** Returns a sent configuration without the members about which there are findings. */
 function withoutMembers (sent: Json, findings: readonly Finding[]): Json {
   const rest = structuredClone(sent)
   for (const { path } of findings) {
@@ -218,7 +221,7 @@ function withoutMembers (sent: Json, findings: readonly Finding[]): Json {
   return rest
 }
 
-/** Returns an own member that is an object; otherwise an empty object. */
+/** Returns the own member with a key if it is an object; otherwise an empty object. */
 const objectIn = (value: Json, key: string): Json => {
   const member = Object.hasOwn(value, key) ? value[key] : undefined
   return isObject(member) ? member : {}

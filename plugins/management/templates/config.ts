@@ -9,20 +9,21 @@ import { type SentTemplate, Template, TemplateGroup } from '../../../schemas/tem
 import { isCommentName, quoteName } from '../../../schemas/unknown-members.ts'
 import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { errors } from '../../base/errors/index.ts'
-import { isPlaceholder, maskTokens, maskAll, maskConfig } from '../../base/secrets/index.ts'
+import { isPlaceholder, maskTokens, maskAll, maskConfig, type MaskSecret } from '../../base/secrets/index.ts'
 import { itemKinds } from '../../settings/index.ts'
 import { mapVariablePlaces, keepsVariables } from '../../upstream/index.ts'
 import { variableNamesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>
 
-/** Config members that are specific to one gateway and its users. */
+/** The config members that are specific to one gateway and its users. */
 const localMembers = new Set(['owner', 'createdAt', 'storedBy', 'storedByUser', 'sharedWithUsers'])
-const members = Object.keys(ServerConfig.properties).filter((name) => !localMembers.has(name))
-/** Members of `oauth` that are configuration; others are the result of a login. */
+/** The config members that a template contains. */
+const portableMembers = Object.keys(ServerConfig.properties).filter((name) => !localMembers.has(name))
+/** The members of `oauth` that are configuration; others are the result of a login. */
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
-/** Members that never contain secrets, such as descriptions and overrides. */
-const texts = new Set([
+/** The members that contain no secrets, in which nothing is replaced, even if it looks like a token. */
+const membersWithoutSecrets = new Set([
   'description', ...itemKinds, 'passthroughHeaders', 'type', 'visibility', 'isolation', 'pin', 'userVariables'
 ])
 
@@ -31,71 +32,79 @@ const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
     names.flatMap((name) => Object.hasOwn(value, name) && value[name] !== undefined ? [[name, value[name]]] : [])
   )
 
-/** Selects the members of a stored config that a template contains. Unknown members are omitted. */
+/**
+ * Returns the members of a config that a template contains. Default values of `visibility` and `enabled` are omitted.
+ */
 export function toPortable (config: Readonly<Json>): Json {
-  const kept = pick(config, members)
+  const kept = pick(config, portableMembers)
   if (kept.visibility === 'private') delete kept.visibility
   if (kept.enabled === true) delete kept.enabled
   return isObject(kept.oauth) ? { ...kept, oauth: pick(kept.oauth, oauthMembers) } : kept
 }
 
-/** Returns the names of the known members of a config that a template does not contain. */
-const omittedMembers = (config: Readonly<Json>): string[] =>
+/** Returns the names of the local members in a config. */
+const localMembersIn = (config: Readonly<Json>): string[] =>
   Object.keys(config).filter((name) => localMembers.has(name))
 
-/** Returns the names of the variables that a config refers to, in the places where variables are expanded. */
+/** Returns the names of the environment variables that a config refers to, in the members where they are expanded. */
 export function referencedVariables ({ env, headers, url, args, proxy, oauth, openapi }: Readonly<Json>): string[] {
   const { url: document, security } = isObject(openapi) ? openapi : {}
   return variableNamesIn(JSON.stringify([env, headers, url, args, proxy, oauth, document, security]))
 }
 
 /**
- * Replaces the secrets of a config by variables: all masked values, and values that look like tokens. A `${NAME}`
- * written by a user is replaced too, since the gateway of an importing admin would expand it.
+ * Converts a config for a template, with its secrets replaced by variables: the values that responses mask, and values
+ * that look like tokens. A `${NAME}` that a user without admin rights wrote is replaced too, since the gateway of an
+ * admin who imports the template would expand it.
+ * @param name the name of the server, for the names of variables
  */
 export function replaceSecrets (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
-  const isUsers = isByUser(config)
-  const cover = variables.createReplacer(name, { isByUser: isUsers })
-  const { env, ...rest } = isUsers ? withoutUsersVariables(name, config, variables) : toPortable(config)
-  const named = maskConfig(rest, cover)
-  const covered = Object.fromEntries(Object.entries(named).map(([key, value]) =>
-    [key, texts.has(key) ? value : key === 'openapi' ? coverOpenApi(value, cover) : maskAllTexts(value, cover)]))
+  const isByUser = isWrittenByUser(config)
+  const replace = variables.createReplacer(name, { isByUser })
+  const { env, ...rest } = isByUser ? withoutUsersVariables(name, config, variables) : toPortable(config)
+  const withoutSecrets = Object.fromEntries(Object.entries(maskConfig(rest, replace)).map(([key, value]) => {
+    if (membersWithoutSecrets.has(key)) return [key, value]
+    return [key, key === 'openapi' ? replaceOpenApiTokens(value, replace) : replaceTokens(value, replace)]
+  }))
   return env === undefined
-    ? covered
-    : { ...covered, env: maskAll(env, variables.createReplacer(name, { canUseHint: true, isByUser: isUsers })) }
+    ? withoutSecrets
+    : { ...withoutSecrets, env: maskAll(env, variables.createReplacer(name, { canUseHint: true, isByUser })) }
 }
 
 /** Whether a user without admin rights wrote any value of a config. */
-const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !== undefined && storedByUser !== false
+const isWrittenByUser = ({ storedByUser }: Readonly<Json>): boolean =>
+  storedByUser !== undefined && storedByUser !== false
 
 /**
- * Returns the members of a config for a template. Variables written by a user, which this gateway does not expand, are
- * replaced by new ones in any notation, since an import reads the notations of other programs.
+ * Returns the members of a config for a template. Variables that a user wrote, which this gateway does not expand, are
+ * replaced by other variables, in the notations of all programs that an import reads. Variables `${user.…}` are kept.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
-  const isLeft = keepsVariables(config.storedByUser as StoredByUser)
-  return mapVariablePlaces(toPortable(config) as ServerConfig, (text, place, ...within) => isLeft(place, ...within)
+  const isUnexpanded = keepsVariables(config.storedByUser as StoredByUser)
+  const portable = toPortable(config) as ServerConfig
+  return mapVariablePlaces(portable, (text, place, ...within) => isUnexpanded(place, ...within)
     ? text.replace(anyVariablePattern, (written) => isPlaceholder(written) && written.startsWith('${user.')
       ? written
       : variables.replaceUserVariable(written, name, String(within[0] ?? place)))
     : text)
 }
 
-/** Replaces the secrets of `openapi` except in the API description, whose names and texts may look like tokens. */
-function coverOpenApi (value: unknown, cover: ReturnType<TemplateVariables['createReplacer']>): unknown {
+/** As `replaceTokens`, except in the API description of `openapi`, whose names and texts may look like tokens. */
+function replaceOpenApiTokens (value: unknown, replace: MaskSecret): unknown {
   if (!isObject(value)) return value
   const { schema, ...rest } = value
-  return { ...maskAllTexts(rest, cover) as Json, ...(schema === undefined ? {} : { schema }) }
+  return { ...replaceTokens(rest, replace) as Json, ...(schema === undefined ? {} : { schema }) }
 }
 
-function maskAllTexts (value: unknown, cover: ReturnType<TemplateVariables['createReplacer']>): unknown {
-  if (typeof value === 'string') return maskTokens(value, cover)
-  if (Array.isArray(value)) return value.map((each) => maskAllTexts(each, cover))
+/** Replaces what looks like a token in all strings of a value. */
+function replaceTokens (value: unknown, replace: MaskSecret): unknown {
+  if (typeof value === 'string') return maskTokens(value, replace)
+  if (Array.isArray(value)) return value.map((each) => replaceTokens(each, replace))
   if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAllTexts(each, cover)]))
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaceTokens(each, replace)]))
 }
 
-/** Max number of warnings about one item of a template. */
+/** Max number of warnings about one server or group of a template, or about the template itself. */
 const maxWarnings = 20
 
 /** Returns the names of unknown members, without comment members. */
@@ -122,7 +131,7 @@ export function readTemplateServer (name: string, value: unknown): { config: Jso
     throw new errors.InvalidInput('A server is an object, its config: {"url": "…"}, or {"command": "…", "args": ["…"]}')
   }
   const { config, warnings } = translateConfig(value)
-  const dropped = omittedMembers(config).map((path) => `${quoteName(path)} has no effect in a template`)
+  const dropped = localMembersIn(config).map((path) => `${quoteName(path)} has no effect in a template`)
   return { config: toPortable(config), warnings: uniqueWarnings([...dropped, ...warnings]) }
 }
 
@@ -146,7 +155,7 @@ export function readTemplateGroup (value: unknown): { group: TemplateGroup, warn
   return { group, warnings: uniqueWarnings(unknown.map((path) => `${quoteName(path)} is not known and has no effect`)) }
 }
 
-/** Returns a message about the first invalid member of a group; undefined if all are valid. */
+/** Returns a message about the first invalid element of `servers` in a group; undefined if there is none. */
 function memberProblem (servers: unknown): string | undefined {
   if (!Array.isArray(servers)) return '"servers": expected a list of names'
   for (const [at, member] of servers.entries()) {

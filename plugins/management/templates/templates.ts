@@ -22,7 +22,7 @@ import { identityLimits } from '../../identity/index.ts'
 
 const version = '1.0'
 
-/** An exported template, and remarks on it for the user. */
+/** An exported template. `message`: what it omits. */
 interface ExportedTemplate { data: Template, message?: string }
 
 /** The result of an import, with warnings about the template as a whole. */
@@ -54,8 +54,8 @@ export class Templates {
   }
 
   /**
-   * Creates a template of servers and groups that the principal manages; of all of them if none are named. The servers
-   * of the groups are included.
+   * Creates a template of servers and groups that the principal manages; of all of them if neither are named. The
+   * servers of the groups are included, if the principal manages them.
    * @throws NoSuch, Forbidden, SecretsLocked
    */
   async export (
@@ -66,11 +66,11 @@ export class Templates {
       ? this.#managedGroups(principal)
       : (groupIds ?? []).map((id) => lookUpNamed('group', id, () => this.#groups.getManaged(principal, id)))
     const chosen = new Set(isEverything ? this.#managedServerNames(principal) : serverNames)
-    const leftOut = new Set<string>()
+    const omitted = new Set<string>()
     for (const member of groups.flatMap(({ servers }) => servers.map(nameOf))) {
       const server = this.#settings.current.servers.get(member)
       if (server && canManage(principal, server)) chosen.add(member)
-      else leftOut.add(member)
+      else omitted.add(member)
     }
     const configs = [...chosen].map((each) => {
       const config = lookUpNamed('server', each, () => this.#servers.getManagedConfig(principal, each))
@@ -81,9 +81,9 @@ export class Templates {
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
     const variables =
       new TemplateVariables(configs.flatMap(([, config]) => referencedVariables(toPortable(config))), this.#environment)
-    const covered: Array<[name: string, config: Record<string, unknown>]> = []
+    const withoutSecrets: Array<[name: string, config: Record<string, unknown>]> = []
     for (const [each, config] of configs) {
-      covered.push([each, replaceSecrets(each, config, variables)])
+      withoutSecrets.push([each, replaceSecrets(each, config, variables)])
       // Yields to the event loop, since a server may have thousands of secrets.
       await nextTurn()
     }
@@ -92,19 +92,19 @@ export class Templates {
       name,
       ...(description === undefined ? {} : { description }),
       createdAt: new Date().toISOString(),
-      servers: orderedObject(covered),
+      servers: orderedObject(withoutSecrets),
       groups: uniqueGroups(groups).map((group) => ({
         name: group.name,
         ...(group.description === undefined ? {} : { description: group.description }),
-        servers: group.servers.filter((member) => !leftOut.has(nameOf(member)))
+        servers: group.servers.filter((member) => !omitted.has(nameOf(member)))
       })),
-      requiredEnvVars: [...new Set(covered.flatMap(([, config]) => referencedVariables(config)))].sort()
+      requiredEnvVars: [...new Set(withoutSecrets.flatMap(([, config]) => referencedVariables(config)))].sort()
     }
-    const message = remarksOn([...leftOut], this.#bundles.bundleNamesIn(configs.map(([, config]) => config)))
+    const message = remarksOn([...omitted], this.#bundles.bundleNamesIn(configs.map(([, config]) => config)))
     return { data, ...(message !== '' && { message }) }
   }
 
-  /** Creates a template of one group. @param name the name of the template; by default that of the group */
+  /** Creates a template of one group. @param name by default, the name of the group @throws as `export` */
   async exportGroup (principal: Principal, idOrName: string, name?: string): Promise<ExportedTemplate> {
     const { id, name: groupName, description } = this.#groups.getManaged(principal, idOrName)
     return await this.export(principal, { name: name ?? groupName, description, groupIds: [id] })
@@ -113,7 +113,7 @@ export class Templates {
   /**
    * Adds the servers and groups of a template with the checks of `POST /api/servers` and `POST /api/groups`. Existing
    * names are skipped.
-   * @returns the result for each item; the message names the variables that the new servers need
+   * @returns the result for each server and group; the message names the environment variables that new servers need
    * @throws InvalidInput for a template of another version or with too many entries
    */
   async import (principal: Principal, sent: SentTemplate): Promise<ImportResult> {
@@ -183,7 +183,7 @@ export class Templates {
     return entries.flatMap(([name]) => details.get(name) ?? [])
   }
 
-  /** @param sent one of the template's groups @param at its index, for messages about a group without a name */
+  /** Adds a group of a template. @param at its index, for messages about a group without a name */
   async #importGroup (principal: Principal, sent: unknown, at: number): Promise<ImportDetail> {
     const name = isObject(sent) && typeof sent.name === 'string' ? sent.name : ''
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)
@@ -211,7 +211,7 @@ export class Templates {
 
 const pickGroup = ({ name, description, servers }: TemplateGroup): TemplateGroup => ({ name, description, servers })
 
-/** Returns the warnings about an added item as a message, without duplicates. */
+/** Returns warnings as a message, without duplicates. */
 const warningsMessage = (warnings: readonly string[]): { message?: string } =>
   warnings.length === 0 ? {} : { message: [...new Set(warnings)].join('. ') }
 
@@ -221,8 +221,8 @@ const quoteNames = (names: readonly string[]): string => names.map((name) => JSO
  * Returns remarks on parts that a template omits: members of groups, and bundles of servers. Empty if nothing is
  * omitted.
  */
-const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): string => [
-  ...(leftOut.length === 0 ? [] : [`Omitted, since you do not manage them: ${quoteNames(leftOut)}`]),
+const remarksOn = (omitted: readonly string[], bundles: readonly string[]): string => [
+  ...(omitted.length === 0 ? [] : [`Omitted, since you do not manage them: ${quoteNames(omitted)}`]),
   ...(bundles.length === 0
     ? []
     : ['A template does not contain bundles, and configs refer to their folder on this gateway: upload ' +
@@ -249,7 +249,7 @@ function importSummary ({ details }: TemplateImportResult, variables: readonly s
     `servers only: ${names}`
 }
 
-/** Calls `find` for one of several names, and adds the name to a `Forbidden` error. @throws as `find` */
+/** Looks up one of several names. @throws as `find`, with the name in the message of Forbidden */
 function lookUpNamed<Value> (kind: 'server' | 'group', name: string, find: () => Value): Value {
   try {
     return find()

@@ -3,8 +3,7 @@ import { maskAroundVariables, type MaskSecret, isPlaceholder } from '../../base/
 import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
 /**
- * Variables that must not be used for secrets: those of the gateway, the system and the runtime have a meaning
- * everywhere.
+ * Names that are not used for secrets, since these variables of the gateway and the system have a meaning everywhere.
  */
 const reservedNames = new Set([
   ...Object.keys(Env.properties),
@@ -19,16 +18,16 @@ const toName = (text: string): string =>
 export const variableNamesIn = (text: string): string[] =>
   [...text.matchAll(variablePattern)].map(([, name = '']) => name)
 
-/** Matches a secret after an authentication scheme, which stays readable. */
-const scheme = /^((?:bearer|basic|token|apikey) +)(.+)$/is
+/** Matches an authentication scheme and a secret. The scheme stays readable. */
+const schemePattern = /^((?:bearer|basic|token|apikey) +)(.+)$/is
 
-/** How the variables of a server are named. */
+/** How the variables for secrets are named. */
 interface VariableNaming {
-  /** Whether the hint can be used as the variable's name, as in `env`. */
+  /** Whether the name of the member with the secret can be used as the name of the variable, as in `env`. */
   readonly canUseHint?: boolean
   /**
-   * Whether a user without admin rights wrote a value, and so may have chosen the names that the variable is named
-   * after. A prefix and a suffix then keep it from naming a variable of the importing gateway.
+   * Whether a user without admin rights wrote the config, and so may have chosen the names of the server and the
+   * member. A prefix and a suffix then keep the name from being that of a variable of the importing gateway.
    */
   readonly isByUser?: boolean
 }
@@ -38,48 +37,54 @@ export class TemplateVariables {
   /** The secret that each variable replaces; undefined for a variable that the configs already refer to. */
   readonly #secrets = new Map<string, string | undefined>()
 
-  /** For numbered names: the next number, and the names by secret, since a URL may have thousands of parameters. */
+  /**
+   * By the name that the numbers are appended to: the next number, and the numbered names by secret. It avoids a search
+   * for each of the parameters of a URL, which may be thousands.
+   */
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 
-  /** The names of the gateway's environment variables, in upper case: some systems ignore case. */
+  /** The names of the gateway's environment variables in upper case, since some systems ignore case. */
   readonly #environmentNames: ReadonlySet<string>
 
   /**
-   * @param named the variables that the configs already refer to
+   * @param referenced the names of the variables that the configs already refer to
    * @param environment the gateway's environment; none of its names is used for a secret
    */
-  constructor (named: Iterable<string>, environment: ProcessEnvironment) {
-    for (const name of named) this.#secrets.set(name, undefined)
+  constructor (referenced: Iterable<string>, environment: ProcessEnvironment) {
+    for (const name of referenced) this.#secrets.set(name, undefined)
     this.#environmentNames = new Set(Object.keys(environment).map((name) => name.toUpperCase()))
   }
 
   /** Returns a function that replaces each secret of one server by a variable. */
   createReplacer (server: string, naming: VariableNaming = {}): MaskSecret {
-    const cover: MaskSecret = (secret, hint) => {
+    const replace: MaskSecret = (secret, hint) => {
       if (isPlaceholder(secret)) return secret
-      const around = maskAroundVariables(secret, (literal) => cover(literal, hint))
-      if (around !== undefined) return around
-      const [, before = '', rest = secret] = scheme.exec(secret) ?? []
-      return isPlaceholder(rest) ? secret : `${before}\${${this.#nameOf(rest, server, hint, naming)}}`
+      const replaced = maskAroundVariables(secret, (literal) => replace(literal, hint))
+      if (replaced !== undefined) return replaced
+      const [, scheme = '', rest = secret] = schemePattern.exec(secret) ?? []
+      return isPlaceholder(rest) ? secret : `${scheme}\${${this.#nameOf(rest, server, hint, naming)}}`
     }
-    return cover
+    return replace
   }
 
-  /** Replaces a user's variable that is not expanded for that user, like a secret. @param written `${NAME}` */
+  /**
+   * Replaces a variable that a user wrote, which the gateway does not expand, by another one, as if it were a secret.
+   * @param written the variable as written, such as `${NAME}`
+   * @param hint the name of the member that contains it
+   */
   replaceUserVariable (written: string, server: string, hint: string): string {
     return `\${${this.#nameOf(written, server, hint, { isByUser: true })}}`
   }
 
+  /** Returns the name of the variable for a secret. @param hint the name of the member that contains the secret */
   #nameOf (
-    secret: string, server: string, hint: string, {
-      canUseHint: isOwnName = false, isByUser: isUsers = false
-    }: VariableNaming
+    secret: string, server: string, hint: string, { canUseHint = false, isByUser = false }: VariableNaming
   ): string {
     const own = toName(hint) || 'VALUE'
     const prefixed = `${toName(server) || 'SERVER'}_${own}`
-    const candidates = isUsers
+    const candidates = isByUser
       ? [`MCP_${prefixed}_VALUE`]
-      : [...(isOwnName && /^[A-Za-z_]\w*$/.test(hint) ? [hint] : []), prefixed].flatMap((name) =>
+      : [...(canUseHint && /^[A-Za-z_]\w*$/.test(hint) ? [hint] : []), prefixed].flatMap((name) =>
           [name, `${name}_VALUE`, `MCP_${name}`, `MCP_${name}_VALUE`])
     for (const candidate of candidates) {
       const name = /^\d/.test(candidate) ? `_${candidate}` : candidate
@@ -91,8 +96,8 @@ export class TemplateVariables {
   }
 
   /**
-   * Returns the numbered name of a secret: the one it already has, or the next free one.
-   * @param first the first number
+   * Returns the numbered name for a secret: the one it already has, or the next free one.
+   * @param first the number of the first name
    */
   #numberedName (name: string, secret: string, first: number): string {
     let numbered = this.#numbers.get(name)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { SchemaForm, type Field } from '../../../plugins/management/console/forms/schema-form.ts'
+import { SchemaForm, type FormField } from '../../../plugins/management/console/forms/schema-form.ts'
 
 const schema = {
   type: 'object',
@@ -28,7 +28,7 @@ const read = (draft: Record<string, string>): unknown => {
   const result = form.read(draft)
   return 'json' in result ? JSON.parse(result.json) : result.errors
 }
-const fieldOf = (fields: readonly Field[], name: string): Field | undefined =>
+const fieldOf = (fields: readonly FormField[], name: string): FormField | undefined =>
   fields.flatMap((each) => [each, ...each.fields ?? [], ...each.items ?? []]).find((each) => each.name === name)
 const needed = { 'arg/owner': 'octo', 'arg/count': '1', 'arg/place/x': '1.5' }
 
@@ -112,7 +112,7 @@ void test('schemas that make no form become JSON, and none is followed for ever'
   }
 })
 
-const sizeOf = (fields: readonly Field[]): number =>
+const sizeOf = (fields: readonly FormField[]): number =>
   fields.reduce((sum, { fields: inner = [], items = [] }) => sum + 1 + sizeOf(inner) + sizeOf(items), 0)
 
 void test('a schema that multiplies gets a form of less depth, or a JSON field', async () => {

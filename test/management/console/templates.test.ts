@@ -3,13 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 import { test } from 'tap'
 import { assetPath } from '../../../package.ts'
-import { loadTemplates } from '../../../plugins/management/console/render.ts'
+import { loadPageTemplates } from '../../../plugins/management/console/render.ts'
 import { withCapital } from '../../../plugins/management/console/sentences.ts'
 
 const root = assetPath('console')
 const templates = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.eta'))
 const textOf = (name: string): string => readFileSync(`${root}/${name}`, 'utf8')
-const eta = await loadTemplates()
+const eta = await loadPageTemplates()
 const it = {
   base: '/console',
   page: 'x',

@@ -1,11 +1,13 @@
 /**
- * An archive that cannot be accepted. The message is a clause that says why, such as `it holds two files named "a"`.
+ * The error for an archive that is rejected. The message is a clause with the reason, such as `it contains "a" twice`.
  */
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError'
 }
 
-/** Limits for an archive and its content, in bytes where they are sizes. An archive that exceeds one is rejected. */
+/**
+ * Limits of an archive and its content. Sizes and lengths are in bytes. An archive that exceeds a limit is rejected.
+ */
 export interface ArchiveBounds {
   /** Max number of files and folders. */
   readonly maxEntries: number
@@ -13,8 +15,9 @@ export interface ArchiveBounds {
   readonly maxFileSize: number
   /** Max size of all inflated files. */
   readonly maxTotalSize: number
-  /** Max ratio of inflated to compressed bytes, checked only beyond `ratioCheckedFrom` inflated bytes. */
+  /** Max ratio of inflated to compressed size. */
   readonly maxRatio: number
+  /** The inflated size from which `maxRatio` is checked. */
   readonly ratioCheckedFrom: number
   /** Max depth of folders. */
   readonly maxDepth: number
@@ -24,18 +27,19 @@ export interface ArchiveBounds {
   readonly maxPathLength: number
 }
 
-/** One file or folder of an archive, with checked headers. */
+/** One file or folder of an archive, whose headers have been checked. */
 export interface ArchiveEntry {
   /** A relative path with slashes, without `..`; without a trailing slash for a folder. */
   readonly path: string
   readonly isFolder: boolean
   readonly isExecutable: boolean
   readonly isDeflated: boolean
-  /** The inflated size according to the headers. */
+  /** The inflated size as stated in the headers, in bytes. */
   readonly size: number
   readonly compressedSize: number
+  /** The CRC-32 of the inflated content as stated in the headers. */
   readonly crc: number
-  /** Where the local header and the data begin in the archive. */
+  /** The offsets of the local header and of the data in the archive, in bytes. */
   readonly headerAt: number
   readonly dataAt: number
 }
@@ -55,7 +59,7 @@ export function decodeEntryName (raw: Buffer): string {
   }
 }
 
-/** Returns why a path is invalid, as the end of a clause; undefined if it is valid. */
+/** Returns what is wrong with a path, as a predicate such as `is an absolute path`; undefined if it is valid. */
 function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
   if (/\p{Cc}/u.test(path)) return 'contains a control character'
   if (path.includes('\\')) return 'contains a backslash'
@@ -65,8 +69,9 @@ function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
   if (parts.includes('..')) return 'points outside the archive'
   if (parts.includes('') || parts.includes('.')) return 'is not normalized'
   if (parts.length > bounds.maxDepth) return `is nested deeper than ${bounds.maxDepth} folders`
-  if (parts.some((part) =>
-    Buffer.byteLength(part) > bounds.maxNameLength)) return `has a name of more than ${bounds.maxNameLength} bytes`
+  if (parts.some((part) => Buffer.byteLength(part) > bounds.maxNameLength)) {
+    return `has a name of more than ${bounds.maxNameLength} bytes`
+  }
   return Buffer.byteLength(path) > bounds.maxPathLength ? `has more than ${bounds.maxPathLength} bytes` : undefined
 }
 
@@ -76,13 +81,10 @@ function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
  */
 const comparableForm = (path: string): string => path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
 
-/** Checks the paths of an archive: all must be valid, and differ even if case is ignored or Unicode normalized. */
+/** Checks the paths of an archive: each must be valid, and no two may have the same `comparableForm`. */
 export class ArchivePaths {
   readonly #bounds: ArchiveBounds
-  /**
-   * The paths by their comparable form. `isStated`: whether an entry has this path; otherwise it is only a parent
-   * folder of one.
-   */
+  /** The paths by their comparable form. `isStated`: whether an entry has this path, not only a path below it. */
   readonly #pathsByForm = new Map<string, { readonly path: string, readonly isFolder: boolean, isStated: boolean }>()
 
   constructor (bounds: ArchiveBounds) {

@@ -1,6 +1,8 @@
 import type { FileHandle } from 'node:fs/promises'
 import { ArchiveError } from './archive.ts'
 
+// The zip format is specified in PKWARE's APPNOTE.TXT.
+
 /** The size of the "end of central directory record" (APPNOTE 4.3.16), and the max size of its comment. */
 const recordSize = 22
 const maxComment = 0xffff
@@ -8,7 +10,7 @@ const endSignature = 0x06054b50
 const zip64LocatorSize = 20
 const zip64LocatorSignature = 0x07064b50
 
-/** The number of entries, and where the central directory begins and ends, in bytes from the start of the file. */
+/** The number of entries, and the offsets of the start and the end of the central directory, in bytes. */
 interface ArchiveEnd { readonly entryCount: number, readonly directoryAt: number, readonly endAt: number }
 
 /** Reads a part of a file. @throws ArchiveError if the file is shorter */
@@ -48,14 +50,12 @@ export async function findCentralDirectory (file: FileHandle): Promise<ArchiveEn
   const directoryAt = tail.readUInt32LE(at + 16)
   const endAt = size - length + at
   if (directoryAt + directorySize !== endAt) {
-    throw new ArchiveError(
-      'its central directory is not at the stated position'
-    )
+    throw new ArchiveError('its central directory is not at the stated position')
   }
   return { entryCount: entries ?? 0, directoryAt, endAt }
 }
 
-/** The signature of an MCPB bundle, which follows the archive: header, length (four bytes), PKCS #7, footer. */
+/** The signature of an MCPB bundle follows the zip archive: header, length (four bytes), PKCS #7, footer. */
 const signature = { header: 'MCPB_SIG_V1', footer: 'MCPB_SIG_END', max: 1024 * 1024 } as const
 
 /**

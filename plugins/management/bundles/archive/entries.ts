@@ -5,17 +5,19 @@ import {
 } from './archive.ts'
 import { findCentralDirectory } from './end.ts'
 
-/** Bits of the flags of an entry (APPNOTE 4.4.4). */
+/** Bits of the general purpose bit flag of an entry (APPNOTE 4.4.4). */
 const flag = { encrypted: 1, descriptor: 8, stronglyEncrypted: 0x40, utf8: 0x800, masked: 0x2000 } as const
-const flags = Object.values(flag).reduce((all, each) => all | each, 0)
+/** The bits that must be equal in the local header and the central directory. */
+const comparedFlags = Object.values(flag).reduce((all, each) => all | each, 0)
 /** Extra fields (APPNOTE 4.5, 4.6): ZIP64 sizes, UNIX attributes, a second name, ASi UNIX attributes. */
 const extra = { zip64: 0x0001, unix: 0x000d, unicodePath: 0x7075, asiUnix: 0x756e } as const
 /** File types in the upper 16 bits of the external attributes. */
 const fileType = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 } as const
 
 /**
- * Reads and checks the headers of all entries: paths, kinds, stated sizes, local headers against the central directory,
- * and overlapping data. `extractEntries` checks the sizes after inflating.
+ * Reads the headers of all entries, and checks them: paths, file types, stated sizes, that local headers agree with the
+ * central directory, and that no data overlap. Content is not read: `extractEntries` checks whether it has the stated
+ * size.
  * @throws ArchiveError
  */
 export async function readEntries (
@@ -27,28 +29,26 @@ export async function readEntries (
     fromFdPromise(file.fd, { autoClose: false, decodeStrings: false, strictFileNames: true })
   )
   const entries: ArchiveEntry[] = []
-  const names = new ArchivePaths(bounds)
+  const paths = new ArchivePaths(bounds)
   let total = 0
   // The reader is not closed, since that would close the caller's file.
   const found = zip.eachEntry()
   for (let next = await asArchiveError(found.next()); next.done !== true; next = await asArchiveError(found.next())) {
     signal.throwIfAborted()
     const entry = toEntry(next.value, await asArchiveError(localHeaderOf(zip, next.value)))
-    names.add(entry.path, entry.isFolder)
+    paths.add(entry.path, entry.isFolder)
     total += entry.size
     checkSizes(entry, total, bounds)
     entries.push(entry)
   }
   if (Number(zip.readEntryCursor) !== end.endAt) {
-    throw new ArchiveError(
-      'its central directory has more entries than stated'
-    )
+    throw new ArchiveError('its central directory has more entries than stated')
   }
   checkOverlaps(entries, end.directoryAt)
   return entries
 }
 
-/** Replaces an error of yauzl by one with a fixed message. @throws ArchiveError */
+/** Replaces an error of yauzl by an ArchiveError with a fixed message. Errors of the file system stay the same. */
 async function asArchiveError<Result> (reading: Promise<Result>): Promise<Result> {
   return await reading.catch((error: unknown) => {
     if (error instanceof Error && 'syscall' in error) throw error
@@ -64,7 +64,7 @@ const localHeaderOf = async (zip: ZipFile, entry: Entry): Promise<LocalFileHeade
     })
   })
 
-/** @throws ArchiveError */
+/** Converts the headers of an entry, after checking that they are supported and agree. @throws ArchiveError */
 function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   const { fileNameRaw: raw, compressionMethod, uncompressedSize: size, compressedSize, crc32: crc } = entry
   const name = decodeEntryName(raw)
@@ -97,13 +97,15 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   }
 }
 
-/** Whether a local header agrees with the central directory. With a data descriptor, some values may be absent. */
+/**
+ * Whether a local header agrees with the central directory. With a data descriptor, it may state sizes and CRC as 0.
+ */
 function matchesDirectory (entry: Entry, local: LocalFileHeader): boolean {
   const hasDescriptor = (entry.generalPurposeBitFlag & flag.descriptor) !== 0
   const matchesKnown = (stated: number, known: number): boolean => stated === known || (hasDescriptor && stated === 0)
   return (
     local.fileName.equals(entry.fileNameRaw) &&
-    (local.generalPurposeBitFlag & flags) === (entry.generalPurposeBitFlag & flags) &&
+    (local.generalPurposeBitFlag & comparedFlags) === (entry.generalPurposeBitFlag & comparedFlags) &&
     local.compressionMethod === entry.compressionMethod &&
     matchesKnown(local.crc32, entry.crc32) &&
     matchesKnown(local.compressedSize, entry.compressedSize) &&
@@ -122,7 +124,11 @@ function checkExtraFields ({ extraFields }: Entry, raw: Buffer, refuse: (reason:
   }
 }
 
-/** Checks the stated sizes, so that an archive which states excessive sizes is never inflated. @throws ArchiveError */
+/**
+ * Checks the stated sizes, before anything is inflated.
+ * @param total the size of all entries so far
+ * @throws ArchiveError
+ */
 function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number, bounds: ArchiveBounds): void {
   if (size > bounds.maxFileSize) {
     throw new ArchiveError(`${quoteEntryName(path)} is larger than ${bounds.maxFileSize} bytes`)

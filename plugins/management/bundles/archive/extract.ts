@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { crc32, createInflateRaw } from 'node:zlib'
 import pLimit from 'p-limit'
-import { ArchiveError, quoteEntryName, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
 import { syncPath } from '../../../../db/folder.ts'
+import { ArchiveError, quoteEntryName, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
 
 /** Number of bytes read at once. */
 const chunkSize = 64 * 1024
@@ -16,7 +16,8 @@ const maxConcurrentSyncs = 8
  * resolves, everything is on stable storage. If it rejects, the caller must remove the incomplete folder.
  * @param file the archive
  * @param entries as returned by `readEntries`
- * @throws ArchiveError if the content differs from its headers or is too large; errors of the file system
+ * @param folder the path of the new folder, which must not exist
+ * @throws ArchiveError if content differs from its headers or is too large; errors of the file system
  */
 export async function extractEntries (
   file: FileHandle,
@@ -81,9 +82,9 @@ async function extractFile (
   }
   const inflate = createInflateRaw()
   try {
-    // Sets the mode regardless of the umask, since another user may need to read the file.
+    // Sets the mode regardless of the umask: with CHILD_USER, another user reads the file.
     await output.chmod(mode)
-    const bytes = (): AsyncGenerator<Buffer> => read(archive, dataAt, compressedSize)
+    const bytes = (): AsyncGenerator<Buffer> => readChunks(archive, dataAt, compressedSize)
     if (isDeflated) await pipeline(bytes, inflate, write, { signal })
     else await pipeline(bytes, write, { signal })
   } catch (error) {
@@ -97,8 +98,8 @@ async function extractFile (
   if (checksum !== crc) refuse('is damaged: its checksum differs')
 }
 
-/** Reads a part of a file, in pieces. */
-async function * read (file: FileHandle, from: number, length: number): AsyncGenerator<Buffer> {
+/** Reads a part of a file in chunks. @throws ArchiveError if the file is shorter */
+async function * readChunks (file: FileHandle, from: number, length: number): AsyncGenerator<Buffer> {
   for (let at = from; at < from + length;) {
     const { bytesRead, buffer } =
       await file.read(Buffer.allocUnsafe(Math.min(chunkSize, from + length - at)), 0, undefined, at)

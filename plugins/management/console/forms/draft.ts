@@ -1,8 +1,9 @@
+import { messageOf } from '../../../../db/errors.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import type { FieldShape } from './schema.ts'
 
-/** A field, in the form that the component `schema-field` expects. */
-export interface Field {
+/** A field of a form, as the component `schema-field` expects it. */
+export interface FormField {
   readonly kind: Exclude<FieldShape['kind'], 'integer'> | 'pair'
   readonly name: string
   readonly label: string
@@ -10,52 +11,58 @@ export interface Field {
   readonly isRequired: boolean
   readonly value?: string | boolean
   readonly options?: ReadonlyArray<{ readonly value: string, readonly text: string, readonly isChosen: boolean }>
-  readonly fields?: readonly Field[]
-  readonly items?: readonly Field[]
+  /** The fields of an object, of an entry of a map, or of the chosen alternative. */
+  readonly fields?: readonly FormField[]
+  /** The items of a list, or the entries of a map. */
+  readonly items?: readonly FormField[]
   /** Whether it is an optional object without values, which the page shows collapsed. */
   readonly isFolded?: boolean
-  /** The labels of the buttons that add an item or remove this one. */
+  /** The value of the button that adds an item to this list, for `SchemaForm.change`. */
   readonly add?: string
+  /** The value of the button that removes this item, for `SchemaForm.change`. */
   readonly remove?: string
 }
 
-/** The values of a form, by the names of its fields. */
+/** The texts of a form, as submitted or to be shown, by the names of its fields. */
 export type Draft = Readonly<Record<string, string>>
 
 /** Error messages by field name. */
-export type Errors = Readonly<Record<string, string>>
+export type FieldErrors = Readonly<Record<string, string>>
 
 /** Max number of items of a list. */
 export const maxItems = 200
 
-/** Returns the field name of a part: the name of the whole followed by a JSON pointer (RFC 6901). */
-export const join = (name: string, part: string | number): string =>
+/** Returns the field name of a member or item: the name of the whole, followed by a JSON pointer (RFC 6901). */
+export const fieldNameOf = (name: string, part: string | number): string =>
   `${name}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
-/** Whether any field of an object has a value. */
-export const hasTypedFields = (draft: Draft, name: string): boolean =>
+/** Whether any field of an object in a form has a text. */
+export const hasFilledFields = (draft: Draft, name: string): boolean =>
   Object.entries(draft).some(([key, value]) => value !== '' && key.startsWith(`${name}/`))
 
-/** Returns the number of items of a list in a draft. */
-export function countOf (draft: Draft, name: string): number {
+/** Returns the number of items of a list in a draft, at most `maxItems`. */
+export function countItems (draft: Draft, name: string): number {
   const numbers = Object.keys(draft).flatMap((key) =>
     key.startsWith(`${name}/`) ? Number(/^\d{1,3}(?=$|[/~])/.exec(key.slice(name.length + 1))?.[0] ?? -1) : [])
   return Math.min(maxItems, 1 + Math.max(-1, ...numbers))
 }
 
+/** Adds the error of a field. @returns undefined, the JSON text of a value that cannot be read */
 export function addError (errors: Record<string, string>, name: string, sentence: string): undefined {
   errors[name] = sentence
   return undefined
 }
 
-/** Reads the arguments from a form that is one JSON field. @param name of the field */
-export function readJsonField (name: string, draft: Draft): { readonly json: string } | { readonly errors: Errors } {
+/** Reads the arguments from a form that is one JSON field. @param name the name of the field */
+export function readJsonField (
+  name: string, draft: Draft
+): { readonly json: string } | { readonly errors: FieldErrors } {
   const text = draft[name]?.trim() ?? ''
   if (text === '') return { json: '{}' }
   try {
     if (isObject(JSON.parse(text))) return { json: text }
     return { errors: { [name]: 'Arguments are a JSON object.' } }
   } catch (error) {
-    return { errors: { [name]: `This is not JSON: ${error instanceof Error ? error.message : String(error)}.` } }
+    return { errors: { [name]: `This is not JSON: ${messageOf(error)}.` } }
   }
 }

@@ -1,36 +1,42 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { countOf, type Draft, addError, type Field, join, maxItems } from './draft.ts'
+import { countItems, type Draft, addError, type FormField, fieldNameOf, maxItems } from './draft.ts'
 
 /**
  * Returns the fields of an object with arbitrary names and string values: each entry has a field for its name and one
  * for its value.
  */
-export function mapFields (name: string, draft: Draft): Field[] {
-  return Array.from({ length: countOf(draft, name) }, (_, at): Field => {
-    const entry = join(name, at)
-    const partOf = (part: string, label: string): Field =>
-      ({ kind: 'text', name: join(entry, part), label, isRequired: true, value: draft[join(entry, part)] ?? '' })
+export function mapFields (name: string, draft: Draft): FormField[] {
+  return Array.from({ length: countItems(draft, name) }, (_, at): FormField => {
+    const entry = fieldNameOf(name, at)
+    const textField = (part: string, label: string): FormField => {
+      const fieldName = fieldNameOf(entry, part)
+      return { kind: 'text', name: fieldName, label, isRequired: true, value: draft[fieldName] ?? '' }
+    }
     return {
       kind: 'pair',
       name: entry,
       label: `Entry ${at + 1}`,
       isRequired: true,
-      fields: [partOf('name', 'Name'), partOf('value', 'Value')],
+      fields: [textField('name', 'Name'), textField('value', 'Value')],
       remove: `remove:${entry}`
     }
   })
 }
 
-/** Returns the JSON text of such an object. An entry with neither name nor value is omitted. */
+/**
+ * Returns the JSON text of such an object; undefined if it is optional and has no entries. An entry with neither name
+ * nor value is omitted.
+ * @param errors receives the errors by field name
+ */
 export function readMap (
   name: string, isRequired: boolean, draft: Draft, errors: Record<string, string>
 ): string | undefined {
   const entries = new Map<string, string>()
-  for (let at = 0; at < countOf(draft, name); at++) {
-    const entry = join(name, at)
-    const field = join(entry, 'name')
+  for (let at = 0; at < countItems(draft, name); at++) {
+    const entry = fieldNameOf(name, at)
+    const field = fieldNameOf(entry, 'name')
     const key = (draft[field] ?? '').trim()
-    const text = draft[join(entry, 'value')] ?? ''
+    const text = draft[fieldNameOf(entry, 'value')] ?? ''
     if (key === '' && text === '') continue
     if (key === '') addError(errors, field, 'Enter a name.')
     else if (entries.has(key)) addError(errors, field, 'An entry with this name already exists.')
@@ -40,12 +46,12 @@ export function readMap (
   return `{${[...entries].map((entry) => entry.map((each) => JSON.stringify(each)).join(':')).join(',')}}`
 }
 
-/** Adds the fields of such an object to a draft. */
+/** Adds the texts for such an object to a draft. */
 export function fillMap (name: string, value: unknown, draft: Record<string, string>): void {
   if (!isObject(value)) return
   for (const [at, [key, text]] of Object.entries(value).slice(0, maxItems).entries()) {
-    draft[join(name, at)] = ''
-    draft[join(join(name, at), 'name')] = key
-    draft[join(join(name, at), 'value')] = typeof text === 'string' ? text : JSON.stringify(text)
+    draft[fieldNameOf(name, at)] = ''
+    draft[fieldNameOf(fieldNameOf(name, at), 'name')] = key
+    draft[fieldNameOf(fieldNameOf(name, at), 'value')] = typeof text === 'string' ? text : JSON.stringify(text)
   }
 }

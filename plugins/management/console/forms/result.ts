@@ -1,15 +1,16 @@
 import { isObject, parseIfJson } from '../../../../protocol/json.ts'
 
-/** A part of a result, in the form that the component `result` expects. */
-export interface ResultBlock {
+/** A part of a result, as the component `result` expects it. */
+interface ResultBlock {
   readonly kind: 'text' | 'json' | 'image' | 'audio' | 'link' | 'file'
   readonly text?: string
   /** A `data:` URL. */
   readonly src?: string
   readonly mimeType?: string
   readonly href?: string
+  /** The name of a link or a file. */
   readonly name?: string
-  /** The role of the speaker in a message of a prompt, or the URI of a resource. */
+  /** The role of a prompt's message, or the URI of a resource. */
   readonly by?: string
 }
 
@@ -70,7 +71,7 @@ function blockOf (part: unknown): ResultBlock {
 const fileNameOf = (uri: unknown): string =>
   /([\w.-]{1,100})$/.exec(String(uri))?.[1]?.replace(/^\.+/, '') || 'resource'
 
-/** Returns a text block; JSON text is shown as JSON. */
+/** Returns the block of a text, which is shown as JSON if it is a JSON object or array of moderate size. */
 function textBlock (text: string): ResultBlock {
   if (!/^\s*[[{]/.test(text) || text.length > 1024 * 1024) return { kind: 'text', text }
   const value = parseIfJson(text)

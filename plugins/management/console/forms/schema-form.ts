@@ -1,30 +1,30 @@
+import { messageOf } from '../../../../db/errors.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
 import {
-  countOf, type Draft, type Errors, type Field, hasTypedFields, join, maxItems, readJsonField, addError
+  addError, countItems, type Draft, type FieldErrors, fieldNameOf, type FormField, hasFilledFields, maxItems,
+  readJsonField
 } from './draft.ts'
 import { fillMap, mapFields, readMap } from './map-fields.ts'
 import { type Schema, type FieldShape, type FormContext, shapeOf } from './schema.ts'
+import { chosenVariantOf, describeVariant, variantFieldName } from './variants.ts'
 
-export type { Field } from './draft.ts'
+export type { FormField } from './draft.ts'
 
-/** The arguments as JSON text, in which numbers keep all digits as typed; or error messages by field name. */
-type SubmittedArguments = { readonly json: string } | { readonly errors: Errors }
+/** The arguments as JSON text, in which numbers keep all digits as typed, or error messages by field name. */
+type SubmittedArguments = { readonly json: string } | { readonly errors: FieldErrors }
 
-/** Max depth of a form. For a large schema, the depth is reduced; if that is not enough, the form is one JSON field. */
+/** Max depth of a form. For a large schema, it is reduced; a schema that is too large even so gets one JSON field. */
 const maxDepth = 4
 
-/** The hint of the field for all arguments, if their schema is too large for a form. */
-const tooLarge = 'The schema of these arguments is too large for a form.'
+/** The hint of that JSON field. */
+const tooLargeHint = 'The schema of these arguments is too large for a form.'
 
-/** The name of the root field. The names of all other fields begin with it. */
+/** The field name of the arguments as a whole. The names of all fields of a form begin with it. */
 export const argumentsField = 'arg'
 
-/**
- * A form for the arguments of a tool, generated from its input schema. A list has as many items as `draft` has fields
- * for it.
- */
+/** A form for an object, such as the arguments of a tool, generated from the schema of the object. */
 export class SchemaForm {
   readonly #schema: Schema
   /** The depth of the form; undefined if it is one JSON field. */
@@ -33,8 +33,8 @@ export class SchemaForm {
   #context: FormContext
 
   /**
-   * @param schema of an object, as received from the server
-   * @param options `wantsText`: whether a required string must not be empty; tools accept empty ones
+   * @param schema the schema of an object, which is not validated
+   * @param options `wantsText`: whether a required string must not be empty; by default, it may be
    */
   constructor (schema: unknown, { wantsText = false }: { readonly wantsText?: boolean } = {}) {
     this.#wantsText = wantsText
@@ -45,19 +45,22 @@ export class SchemaForm {
     this.#depth = depth < 0 ? undefined : depth
   }
 
-  /** Returns the fields of the form. @throws InvalidInput if the lists of the draft make the form too large */
-  fields (draft: Draft): Field[] {
+  /**
+   * Returns the fields of the form. A list has as many items as the draft has texts for.
+   * @throws InvalidInput if the lists of the draft make the form too large
+   */
+  fields (draft: Draft): FormField[] {
     if (this.#depth === undefined) {
       const value = draft[argumentsField] ?? ''
-      return [{ kind: 'json', name: argumentsField, label: 'Arguments', hint: tooLarge, isRequired: false, value }]
+      return [{ kind: 'json', name: argumentsField, label: 'Arguments', hint: tooLargeHint, isRequired: false, value }]
     }
     this.#context = this.#newContext(this.#depth)
     const shape = this.#shape(this.#schema, '', 0)
     return (shape.members ?? []).map(({ name, schema, isRequired }) =>
-      this.#field(schema, join(argumentsField, name), name, isRequired, draft, 1))
+      this.#field(schema, fieldNameOf(argumentsField, name), name, isRequired, draft, 1))
   }
 
-  /** Converts the values of the form to arguments. @throws InvalidInput as `fields` */
+  /** Converts a submitted draft to arguments. @throws InvalidInput as `fields` */
   read (draft: Draft): SubmittedArguments {
     const errors: Record<string, string> = {}
     if (this.#depth === undefined) return readJsonField(argumentsField, draft)
@@ -66,7 +69,7 @@ export class SchemaForm {
     return Object.keys(errors).length > 0 ? { errors } : { json }
   }
 
-  /** Converts arguments to the values of the form. @throws InvalidInput as `fields` */
+  /** Converts arguments to a draft. @throws InvalidInput as `fields` */
   draft (value: unknown): Draft {
     const draft: Record<string, string> = {}
     if (this.#depth === undefined) return { [argumentsField]: JSON.stringify(value, undefined, 2) ?? '' }
@@ -76,14 +79,15 @@ export class SchemaForm {
   }
 
   /**
-   * Returns the values of the form after a click on the button of a list or of alternatives.
-   * @param what `add:<name>`, `remove:<name of the item>`, or `choose:<name>`, which only changes the visible fields
+   * Returns the draft after a click on the button of a list or of alternatives.
+   * @param button the value of the button: `add:<field name>`, `remove:<field name of the item>`, or
+   *   `choose:<field name>`, which changes no texts
    */
-  change (draft: Draft, what: string): Draft {
-    const [, action, name = ''] = /^(add|remove):(.*)$/s.exec(what) ?? []
+  change (draft: Draft, button: string): Draft {
+    const [, action, name = ''] = /^(add|remove):(.*)$/s.exec(button) ?? []
     if (action === 'add') {
-      const count = countOf(draft, name)
-      return count >= maxItems ? draft : { ...draft, [join(name, count)]: '' }
+      const count = countItems(draft, name)
+      return count >= maxItems ? draft : { ...draft, [fieldNameOf(name, count)]: '' }
     }
     if (action !== 'remove') return draft
     const [, list = '', number = ''] = /^(.*)\/(\d+)$/s.exec(name) ?? []
@@ -98,7 +102,9 @@ export class SchemaForm {
     return { root: this.#schema, maxDepth: depth, left }
   }
 
-  /** Whether a form of some depth, with one item in each list and all alternatives, leaves steps for more items. */
+  /**
+   * Whether a form of this depth takes at most a quarter of the steps, with one item in each list and all alternatives.
+   */
   #fits (depth: number): boolean {
     this.#context = this.#newContext(depth, managementLimits.console.formSteps / 4)
     try {
@@ -110,6 +116,10 @@ export class SchemaForm {
     }
   }
 
+  /**
+   * Takes the steps of a form with one item in each list and all alternatives.
+   * @throws InvalidInput if there are none left
+   */
   #measure (schema: unknown, depth: number): void {
     const { members = [], item, variants = [] } = this.#shape(schema, '', depth)
     for (const each of [...members.map((member) => member.schema), ...item ? [item] : [], ...variants]) {
@@ -117,13 +127,13 @@ export class SchemaForm {
     }
   }
 
-  #shape (
-    schema: unknown, name: string, depth: number
-  ): FieldShape { return shapeOf(schema, this.#context, name, depth) }
+  #shape (schema: unknown, name: string, depth: number): FieldShape {
+    return shapeOf(schema, this.#context, name, depth)
+  }
 
-  #field (schema: unknown, name: string, label: string, isRequired: boolean, draft: Draft, depth: number): Field {
+  #field (schema: unknown, name: string, label: string, isRequired: boolean, draft: Draft, depth: number): FormField {
     const shape = this.#shape(schema, label, depth)
-    const { kind, hint, title = label, standard } = shape
+    const { kind, hint, title = label, defaultValue } = shape
     const typed = draft[name]
     const common = { name, label: title, ...hint !== undefined && { hint }, isRequired }
     switch (kind) {
@@ -132,33 +142,33 @@ export class SchemaForm {
           ...common,
           kind,
           fields: (shape.members ?? []).map((each) =>
-            this.#field(each.schema, join(name, each.name), each.name, each.isRequired, draft, depth + 1))
+            this.#field(each.schema, fieldNameOf(name, each.name), each.name, each.isRequired, draft, depth + 1))
         }
       case 'list':
         return {
           ...common,
           kind,
-          items: Array.from({ length: countOf(draft, name) }, (_, at) => ({
-            ...this.#field(shape.item, join(name, at), `Item ${at + 1}`, true, draft, depth + 1),
-            remove: `remove:${join(name, at)}`
+          items: Array.from({ length: countItems(draft, name) }, (_, at) => ({
+            ...this.#field(shape.item, fieldNameOf(name, at), `Item ${at + 1}`, true, draft, depth + 1),
+            remove: `remove:${fieldNameOf(name, at)}`
           })),
           add: `add:${name}`
         }
       case 'map': return { ...common, kind, items: mapFields(name, draft), add: `add:${name}` }
       case 'either': {
         const variants = shape.variants ?? []
-        const chosen = variantOf(typed, variants.length)
+        const chosen = chosenVariantOf(typed, variants.length)
         return {
           ...common,
           kind,
           options: variants.map((each, at) =>
-            ({ value: String(at), text: describe(each, at), isChosen: at === chosen })),
-          fields: [this.#field(variants[chosen], variantName(name, chosen), 'Value', isRequired, draft, depth + 1)]
+            ({ value: String(at), text: describeVariant(each, at), isChosen: at === chosen })),
+          fields: [this.#field(variants[chosen], variantFieldName(name, chosen), 'Value', isRequired, draft, depth + 1)]
         }
       }
       case 'choice': {
         const values = shape.values ?? []
-        const initial = JSON.stringify(standard)
+        const initial = JSON.stringify(defaultValue)
         const first = values.findIndex((value) => JSON.stringify(value) === initial)
         const chosen = typed ?? (first === -1 ? '' : String(first))
         return {
@@ -167,9 +177,7 @@ export class SchemaForm {
           options: [
             ...isRequired && chosen !== ''
               ? []
-              : [
-                  { value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }
-                ],
+              : [{ value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }],
             ...values.map((value, at) => ({
               value: String(at), text: shownValue(value), isChosen: chosen === String(at)
             }))
@@ -177,18 +185,18 @@ export class SchemaForm {
         }
       }
       case 'boolean': {
-        const value = typed ?? (typeof standard === 'boolean' ? String(standard) : '')
+        const value = typed ?? (typeof defaultValue === 'boolean' ? String(defaultValue) : '')
         return { ...common, kind, ...value !== '' && { value: value === 'true' } }
       }
       default: {
-        const initial = kind === 'json' ? JSON.stringify(standard) : String(standard)
-        const text = typed ?? (standard === undefined ? '' : initial)
+        const initial = kind === 'json' ? JSON.stringify(defaultValue) : String(defaultValue)
+        const text = typed ?? (defaultValue === undefined ? '' : initial)
         return { ...common, kind: kind === 'integer' ? 'number' : kind, value: text }
       }
     }
   }
 
-  /** Returns the JSON text of one value; undefined if it is omitted. */
+  /** Returns the JSON text of one value; undefined if it is omitted, or not valid, in which case an error is added. */
   #read (
     schema: unknown, name: string, isRequired: boolean, draft: Draft, errors: Record<string, string>, depth: number
   ): string | undefined {
@@ -196,25 +204,25 @@ export class SchemaForm {
     const typed = draft[name] ?? ''
     switch (shape.kind) {
       case 'object': {
-        if (!isRequired && !hasTypedFields(draft, name)) return undefined
+        if (!isRequired && !hasFilledFields(draft, name)) return undefined
         const members = (shape.members ?? []).flatMap((each) => {
-          const json = this.#read(each.schema, join(name, each.name), each.isRequired, draft, errors, depth + 1)
+          const json = this.#read(each.schema, fieldNameOf(name, each.name), each.isRequired, draft, errors, depth + 1)
           return json === undefined ? [] : [`${JSON.stringify(each.name)}:${json}`]
         })
         return members.length === 0 && !isRequired ? undefined : `{${members.join(',')}}`
       }
       case 'list': {
-        const count = countOf(draft, name)
+        const count = countItems(draft, name)
         if (count === 0 && !isRequired) return undefined
         const items = Array.from({ length: count }, (_, at) =>
-          this.#read(shape.item, join(name, at), true, draft, errors, depth + 1) ?? 'null')
+          this.#read(shape.item, fieldNameOf(name, at), true, draft, errors, depth + 1) ?? 'null')
         return `[${items.join(',')}]`
       }
       case 'map': return readMap(name, isRequired, draft, errors)
       case 'either': {
         const variants = shape.variants ?? []
-        const chosen = variantOf(typed, variants.length)
-        return this.#read(variants[chosen], variantName(name, chosen), isRequired, draft, errors, depth + 1)
+        const chosen = chosenVariantOf(typed, variants.length)
+        return this.#read(variants[chosen], variantFieldName(name, chosen), isRequired, draft, errors, depth + 1)
       }
       case 'choice':
         if (typed !== '') return JSON.stringify(shape.values?.[Number(typed)])
@@ -235,8 +243,7 @@ export class SchemaForm {
           JSON.parse(typed)
           return typed
         } catch (error) {
-          const message = error instanceof Error ? error.message : String(error)
-          return addError(errors, name, `This is not JSON: ${message}.`)
+          return addError(errors, name, `This is not JSON: ${messageOf(error)}.`)
         }
       default:
         if (typed.trim() === '' && isRequired && this.#wantsText) return addError(errors, name, 'Enter a text.')
@@ -244,6 +251,7 @@ export class SchemaForm {
     }
   }
 
+  /** Adds the texts for one value to a draft. */
   #fill (schema: unknown, name: string, value: unknown, draft: Record<string, string>, depth: number): void {
     if (value === undefined) return
     const shape = this.#shape(schema, '', depth)
@@ -251,14 +259,14 @@ export class SchemaForm {
       case 'object':
         if (!isObject(value)) return
         for (const each of shape.members ?? []) {
-          this.#fill(each.schema, join(name, each.name), value[each.name], draft, depth + 1)
+          this.#fill(each.schema, fieldNameOf(name, each.name), value[each.name], draft, depth + 1)
         }
         return
       case 'list':
         if (!Array.isArray(value)) return
         value.slice(0, maxItems).forEach((item, at) => {
-          draft[join(name, at)] = ''
-          this.#fill(shape.item, join(name, at), item, draft, depth + 1)
+          draft[fieldNameOf(name, at)] = ''
+          this.#fill(shape.item, fieldNameOf(name, at), item, draft, depth + 1)
         })
         return
       case 'map':
@@ -266,7 +274,7 @@ export class SchemaForm {
         return
       case 'either':
         draft[name] = '0'
-        this.#fill(shape.variants?.[0], variantName(name, 0), value, draft, depth + 1)
+        this.#fill(shape.variants?.[0], variantFieldName(name, 0), value, draft, depth + 1)
         return
       case 'choice': {
         const text = JSON.stringify(value)
@@ -280,21 +288,6 @@ export class SchemaForm {
       default: draft[name] = typeof value === 'string' ? value : JSON.stringify(value)
     }
   }
-}
-
-const variantName = (name: string, at: number): string => `${name}~or${at}`
-
-function variantOf (typed: string | undefined, count: number): number {
-  const at = Number(typed ?? 0)
-  return Number.isInteger(at) && at >= 0 && at < count ? at : 0
-}
-
-function describe (schema: Schema, at: number): string {
-  const { title, description, type, properties } = schema
-  if (typeof title === 'string') return title
-  if (typeof description === 'string' && description.length < 80) return description
-  const names = isObject(properties) ? Object.keys(properties) : []
-  return names.length > 0 ? names.slice(0, 4).join(', ') : typeof type === 'string' ? type : `Form ${at + 1}`
 }
 
 const shownValue = (value: unknown): string => typeof value === 'string' ? value : JSON.stringify(value)

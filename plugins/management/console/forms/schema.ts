@@ -4,23 +4,23 @@ import { resolvePointer } from '../../../base/json-schema/index.ts'
 
 export type Schema = Readonly<Record<string, unknown>>
 
-/** The schema of a form, and the limits for converting it. */
+/** The schema of a form, and the limits of its conversion. */
 export interface FormContext {
   /** The schema in which `$ref` is resolved. */
   readonly root: Schema
   /** Max depth of the form; deeper values are edited as JSON. */
   readonly maxDepth: number
-  /** Remaining steps of the conversion: each field costs some, as do the members and texts of its schema. */
+  /** The remaining steps of the conversion. Each field takes some, and so do the members and texts of its schema. */
   left: number
 }
 
-/** @throws InvalidInput if no steps are left */
+/** Reduces the remaining steps. @throws InvalidInput if not enough are left */
 function takeSteps (context: FormContext, steps: number): void {
   context.left -= steps
   if (context.left < 0) throw new errors.InvalidInput('This form has too many fields: edit the arguments as JSON')
 }
 
-/** Steps per field, which is some hundred characters of the page. */
+/** Steps per field, which takes some hundred characters in the page. */
 const stepsPerField = 20
 /** Number of characters of a schema's texts that cost one step. */
 const charactersPerStep = 20
@@ -29,14 +29,18 @@ const maxReference = 1_024
 /** Max length of a chain of `$ref`s. */
 const maxReferences = 16
 
-/** The form field for a schema. */
+/** The kind of form field for a schema. */
 export interface FieldShape {
-  /** `map`: string values under arbitrary names. */
+  /**
+   * `long`: a text of several lines; `choice`: one of some values; `map`: an object with string values and any names;
+   * `either`: a value for one of several schemas; `json`: any value, edited as JSON.
+   */
   readonly kind:
     'text' | 'long' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'map' | 'list' | 'either' | 'json'
   readonly title?: string
   readonly hint?: string
-  readonly standard?: unknown
+  /** The default of the schema. */
+  readonly defaultValue?: unknown
   /** The values of a `choice`. */
   readonly values?: readonly unknown[]
   /** The members of an `object`. */
@@ -50,10 +54,11 @@ export interface FieldShape {
 const longTextName = /^(?:body|content|text|description|message|code|query|sql|prompt|markdown|script|diff|html|data)$/i
 
 /**
- * Returns the form field for the values of a schema (JSON Schema 2020-12, with older keywords). A schema that a form
- * cannot express becomes a JSON field.
- * @param name of the member, which determines the size of its field
- * @throws InvalidInput if the context has no steps left
+ * Returns the kind of form field for a schema (JSON Schema 2020-12, with older keywords). A schema that no other field
+ * can express gets a JSON field.
+ * @param name the name of the member: some names, such as `description`, get a field of several lines
+ * @param depth the depth of the field in the form; the form itself has depth 0
+ * @throws InvalidInput if not enough steps are left
  */
 export function shapeOf (schema: unknown, context: FormContext, name: string, depth: number): FieldShape {
   const own = resolve(schema, context)
@@ -62,7 +67,7 @@ export function shapeOf (schema: unknown, context: FormContext, name: string, de
   const title = textOf(own.title)
   const hint = textOf(own.description)
   const common = {
-    ...title && { title }, ...hint && { hint }, ...Object.hasOwn(own, 'default') && { standard: own.default }
+    ...title && { title }, ...hint && { hint }, ...Object.hasOwn(own, 'default') && { defaultValue: own.default }
   }
   if (depth > context.maxDepth) return { kind: 'json', ...common }
   const { enum: values } = own
@@ -70,7 +75,7 @@ export function shapeOf (schema: unknown, context: FormContext, name: string, de
   if (Object.hasOwn(own, 'const')) return { kind: 'choice', ...common, values: [own.const] }
   const alternatives = [own.oneOf, own.anyOf].find(Array.isArray) as unknown[] | undefined
   if (alternatives) {
-    return ofAlternatives(alternatives.map((each) => resolve(each, context)), own, context, name, depth, common)
+    return shapeOfAlternatives(alternatives.map((each) => resolve(each, context)), own, context, name, depth, common)
   }
   const types = [own.type].flat().filter((type) => type !== 'null' && type !== undefined)
   switch (types.length === 1 ? types[0] : isObject(own.properties) && types.length === 0 ? 'object' : undefined) {
@@ -82,39 +87,35 @@ export function shapeOf (schema: unknown, context: FormContext, name: string, de
       return isObject(own.items) ? { kind: 'list', ...common, item: own.items } : { kind: 'json', ...common }
     case 'object': return isObject(own.properties) && Object.keys(own.properties).length > 0
       ? { kind: 'object', ...common, members: membersOf(own) }
-      : { kind: hasTexts(own) ? 'map' : 'json', ...common }
+      : { kind: isStringMap(own) ? 'map' : 'json', ...common }
     default: return { kind: 'json', ...common }
   }
 }
 
-/** Whether an object has string values under arbitrary names. */
-function hasTexts ({ additionalProperties, patternProperties }: Schema): boolean {
+/** Whether the schema of an object allows any names, with string values. */
+function isStringMap ({ additionalProperties, patternProperties }: Schema): boolean {
   const schemas = [additionalProperties, ...isObject(patternProperties) ? Object.values(patternProperties) : []]
     .filter(isObject)
   return schemas.length > 0 && schemas.every(({ type, enum: values }) => type === 'string' && values === undefined)
 }
 
-function ofAlternatives (
+/** Returns the kind of form field for a schema with `oneOf` or `anyOf`. @param all the resolved alternatives */
+function shapeOfAlternatives (
   all: readonly Schema[], own: Schema, context: FormContext, name: string, depth: number, common: object
 ): FieldShape {
   const variants = all.filter(({ type }) => type !== 'null')
   const [only] = variants
   if (only === undefined) return { kind: 'json', ...common }
-  // "X or null": the form omits the value instead of sending null.
+  // For "X or null", the form omits the value instead of sending null.
   if (variants.length === 1) return { ...shapeOf(only, context, name, depth + 1), ...common }
   if (variants.every((each) => Object.hasOwn(each, 'const'))) {
     return { kind: 'choice', ...common, values: variants.map((each) => each.const) }
   }
-  // Alternatives may have common properties.
+  // The properties beside `oneOf` or `anyOf` belong to each alternative.
   takeSteps(context, variants.length * sizeOf(own))
   const shared = isObject(own.properties) ? { properties: own.properties, required: own.required } : undefined
   return {
-    kind: 'either',
-    ...common,
-    variants: shared
-      ? variants.map((each) =>
-        mergeSchemas([shared, each]))
-      : variants
+    kind: 'either', ...common, variants: shared ? variants.map((each) => mergeSchemas([shared, each])) : variants
   }
 }
 
@@ -128,7 +129,7 @@ const isLong = ({ maxLength, format, contentMediaType }: Schema, name: string): 
   typeof contentMediaType === 'string' || format === 'textarea' || longTextName.test(name) ||
   (typeof maxLength === 'number' && maxLength > 200 && maxLength < 1e9 && format === undefined)
 
-/** Resolves `$ref` and `allOf` at the top level of a schema. An unresolvable reference allows any value. */
+/** Resolves `$ref` and `allOf` of a schema, but not of schemas within it. A reference to nothing allows any value. */
 function resolve (schema: unknown, context: FormContext, seen = 0): Schema {
   if (!isObject(schema) || seen > maxReferences) return {}
   takeSteps(context, sizeOf(schema))
@@ -141,15 +142,15 @@ function resolve (schema: unknown, context: FormContext, seen = 0): Schema {
   return parts.length === 0 ? own : mergeSchemas([...parts, own])
 }
 
-/** The schema that a JSON pointer leads to; undefined if it leads nowhere, or the reference is not a pointer. */
+/** Returns the schema that a JSON pointer refers to; undefined if there is none, or the reference is not a pointer. */
 const referencedIn = ({ root }: FormContext, reference: string): unknown =>
   reference.length > maxReference || !reference.startsWith('#') ? undefined : resolvePointer(root, reference)
 
-/** Returns the steps to copy a schema. */
+/** Returns the steps for copying a schema. */
 const sizeOf = ({ properties, required, ...others }: Schema): number => 1 + Object.keys(others).length +
   (isObject(properties) ? Object.keys(properties).length : 0) + (Array.isArray(required) ? required.length : 0)
 
-/** Merges schemas that all apply. Constraints that a form cannot express are checked by the server. */
+/** Merges schemas that all apply, as far as a form needs it. The server checks the other constraints. */
 function mergeSchemas (schemas: readonly Schema[]): Schema {
   const properties =
     Object.assign({}, ...schemas.map((each) => isObject(each.properties) ? each.properties : {})) as Schema

@@ -5,7 +5,7 @@ type Config = Record<string, unknown>
 /** A server that a client's command, such as `claude mcp add`, adds. */
 interface AddedServer { readonly name: string, readonly config: Config }
 
-/** Options with a value, by short and long name. */
+/** The options that have a value, by short and long name. `none`: the value is ignored. */
 const optionsWithValue: Readonly<Record<string, 'transport' | 'env' | 'header' | 'url' | 'none'>> = {
   '-t': 'transport',
   '--transport': 'transport',
@@ -27,8 +27,9 @@ const optionsWithValue: Readonly<Record<string, 'transport' | 'env' | 'header' |
 /**
  * Reads the server from `claude mcp add …`, `codex mcp add …`, `gemini mcp add …`, `claude mcp add-json …` or `code
  * --add-mcp …`.
+ * @param words the words of the command line
  * @returns undefined for any other command
- * @throws SyntaxError if something is missing
+ * @throws SyntaxError if a part is missing or is not valid JSON
  */
 export function readClientCommand (words: readonly string[]): AddedServer | undefined {
   const [client = '', ...rest] = words
@@ -60,7 +61,7 @@ function readAdd (program: string, words: readonly string[]): AddedServer {
     }
     const [option = '', joined] = /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]
     const kind = optionsWithValue[option]
-    // Words after the command of a server are its arguments.
+    // All words after the command of a server are its arguments, even if they look like options.
     const isOfCommand = plain.length > 1 && !/^https?:/i.test(plain[1] ?? '')
     if (kind === undefined || isOfCommand) {
       if (!option.startsWith('-') || isOfCommand) plain.push(word)

@@ -1,6 +1,6 @@
 /**
- * Splits a command line into words like a POSIX shell, without expansions. A line break ends it unless a backslash
- * precedes it.
+ * Splits a command line into words as a POSIX shell does: with quotes, backslashes and continued lines, but without
+ * expansions.
  * @throws SyntaxError for an unterminated quote
  */
 export function splitCommandLine (line: string): string[] {
@@ -34,7 +34,7 @@ function endOfQuote (line: string, start: number): number {
   throw new SyntaxError(`the closing quote ${quote} is missing`)
 }
 
-/** Returns the command lines of a text, without prompts (`$`), comments and empty lines. */
+/** Returns the lines of a text without prompts such as `$`, comments and empty lines. Continued lines are joined. */
 export function commandLinesOf (text: string): string[] {
   return text.replace(/\\\r?\n/g, ' ').split(/\r?\n/)
     .map((line) => line.replace(/^\s*[$>%]\s+/, '').trim())

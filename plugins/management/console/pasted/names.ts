@@ -3,11 +3,11 @@ import { toModelCharacters } from '../../../../schemas/names.ts'
 /** Words that do not identify a server. */
 const genericWord = /^(?:mcp|server|www|api|com|org|net|io|dev|app|ai)$/
 
-/** Returns a server name made of the identifying words of a text. @param fallback used if no word is left */
+/** Returns a server name made of the identifying words of a text. @param fallback the name if the text has no words */
 function nameOfWords (text: string, fallback: string): string {
   const words = toModelCharacters(text.toLowerCase()).split(/[-_]+/).filter((word) => word !== '')
-  const telling = words.filter((word) => !genericWord.test(word))
-  const name = (telling.length > 0 ? telling : words).join('-').slice(0, 40).replace(/-+$/, '')
+  const identifying = words.filter((word) => !genericWord.test(word))
+  const name = (identifying.length > 0 ? identifying : words).join('-').slice(0, 40).replace(/-+$/, '')
   return name === '' ? fallback : name
 }
 
@@ -16,9 +16,9 @@ export function nameOfAddress (url: string): string {
   const { hostname } = new URL(url)
   if (/^[\d.]+$|^\[/.test(hostname) || hostname === 'localhost') return 'local'
   const labels = hostname.split('.')
-  return nameOfWords(labels.slice(0, Math.max(1, labels.length - 1)).filter((label) =>
-    !genericWord.test(label)).at(-1) ??
-    labels[0] ?? '', 'server')
+  const withoutTopLevel = labels.slice(0, Math.max(1, labels.length - 1))
+  const label = withoutTopLevel.filter((each) => !genericWord.test(each)).at(-1) ?? labels[0] ?? ''
+  return nameOfWords(label, 'server')
 }
 
 /** Matches options of package runners and of docker that take a value. */
@@ -34,7 +34,7 @@ export function nameOfCommand (command: string, args: readonly string[]): string
   const subject = args.find((arg, at) => !arg.startsWith('-') && !/^\/[ck]$/i.test(arg) &&
     !/^(?:run|x|dlx|exec|tool|npx)$/.test(arg) && !optionWithValue.test(args[at - 1] ?? ''))
   if (subject === undefined) return nameOfWords(program, 'server')
-  // The `@` before the version, which is in the last part; the one of a scope such as `@scope` is not.
+  // The `@` before a version is in the last part of the path, unlike the one of a scope such as `@scope/name`.
   const version = subject.indexOf('@', Math.max(1, subject.lastIndexOf('/') + 1))
   const path = (version === -1 ? subject : subject.slice(0, version)).replace(/\.(?:[cm]?[jt]s|py)$/, '')
   const parts = path.split(/[\\/]/).filter((part) => !/^(?:index|main|server|dist|build|src|bin|\.{0,2})$/.test(part))

@@ -1,5 +1,6 @@
-import { recordTextOrder } from '../../../../db/text-order.ts'
+import { messageOf } from '../../../../db/errors.ts'
 import { orderedEntries } from '../../../../db/order.ts'
+import { recordTextOrder } from '../../../../db/text-order.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { translateConfig } from '../../../../schemas/foreign-config.ts'
@@ -15,27 +16,30 @@ import { nameOfAddress, nameOfCommand, nameOfTitle } from './names.ts'
 
 type Config = Record<string, unknown>
 
-/** A server from a pasted text, in stored form. `remarks`: parts of the text that have no effect or a different one. */
+/**
+ * A server from a pasted text, with its config in the gateway's format. `remarks`: sentences about parts of the text
+ * that have no effect, or a different one.
+ */
 interface PastedServer {
   readonly name: string
   readonly config: Config
   readonly remarks: readonly string[]
   /**
-   * The values requested with `${input:<id>}`, as in VS Code. In `config` each is a variable, `${<key>}`, for which the
-   * console shows a field.
+   * The values that the config requests with `${input:<id>}`, as in VS Code. Each is replaced by `${<key>}` in
+   * `config`, and the console shows a field for it.
    */
   readonly inputs: ReadonlyArray<{
     readonly key: string, readonly title: string, readonly isSecret: boolean, readonly fallback?: string
   }>
 }
 
-/** The depth of server configs in clients' configuration files; down to it, members keep their order. */
+/** The number of object levels that keep the order of their members, which includes servers in clients' files. */
 const orderedLevels = 4
 
 /**
- * Detects the format of a text and reads its servers: a client's configuration, one server of it, an OpenAPI document,
- * an address, a command line, or a client's command such as `claude mcp add`.
- * @throws InvalidInput whose message lists the supported formats
+ * Detects the format of a text and reads its servers: the configuration file of a client, a server of such a file, an
+ * OpenAPI document, or lines with an address, a command, or a client's command such as `claude mcp add`.
+ * @throws InvalidInput
  */
 export function readPasted (text: string): PastedServer[] {
   const whole = withoutBom(text).trim()
@@ -43,7 +47,7 @@ export function readPasted (text: string): PastedServer[] {
   const format = formatOf(whole)
   const found = format !== undefined
     ? ofValue(parse(format, () => parseText(whole, format)), format)
-    : isJson.test(whole) ? ofJson(whole) : ofLines(whole)
+    : jsonPattern.test(whole) ? ofJson(whole) : ofLines(whole)
   limitServers(found.length)
   const names = new Map<string, number>()
   return found.map(({ name, config: raw, remarks = [], asked = new Map<string, EditorInput>() }) => {
@@ -58,17 +62,17 @@ export function readPasted (text: string): PastedServer[] {
   })
 }
 
-/** Max number of values requested by one server. */
+/** Max number of values that one server may request with `${input:<id>}`. */
 const maxInputs = 50
 
-/** Matches the start of JSON, but not of an IPv6 address. */
-const isJson = /^(?:\{|\[(?![\da-f:.]{2,45}\][:/]))/i
+/** Matches the start of a JSON object or array, but not an IPv6 address in brackets. */
+const jsonPattern = /^(?:\{|\[(?![\da-f:.]{2,45}\][:/]))/i
 
 interface Found {
   readonly name: string
   readonly config: Config
   readonly remarks?: readonly string[]
-  /** The descriptions of `${input:<id>}` in the member `inputs` of the text, by id. */
+  /** The member `inputs` of the text, by id: descriptions of `${input:<id>}`. */
   readonly asked?: ReadonlyMap<string, EditorInput>
 }
 
@@ -106,12 +110,12 @@ function ofValue (value: unknown, format: string): Found[] {
     'no "command", no "url", and it is not an OpenAPI document')
 }
 
+/** Calls a parser. @throws InvalidInput for its errors, whose message names the format */
 function parse (format: string, read: () => unknown): unknown {
   try {
     return read()
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new errors.InvalidInput(`"text": this is not ${format}: ${reason}`)
+    throw new errors.InvalidInput(`"text": this is not ${format}: ${messageOf(error)}`)
   }
 }
 
@@ -142,12 +146,12 @@ function ofLines (text: string): Found[] {
   })
 }
 
-/** Matches the ends of file names that are not domains of servers. */
+/** Matches the extensions of programs, which are not top-level domains of servers. */
 const programSuffix = /\.(?:sh|py|rb|pl|php|js|mjs|cjs|ts|mts|jar|exe|cmd|bat|ps1|bin|so|go|rs)$/i
 
 /**
  * Returns the URL for an address without a scheme, such as `127.0.0.1:9000/mcp` or `mcp.example.com/mcp`; undefined for
- * any other text. The URL has http for this machine and private networks, otherwise https.
+ * any other text. The scheme is http for IP addresses and names in local networks, otherwise https.
  */
 function withScheme (line: string): string | undefined {
   const [, host = '', port, path] =
@@ -200,14 +204,14 @@ function limitServers (count: number): void {
 }
 
 /**
- * Returns a name that is not in use.
- * @param names the names in use, each with the number of the last name derived from it
+ * Returns a name that is not in use: the given one, or one with a number appended.
+ * @param names the names in use, each with the last number appended to it; the returned name is added
  */
 function unique (name: string, names: Map<string, number>): string {
   let number = names.get(name) ?? 1
-  let free = name
-  while (names.has(free)) free = `${name}-${++number}`
+  let unused = name
+  while (names.has(unused)) unused = `${name}-${++number}`
   names.set(name, number)
-  if (free !== name) names.set(free, 1)
-  return free
+  if (unused !== name) names.set(unused, 1)
+  return unused
 }

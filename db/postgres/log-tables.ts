@@ -1,4 +1,4 @@
-// The tables of past events: calls, and changes of the settings.
+// The tables of the recorded calls and of the audit log.
 import { sql } from 'drizzle-orm'
 import { bigint, bigserial, doublePrecision, index, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { AuditEntry } from '../audit-trail.ts'
@@ -19,8 +19,8 @@ const filterColumns = () => ({
  * The recorded calls; `timestamp` in ms since 1970. Each filter column has an index in the order of a page. There is no
  * index on `status`: most calls succeed, so partial indexes of the failed ones are enough. The index on tools includes
  * the server, since a tool is mostly filtered together with its server, and combining two indexes would look up each
- * call separately. `data` and `sealed` contain `input`, `output`, `errorMessage` and `policy`. `sealedBy` is the id of
- * the encryption key: reading the sealed texts just to count them by key would take too long.
+ * call separately. `data` and `sealed` contain the encrypted members: `input`, `output`, `errorMessage`, `policy`,
+ * `guards` and `refused`. `sealedBy` is the id of their encryption key, by which they are counted without reading them.
  */
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),
@@ -64,8 +64,8 @@ export const activityHours = pgTable('activity_hours', {
 }, ({ hour, hash }) => [primaryKey({ columns: [hour, hash] })])
 
 /**
- * The audit log; `timestamp` in ms since 1970. `data` and `sealed` contain `before`, `after` and the bearer key: even
- * with secrets masked, they may contain what only admins may see.
+ * The audit log; `timestamp` in ms since 1970. `data` and `sealed` contain `before`, `after` and the bearer key,
+ * encrypted: although their secrets are masked, only admins may read them.
  */
 export const auditEntries = pgTable('audit', {
   number: bigserial({ mode: 'number' }).primaryKey(),

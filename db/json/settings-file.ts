@@ -5,23 +5,21 @@ import type { BigIntStats } from 'node:fs'
 import { backupPath, restoreInterruptedWrite, removeLeftovers, writeInPlace } from './recovery.ts'
 import { errorCode } from '../errors.ts'
 import { syncPath } from '../folder.ts'
-import { isRenameRefused, FileEditedError, replaceFileAtomically, toStorageError } from './write.ts'
+import { isRenameRefused, FileEditedError, replaceFileAtomically, toWriteError } from './write.ts'
 
-/** Age in ms above which a file's timestamps identify its content: some file systems have a resolution of 2 s. */
+/** Time after a change in which another change may get the same timestamp, in ms. Some file systems have 2 s. */
 const timestampResolution = 2_500
 
 /**
- * Metadata that identifies a state of a file without reading it. `isSettled`: whether the last change is so old that
- * another change would have a different timestamp.
+ * Metadata that identifies the content of a file without reading it. `isSettled`: whether the last change is so old
+ * that a later one would have another timestamp.
  */
 interface FileStamp { readonly text: string, readonly isSettled: boolean }
 
-const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): FileStamp =>
-  ({
-    text: [dev, ino, size, mtimeNs, ctimeNs]
-      .join(':'),
-    isSettled: Date.now() - Number(ctimeMs) > timestampResolution
-  })
+const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): FileStamp => ({
+  text: [dev, ino, size, mtimeNs, ctimeNs].join(':'),
+  isSettled: Date.now() - Number(ctimeMs) > timestampResolution
+})
 
 /**
  * The settings file on disk, compared with the bytes that were last read or written. The content decides whether it
@@ -38,7 +36,7 @@ export class SettingsFile {
     this.#path = path
   }
 
-  /** The path with symbolic links resolved, even if the file does not exist yet. */
+  /** Returns the path with symbolic links resolved, even if the file does not exist yet. */
   async realPath (): Promise<string> {
     return await resolvePath(this.#path)
   }
@@ -109,13 +107,16 @@ export class SettingsFile {
     }
   }
 
-  /** Sets the mode to 0600, and removes leftovers of interrupted writes. Needs the lock, and a valid file. */
+  /**
+   * Sets the mode to 0600, and removes leftovers of interrupted writes. The caller must hold the lock, and the file
+   * must be valid.
+   */
   async cleanUp (): Promise<void> {
     await this.restrictMode()
     await removeLeftovers(await this.realPath())
   }
 
-  /** Sets the mode of the file to 0600. @returns whether other users could write it until now */
+  /** Sets the mode of the file to 0600, as far as possible. @returns whether other users could write it until now */
   async restrictMode (): Promise<boolean> {
     const path = await this.realPath()
     return await stat(path).then(async ({ mode }) => {
@@ -125,14 +126,19 @@ export class SettingsFile {
     }).catch(() => false)
   }
 
-  /** Overwrites the backup with the current bytes, if the former backup contains a secret that must not survive. */
+  /**
+   * Overwrites the backup with the current bytes. Called after a write that removed a plain-text secret, which must not
+   * remain in the backup.
+   * @throws the system's error
+   */
   async overwriteBackup (): Promise<void> {
-    if (this.#bytes !== undefined) {
-      await replaceFileAtomically(backupPath(await this.realPath()), this.#bytes).catch(() => {})
-    }
+    if (this.#bytes !== undefined) await replaceFileAtomically(backupPath(await this.realPath()), this.#bytes)
   }
 
-  /** Writes the file durably. @throws StorageError; FileEditedError, without a change, when it has unknown bytes */
+  /**
+   * Writes the file durably; the first write of the process saves the former bytes as the backup.
+   * @throws StorageError; FileEditedError, without a change, when the file was edited since it was last read
+   */
   async write (bytes: Buffer): Promise<void> {
     const former = this.#bytes
     const path = await this.realPath()
@@ -147,7 +153,7 @@ export class SettingsFile {
     } catch (error) {
       if (error instanceof FileEditedError) throw error
       await this.#undoWrite(path, bytes, former)
-      throw toStorageError(error)
+      throw toWriteError(error)
     }
     this.#bytes = bytes
     this.#stamp = await stat(path, { bigint: true }).then(stampOf, () => undefined)
@@ -159,13 +165,13 @@ export class SettingsFile {
     try {
       await replaceFileAtomically(path, Buffer.alloc(this.#bytes?.length ?? 1))
     } catch (error) {
-      throw toStorageError(error)
+      throw toWriteError(error)
     } finally {
       await rm(path, { force: true }).catch(() => {})
     }
   }
 
-  /** Checks right before a write that the file was not edited. @throws FileEditedError when it has other bytes */
+  /** Checks that the file was not edited since it was last read or written. @throws FileEditedError when it was */
   #assertUnchanged (): void {
     const now = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
     if ((now && stampOf(now).text) === this.#stamp?.text) return
@@ -174,7 +180,7 @@ export class SettingsFile {
     if (!isKnown) throw new FileEditedError()
   }
 
-  /** Restores the old bytes if the write failed after the rename, at the fsync of the folder. */
+  /** Restores the former bytes if the write failed after the rename, at the fsync of the folder. */
   async #undoWrite (path: string, bytes: Buffer, former: Buffer | undefined): Promise<void> {
     try {
       const found = await this.read()

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { SettingsFile } from '../../db/json/disk.ts'
+import { SettingsFile } from '../../db/json/settings-file.ts'
 
 test('a file is the same as what was written only with exactly these bytes', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-disk-'))

@@ -15,11 +15,11 @@ import { recordSections } from './records.ts'
 /** Max warnings about one section; further ones are counted. */
 const maxWarnings = 20
 
-/** The warning for a member of MCPHub without an equivalent here. The member is kept. */
+/** Returns the warning about a member of MCPHub that Tool-Hub has no equivalent for. */
 const mcpHubWarning = (path: string): string => `${quoteName(path)} is a member of MCPHub: it is kept, but has no ` +
   'effect'
 
-/** The members in which client programs (VS Code, opencode, Zed, Amp, Codex) store their servers. */
+/** The members in which the files of client programs (VS Code, opencode, Zed, Amp, Codex) contain their servers. */
 const clientSectionNames: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
 const clientSectionWarning = (name: string): string =>
   `${quoteName(name)} contains the servers of another program, and has no effect here: tool-hub import <file> adds ` +
@@ -36,55 +36,54 @@ const knownSections: readonly string[] = [
   'version', ...entityNames, 'systemConfig', 'oauthClients', ...recordSections
 ]
 
-const isNothing = (value: unknown): boolean =>
+const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
 /**
- * Limits warnings to 20, plus a sentence with the number of the others.
- * @param place the place named in that sentence
+ * Limits warnings to `maxWarnings`, plus a sentence with the number of the others.
+ * @param place what the warnings are about, for that sentence
  */
 export const limitWarnings = (warnings: readonly string[], place: string): readonly string[] =>
   warnings.length <= maxWarnings
     ? warnings
     : [...warnings.slice(0, maxWarnings), `${place}: ${warnings.length - maxWarnings} more warnings`]
 
-/** Warnings about the members of one list entry that are unknown or unusable, in the form of those about servers. */
+/** Returns warnings about members of a list entry that are unknown or unusable. Each names the entry. */
 export function warningsOfEntry (
   name: ListEntityName, schema: TSchema, entry: Readonly<Record<string, unknown>>
 ): string[] {
   const { noun, label } = entities[name]
-  const called = entry[label]
+  const entryLabel = entry[label]
   const sentences = [...unknownMemberWarnings(schema, entry), ...name === 'users' ? unusablePassword(entry) : []]
-  return sentences.map((sentence) => `${noun} ${quoteName(typeof called === 'string' ? called : '')}: ${sentence}`)
+  const quoted = quoteName(typeof entryLabel === 'string' ? entryLabel : '')
+  return sentences.map((sentence) => `${noun} ${quoted}: ${sentence}`)
 }
 
-/**
- * A sentence about a password that is not a hash, as in hand-edited files. An account of social login may have none.
- */
+/** Returns a warning about a password that is not a hash. There is none for an account without a password. */
 const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): string[] =>
   typeof password !== 'string' || isUsableHash(password)
     ? []
     : ['"password" is not a usable hash, so the user cannot log in: tool-hub user reset-password <username> ' +
       'sets a new one']
 
-/** Warnings about members of the system configuration without effect. The members are kept. */
+/** Returns warnings about members of the system configuration that have no effect. */
 export function warningsOfSystem (system: unknown): readonly string[] {
   if (!isPlainObject(system)) return []
   const { mcpRouter, ...others } = system
   const { smartRouting } = others
-  const ofSeparator = separatorWarning(system.nameSeparator)
+  const separatorProblem = separatorWarning(system.nameSeparator)
   const named = isPlainObject(smartRouting) ? { ...others, smartRouting: withCurrentNames(smartRouting) } : others
   return [
     ...unknownMemberWarnings(SystemMembers, named, 'systemConfig.'),
-    ...(ofSeparator === undefined ? [] : [`systemConfig: ${ofSeparator}`]),
-    ...isNothing(mcpRouter) ? [] : [mcpHubWarning('systemConfig.mcpRouter')]
+    ...(separatorProblem === undefined ? [] : [`systemConfig: ${separatorProblem}`]),
+    ...isEmpty(mcpRouter) ? [] : [mcpHubWarning('systemConfig.mcpRouter')]
   ]
 }
 
-/** Warnings about members of the document itself without effect. The members are kept. */
+/** Returns warnings about members of the document itself that have no effect. */
 export const warningsOfDocument = (document: SettingsDocument): readonly string[] => limitWarnings(
   Object.entries(document)
-    .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isNothing(value))
+    .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isEmpty(value))
     .map(([name, value]) => {
       if (name === 'userConfigs') return mcpHubWarning(name)
       return clientSectionNames.includes(name) && typeof value === 'object'
