@@ -27,7 +27,7 @@ export function packagePath (name: string): string {
  * Returns the absolute path of a module that runs as a separate process or thread.
  * @param name its path relative to package.json, without extension; one of the entry points in cli/build.mjs
  */
-export const entryPath = (name: string): string =>
+export const entryPointPath = (name: string): string =>
   packagePath(import.meta.url.endsWith('.ts') ? `${name}.ts` : `dist/${name}.js`)
 
 /** Packages that are loaded on first use, to make the start faster. */

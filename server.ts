@@ -96,7 +96,7 @@ async function start (): Promise<void> {
     terminal: process.stderr.isTTY ? process.stderr : undefined,
     dataDir,
     makeFolder: () => { makeFolder(dataDir, 'DATA_DIR') },
-    named: (path) => {
+    onFileWritten: (path) => {
       app.log.warn(
         `The credentials of the first start are in ${path}. Read the file, and delete it`
       )

@@ -14,7 +14,7 @@ import { waitUntilListed, httpServer, startEcho } from './upstreams.ts'
 import type { Activities } from '../db/ports/activities.ts'
 import { describeCall } from '../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder } from '../plugins/extensions/activities/recorder.ts'
-import { configScrubber } from '../plugins/base/secrets/redact.ts'
+import { configRedactor } from '../plugins/base/secrets/redact.ts'
 import { spread } from './statistics.ts'
 
 /**
@@ -100,7 +100,7 @@ const rounds = 7
  * @param call one that has just ended
  */
 export async function costOfRecording (store: Activities, call: () => FinishedCall): Promise<number> {
-  const redact = configScrubber({ url: 'http://127.0.0.1:1/mcp', headers: { authorization: 'Bearer of the upstream' } })
+  const redact = configRedactor({ url: 'http://127.0.0.1:1/mcp', headers: { authorization: 'Bearer of the upstream' } })
   const recorder = new ActivityRecorder({
     store,
     describe: (each) => describeCall(each, { includesPayloads: true, redact: (_server, text) => redact(text) }),

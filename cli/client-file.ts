@@ -119,7 +119,7 @@ async function parse (path: string, io: Io): Promise<unknown> {
     throw new CommandError(`${path} cannot be read (${code})`, exitCodes.usage)
   }
   // The parsers of other formats are loaded on demand.
-  const { formatOf, parseText } = await import('../schemas/foreign-text.ts')
+  const { textFormatOf: formatOf, parseTomlOrYaml: parseText } = await import('../schemas/foreign-text.ts')
   const format = /\.toml$/i.test(path) ? 'TOML' : /\.ya?ml$/i.test(path) ? 'YAML' : formatOf(withoutBom(text))
   try {
     return format === undefined ? parseJsonc(text) : parseText(withoutBom(text), format)

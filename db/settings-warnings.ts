@@ -1,9 +1,9 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 import { separatorWarning } from '../schemas/names.ts'
-import { isUsableHash } from '../schemas/password-hash.ts'
+import { isUsablePasswordHash } from '../schemas/password-hash.ts'
 import { SystemConfig } from '../schemas/settings.ts'
 import { SocialConfig } from '../schemas/social.ts'
-import { withCurrentNames } from '../schemas/smart-routing.ts'
+import { withCurrentSmartRoutingNames } from '../schemas/smart-routing.ts'
 import { SystemSections } from '../schemas/system.ts'
 import {
   isCommentName, isPlainObject, quoteName, unknownMemberWarnings, unknownMemberWarning
@@ -61,7 +61,7 @@ export function warningsOfEntry (
 
 /** Returns a warning about a password that is not a hash. There is none for an account without a password. */
 const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): string[] =>
-  typeof password !== 'string' || isUsableHash(password)
+  typeof password !== 'string' || isUsablePasswordHash(password)
     ? []
     : ['"password" is not a usable hash, so the user cannot log in: tool-hub user reset-password <username> ' +
       'sets a new one']
@@ -72,7 +72,9 @@ export function warningsOfSystem (system: unknown): readonly string[] {
   const { mcpRouter, ...others } = system
   const { smartRouting } = others
   const separatorProblem = separatorWarning(system.nameSeparator)
-  const named = isPlainObject(smartRouting) ? { ...others, smartRouting: withCurrentNames(smartRouting) } : others
+  const named = isPlainObject(smartRouting)
+    ? { ...others, smartRouting: withCurrentSmartRoutingNames(smartRouting) }
+    : others
   return [
     ...unknownMemberWarnings(SystemMembers, named, 'systemConfig.'),
     ...(separatorProblem === undefined ? [] : [`systemConfig: ${separatorProblem}`]),

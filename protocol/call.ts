@@ -53,7 +53,7 @@ export interface CallOptions {
   /** Headers from the client, sent with the request and its cancellation. */
   headers?: SendOptions['headers']
   /** Called when the call ends. @param response undefined if there is no answer */
-  over: (call: Call, response: Response | undefined) => void
+  onEnd: (call: Call, response: Response | undefined) => void
 }
 
 /** A question that waits for an exchange to be attached. */
@@ -82,7 +82,7 @@ export class Call {
   readonly headers: SendOptions['headers']
   readonly #style: CallStyle | undefined
   readonly #paramsOf: NonNullable<CallOptions['paramsOf']>
-  readonly #onEnd: CallOptions['over']
+  readonly #onEnd: CallOptions['onEnd']
   readonly #started = Date.now()
   #exchange: Exchange | undefined
   /** Questions that arrived while no exchange was attached. */
@@ -96,12 +96,13 @@ export class Call {
 
   /** Sends the request immediately, unless its exchange is already cancelled. */
   constructor (
-    peer: Peer, exchange: Exchange, { changes, deadlines, headers, over, style, paramsOf = outgoingParams }: CallOptions
+    peer: Peer, exchange: Exchange,
+    { changes, deadlines, headers, onEnd, style, paramsOf = outgoingParams }: CallOptions
   ) {
     this.#peer = peer
     this.#paramsOf = paramsOf
     this.#style = style
-    this.#onEnd = over
+    this.#onEnd = onEnd
     this.headers = headers
     this.#deadlines = deadlines
     this.client = exchange.client

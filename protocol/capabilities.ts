@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { code, RpcError } from './errors.ts'
+import { rpcCode, RpcError } from './errors.ts'
 import { isObject } from './json.ts'
 import { truncate } from './text.ts'
 import { memoized } from './memoized.ts'
@@ -34,15 +34,15 @@ export function requireClientCapability (client: ClientCapabilities, { method, p
   const need = requiredCapabilities.get(method)
   if (need === undefined) return
   const own = client[need]
-  if (!isObject(own)) throw new RpcError(code.methodNotFound, `The client does not support ${method}`)
+  if (!isObject(own)) throw new RpcError(rpcCode.methodNotFound, `The client does not support ${method}`)
   if (need === 'elicitation') {
     const mode = params.mode === 'url' ? 'url' : 'form'
     // An elicitation capability without modes allows form mode.
     const can = own[mode] !== undefined || (mode === 'form' && own.url === undefined)
-    if (!can) throw new RpcError(code.invalidParams, `The client does not support elicitation of mode ${mode}`)
+    if (!can) throw new RpcError(rpcCode.invalidParams, `The client does not support elicitation of mode ${mode}`)
   }
   if (need === 'sampling' && params.tools !== undefined && own.tools === undefined) {
-    throw new RpcError(code.invalidParams, 'The client does not support sampling with tools')
+    throw new RpcError(rpcCode.invalidParams, 'The client does not support sampling with tools')
   }
 }
 

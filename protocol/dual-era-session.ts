@@ -7,7 +7,7 @@ import { LegacyUpstreamSession } from './legacy/upstream-session.ts'
 import type { LogLevel } from './listener.ts'
 import type { Response } from './message.ts'
 import { discoverServer, NotModernError, type DiscoveredServer } from './modern/discover.ts'
-import { latestModern } from './modern/envelope.ts'
+import { latestModernVersion } from './modern/envelope.ts'
 import { ModernUpstreamSession, type ModernSessionOptions } from './modern/upstream-session.ts'
 import { Peer, startPeer } from './peer.ts'
 import type { Transport } from './transports/transport.ts'
@@ -103,7 +103,7 @@ export class DualEraSession implements UpstreamSession {
     }
   }
 
-  call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {
+  call (exchange: Exchange, options: Omit<CallOptions, 'onEnd'>): Promise<Response> {
     return this.#opened.call(exchange, options)
   }
 
@@ -222,7 +222,7 @@ export class DualEraSession implements UpstreamSession {
       this.#peer.abandon(id, new UpstreamError('timeout', message, { isPublic: true }))
     }, initTimeout)
     try {
-      return await discoverServer(this.#peer, this.#client, this.#options.tools, latestModern)
+      return await discoverServer(this.#peer, this.#client, this.#options.tools, latestModernVersion)
     } finally {
       clearTimeout(timer)
     }

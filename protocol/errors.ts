@@ -1,7 +1,7 @@
 // The JSON-RPC errors that the gateway itself creates. Upstream errors are relayed unchanged.
 
 /** Error codes of JSON-RPC 2.0, of MCP, and those that the MCP SDKs share. */
-export const code = {
+export const rpcCode = {
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
@@ -60,7 +60,7 @@ export class Refusal extends RpcError {
 
   /** @param rule the kind of rule @param message shown to the caller */
   constructor (rule: 'policy' | 'guard' | 'quota', message: string, { retryAfter }: { retryAfter?: number } = {}) {
-    super(code.badRequest, message, rule === 'quota' ? 'quota' : 'refused')
+    super(rpcCode.badRequest, message, rule === 'quota' ? 'quota' : 'refused')
     this.name = 'Refusal'
     this.retryAfter = retryAfter
   }

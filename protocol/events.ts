@@ -1,6 +1,6 @@
 // The Events extension, `io.modelcontextprotocol/events` (SEP-3415), of MCP 2026-07-28 and later: the parts that both
 // sides of the gateway use. All texts are JSON.
-import { code, RpcError } from './errors.ts'
+import { rpcCode, RpcError } from './errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 
@@ -81,5 +81,5 @@ export function withClientEvent (text: string, presentation: EventPresentation):
 /** Returns the event type's name in params. @throws RpcError -32602 */
 export function eventNameOf ({ name }: Readonly<Record<string, unknown>>): string {
   if (typeof name === 'string') return name
-  throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the name of an event type')
+  throw new RpcError(rpcCode.invalidParams, 'Invalid params: "name" must be the name of an event type')
 }

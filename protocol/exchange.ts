@@ -1,5 +1,5 @@
 import type { ClientCapabilities } from './capabilities.ts'
-import { code, RpcError } from './errors.ts'
+import { rpcCode, RpcError } from './errors.ts'
 import { withMembers } from './json.ts'
 import type { Listener } from './listener.ts'
 import type { Response } from './message.ts'
@@ -144,7 +144,7 @@ export class PlainClient implements Client {
   }
 
   async ask (): Promise<Response> {
-    throw new RpcError(code.internal, 'The caller is not an MCP client and cannot receive requests')
+    throw new RpcError(rpcCode.internal, 'The caller is not an MCP client and cannot receive requests')
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { code, RpcError } from './errors.ts'
+import { rpcCode, RpcError } from './errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from './json.ts'
 import type { Request } from './message.ts'
 import type { Peer } from './peer.ts'
@@ -58,7 +58,7 @@ const openingMethods: ReadonlySet<string> = new Set(['initialize', 'server/disco
  */
 export function refuseEcho (peer: Peer, { method, id, idText }: Request): boolean {
   if (!openingMethods.has(method)) return false
-  const failure = new RpcError(code.methodNotFound, 'It echoes its input: it is not an MCP server')
+  const failure = new RpcError(rpcCode.methodNotFound, 'It echoes its input: it is not an MCP server')
   peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
   return true
 }

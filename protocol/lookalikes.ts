@@ -1,6 +1,6 @@
 // Removes members whose names lenient parsers confuse with names that the gateway checks or replaces: Go and .NET
 // ignore case, C ends names at a NUL. A server must read exactly the values that were checked.
-import { code, RpcError } from './errors.ts'
+import { rpcCode, RpcError } from './errors.ts'
 import { isObject, memberOf, membersOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
@@ -145,5 +145,5 @@ export function lookalikeMethod (method: string): string | undefined {
 export const unknownMethod = (method: string): RpcError => {
   const meant = lookalikeMethod(method)
   const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
-  return new RpcError(code.methodNotFound, `Method not found: ${truncate(method, maxFoldedLength)}${hint}`)
+  return new RpcError(rpcCode.methodNotFound, `Method not found: ${truncate(method, maxFoldedLength)}${hint}`)
 }

@@ -23,7 +23,7 @@ function typeAt (text: string, at: number): JsonType | undefined {
  * `{"1": …, "2": …}`.
  * @returns undefined for any other value
  */
-export function parseIndexedList (text: string): string | undefined {
+export function indexedObjectToList (text: string): string | undefined {
   const members = membersOf(text)
   if (members.length === 0 || !members.every(({ key }) => /^\d{1,9}$/.test(key))) return undefined
   return `[${members.map(({ start, end }) => text.slice(start, end)).join()}]`

@@ -1,4 +1,4 @@
-import { code, RpcError } from './errors.ts'
+import { rpcCode, RpcError } from './errors.ts'
 import { smallMemberOf, memberOf } from './json.ts'
 
 export type RequestId = string | number
@@ -56,7 +56,7 @@ export function toRpcError (text: string): RpcError {
   const number = smallMemberOf(text, 'code')
   const message = smallMemberOf(text, 'message')
   return new RpcError(
-    typeof number === 'number' ? number : code.internal,
+    typeof number === 'number' ? number : rpcCode.internal,
     typeof message === 'string' ? message : 'the upstream answered with an error',
     'upstream',
     text

@@ -1,4 +1,4 @@
-import { code, RpcError } from './errors.ts'
+import { rpcCode, RpcError } from './errors.ts'
 import {
   countMembers, elementsOf, isDeeperThan, isObject, memberOf, membersOf, withMembers, withoutDuplicateMembers,
   type Member
@@ -116,15 +116,15 @@ function messageOrError (read: () => Message, valueOf: () => unknown, text: stri
 }
 
 const tooDeep = (maxDepth: number): RpcError =>
-  new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
-const notJson = (): RpcError => new RpcError(code.parse, 'Parse error: the body is not valid JSON')
-const notObject = (): RpcError => new RpcError(code.invalidRequest, 'Invalid request: a message is a JSON object')
+  new RpcError(rpcCode.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
+const notJson = (): RpcError => new RpcError(rpcCode.parse, 'Parse error: the body is not valid JSON')
+const notObject = (): RpcError => new RpcError(rpcCode.invalidRequest, 'Invalid request: a message is a JSON object')
 
 /** @throws RpcError */
 function checkBatch (size: number, maxBatch: number): void {
-  if (size === 0) throw new RpcError(code.invalidRequest, 'Invalid request: the batch is empty')
+  if (size === 0) throw new RpcError(rpcCode.invalidRequest, 'Invalid request: the batch is empty')
   if (size > maxBatch) {
-    throw new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} elements`)
+    throw new RpcError(rpcCode.invalidRequest, `Invalid request: the batch has more than ${maxBatch} elements`)
   }
 }
 
@@ -196,7 +196,7 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
   const { method, params, result, error } = value
   const isFromServer = sender === 'server'
   if (value.jsonrpc !== '2.0' && !(isFromServer && lacksVersion(value))) {
-    throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
+    throw new RpcError(rpcCode.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
   }
   if (typeof method === 'string') {
     const known = paramsOf(params, isFromServer)
@@ -205,11 +205,13 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
     if (value.id === undefined || (isFromServer && value.id === null)) {
       return { kind: 'notification', method, params: known, paramsText }
     }
-    if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
+    if (!isId(value.id)) {
+      throw new RpcError(rpcCode.invalidRequest, 'Invalid request: "id" must be a string or a number')
+    }
     return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method, params: known, paramsText }
   }
   if (method !== undefined && !(isFromServer && method === null)) {
-    throw new RpcError(code.invalidRequest, 'Invalid request: "method" must be a string')
+    throw new RpcError(rpcCode.invalidRequest, 'Invalid request: "method" must be a string')
   }
   const id = isId(value.id) ? value.id : null
   const hasError = isObject(error) || (isFromServer && id !== null && error !== undefined && error !== null)
@@ -218,7 +220,7 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
   }
   if (isObject(error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
   if (hasError) return { kind: 'response', id, errorText: toErrorObject(textOf('error') ?? 'null') }
-  throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
+  throw new RpcError(rpcCode.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
 }
 
 /** Max length of the message for an error that is not an object, in characters. */
@@ -227,7 +229,7 @@ const maxErrorMessage = 2_000
 /** Converts an error that is not an object to the message of one. */
 function toErrorObject (text: string): string {
   const message = truncate(text.startsWith('"') ? JSON.parse(text) as string : text, maxErrorMessage)
-  return JSON.stringify({ code: code.internal, message })
+  return JSON.stringify({ code: rpcCode.internal, message })
 }
 
 /** Whether an object is a message without `jsonrpc`: it has an id or a method. */
@@ -239,7 +241,7 @@ function paramsOf (params: unknown, isFromServer: boolean): Record<string, unkno
   if (isObject(params)) return params
   const isAbsent =
     params === undefined || params === null || (isFromServer && Array.isArray(params) && params.length === 0)
-  if (!isAbsent) throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
+  if (!isAbsent) throw new RpcError(rpcCode.invalidRequest, 'Invalid request: "params" must be an object')
   return {}
 }
 

@@ -2,7 +2,7 @@ import { conforms } from './conforming.ts'
 import { UpstreamError } from './errors.ts'
 import { isObject, memberOf, membersOf } from './json.ts'
 import { lookalikeMethod, unknownMethod } from './lookalikes.ts'
-import { errorShape, paramsShape, resultShape } from './mended-members.ts'
+import { errorShape, paramsShape, resultShape } from './message-shapes.ts'
 import { mayNeedMending, mend } from './mending.ts'
 import type { Shape } from './shapes/shape.ts'
 import {

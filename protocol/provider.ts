@@ -12,7 +12,7 @@ export interface ListLoading {
   /** Resolves when the lists are known; never rejects. */
   readonly done: Promise<unknown>
   /** Max time to wait for it, in ms. */
-  readonly budget: number
+  readonly maxWait: number
 }
 
 /**
@@ -65,7 +65,7 @@ export interface Provider {
   /** Its known catalogues, for all capability classes. */
   catalogues?: () => readonly Catalogue[]
   /** When its items were first listed, also in earlier runs. Default: the gateway records it. */
-  readonly claims?: ListingHistory
+  readonly listingHistory?: ListingHistory
   /**
    * Subscribes a client to a resource.
    * @param paramsText params of the client's request, as JSON text

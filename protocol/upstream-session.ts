@@ -63,7 +63,7 @@ export interface UpstreamSession {
   /** Opens the connection. @param onDialled called when a process or socket is open @throws UpstreamError, RpcError */
   open: (onDialled: () => void) => Promise<void>
   /** Sends a client's request. The answer may be an error. @throws UpstreamError if there is none */
-  call: (exchange: Exchange, options: Omit<CallOptions, 'over'>) => Promise<Response>
+  call: (exchange: Exchange, options: Omit<CallOptions, 'onEnd'>) => Promise<Response>
   /**
    * Sends a request of the gateway's own.
    * @returns the result's text

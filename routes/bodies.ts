@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { chargedOwnerOf } from '../plugins/settings/index.ts'
 import {
-  parseSize, collectBodyText, unmeasuredReservationOf, reserveBodyMemory, readJsonBody
+  parseSize, collectBodyText, chunkedBodyReservation, reserveBodyMemory, readJsonBody
 } from '../plugins/base/body/index.ts'
 import { ownerOfAddress } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
@@ -30,7 +30,7 @@ export function parseJsonBodies (app: FastifyInstance, maxSize?: string): void {
     'application/json',
     async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
       const admit = (length: number): void => { chargeChange(request, length) }
-      return await readJsonBody(payload, limit(), admit, unmeasuredReservationOf(request))
+      return await readJsonBody(payload, limit(), admit, chunkedBodyReservation(request))
     }
   )
 }
@@ -56,6 +56,6 @@ export function readTextBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(limitOf(app)), ownerOf: senderOf }))
   app.addContentTypeParser('application/json', (request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
-    collectBodyText(payload, parseSize(limitOf(app)), done, unmeasuredReservationOf(request))
+    collectBodyText(payload, parseSize(limitOf(app)), done, chunkedBodyReservation(request))
   })
 }

@@ -29,7 +29,7 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
       `${basePath}/client-metadata.json`
     ],
     // `/tools/:server/:tool` of the scope `open` would match these requests.
-    rather: [{ method: 'POST', url: `${basePath}/api/tools/call/:server` }],
+    shadowedRoutes: [{ method: 'POST', url: `${basePath}/api/tools/call/:server` }],
     load: async () => {
       const { default: managementRoutes } = await import('./management.ts')
       return async (annex) => { await annex.register(managementRoutes, { developmentPassword }) }

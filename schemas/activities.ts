@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { AppliedPolicy } from './policies.ts'
+import { AppliedPolicyRecord } from './policies.ts'
 import { StringEnum } from './string-enum.ts'
 
 /** The filters for recorded calls, as query parameters. */
@@ -48,7 +48,7 @@ export const ActivityRecord = Type.Object(
     errorMessage: Type.Optional(Type.String()),
     clientId: Type.Optional(Type.String({ description: 'The OAuth client whose access token the call came with' })),
     clientName: Type.Optional(Type.String({ description: 'The name of the client at the time of the call' })),
-    policy: Type.Optional(AppliedPolicy),
+    policy: Type.Optional(AppliedPolicyRecord),
     guards: Type.Optional(Type.Array(Type.Object({
       id: Type.String(), name: Type.String(), action: Type.String(), found: Type.Array(Type.String())
     }), { description: 'The guards that found something, and what kinds of data they found' })),

@@ -1,5 +1,5 @@
 import { translateVariables, type EditorVariables } from './foreign-variables.ts'
-import { allItems, ServerConfig } from './server.ts'
+import { allItemsKey, ServerConfig } from './server.ts'
 import { typeOfSpelling } from './transports.ts'
 import { isPlainObject, quoteName } from './unknown-members.ts'
 import { type Json, ConfigTranslation } from './config-translation.ts'
@@ -169,11 +169,11 @@ function readEnabledItems (draft: ConfigTranslation): void {
     const section = from === 'tools' ? {} : draft.config.tools ?? {}
     if (!isStringArray(names) || !isPlainObject(section)) continue
     draft.take(from)
-    if (names.includes(allItems)) continue
+    if (names.includes(allItemsKey)) continue
     if (names.length === 0) draft.warn(`"${from}" is an empty list: all tools are disabled`)
     const on = names.map((name) =>
       [name, { enabled: true, ...(isPlainObject(section[name]) ? section[name] : {}) }] as const)
-    draft.put('tools', Object.fromEntries([[allItems, { enabled: false }], ...Object.entries(section), ...on]))
+    draft.put('tools', Object.fromEntries([[allItemsKey, { enabled: false }], ...Object.entries(section), ...on]))
   }
 }
 

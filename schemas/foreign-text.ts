@@ -12,7 +12,7 @@ const maxRepeated = 1024 * 1024
 /**
  * Guesses the format of a text from its first line with content; undefined if it is neither TOML nor YAML.
  */
-export function formatOf (text: string): TextFormat | undefined {
+export function textFormatOf (text: string): TextFormat | undefined {
   const line = text.split('\n').map((each) => each.trim()).find((each) => each !== '' && !each.startsWith('#')) ?? ''
   const tableHeader = /^\[{1,2}\s*["'\w][^\],{}]*\]{1,2}\s*(?:#.*)?$/
   // A Codex file may begin with other settings.
@@ -27,7 +27,7 @@ export function formatOf (text: string): TextFormat | undefined {
  * Parses a document in TOML (Codex) or YAML (Continue, OpenAPI).
  * @throws SyntaxError with the line of the mistake
  */
-export function parseText (text: string, format: TextFormat): unknown {
+export function parseTomlOrYaml (text: string, format: TextFormat): unknown {
   try {
     // The parser returns objects without a prototype, and dates as objects, so the result is converted to plain JSON.
     if (format === 'TOML') return JSON.parse(JSON.stringify(parseToml(text, { maxDepth })))

@@ -13,7 +13,7 @@ const editorNames = new Set([
 ])
 
 /** The name of the environment variable that replaces an input of VS Code: `API_KEY` for `api-key`. */
-export const inputVariable = (id: string): string =>
+export const inputVariableName = (id: string): string =>
   id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
 
 /** A variable in any notation. Group 1 is the text within the braces. */
@@ -70,7 +70,7 @@ function fillOnce (
     if (kind === 'env') return takeDefault(name, place, warn) ?? `\${${name}}`
     if (kind === 'input') {
       if (Object.hasOwn(inputs, name)) return inputs[name] ?? ''
-      const variable = inputVariable(name)
+      const variable = inputVariableName(name)
       warn(`"${place}" uses the input ${JSON.stringify(name)}: the value comes from ${variable} in the gateway's ` +
         'environment')
       return `\${${variable}}`

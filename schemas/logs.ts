@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 /** One line of the log. */
-export const LogEntry = Type.Object(
+export const LogRecord = Type.Object(
   {
     id: Type.Number({ description: 'A number that grows with each line of this process' }),
     timestamp: Type.Number({ description: 'In ms since 1970' }),

@@ -44,7 +44,7 @@ export const NewPolicy = Type.Object(members, { examples: [example] })
 const PolicyReference = Type.Object({ id: Type.String(), name: Type.String() })
 
 /** A rule that decided about a call, or would have decided (`observe`). */
-export const AppliedPolicy = Type.Object(
+export const AppliedPolicyRecord = Type.Object(
   { ...PolicyReference.properties, mode: StringEnum(['enforce', 'observe']), decision: Decision },
   { description: 'The policy that decided the call or, in the mode `observe`, would have decided it' }
 )

@@ -18,26 +18,26 @@ const input = {
   choices: Type.Optional(Type.Array(Text(), { maxItems: 500 }))
 }
 /** A value that is fixed, has a default, or must be filled in by a user. */
-export const Input = Type.Object(input)
-export type Input = Static<typeof Input>
+export const RegistryInput = Type.Object(input)
+export type RegistryInput = Static<typeof RegistryInput>
 
 const variables = Type.Optional(
   Type.Record(
     Type.String({ pattern: `^(?!__proto__$)${variableName}$` }),
-    Input,
+    RegistryInput,
     { additionalProperties: false, maxProperties: 100 }
   )
 )
 /** An input whose `value` may contain `{name}`; `variables` has the input for each name. */
-export const InputWithVariables = Type.Object({ ...input, variables })
-export type InputWithVariables = Static<typeof InputWithVariables>
+export const RegistryInputWithVariables = Type.Object({ ...input, variables })
+export type RegistryInputWithVariables = Static<typeof RegistryInputWithVariables>
 
 /** A header, or an environment variable. */
 const KeyValueInput = Type.Object({ ...input, variables, name: Text(256) })
 type KeyValueInput = Static<typeof KeyValueInput>
 
 /** An argument of a command. Its type is `positional`, or `named` with the flag as `name`. */
-export const Argument = Type.Object({
+export const RegistryArgument = Type.Object({
   ...input,
   variables,
   type: Text(64),
@@ -45,7 +45,7 @@ export const Argument = Type.Object({
   valueHint: Type.Optional(Text(256)),
   isRepeated: Type.Optional(Type.Boolean())
 })
-export type Argument = Static<typeof Argument>
+export type RegistryArgument = Static<typeof RegistryArgument>
 
 const Values = Type.Optional(Type.Array(KeyValueInput, { maxItems: 200 }))
 
@@ -53,7 +53,7 @@ const Values = Type.Optional(Type.Array(KeyValueInput, { maxItems: 200 }))
 export const RegistryTransport = Type.Object({ type: Text(64), url: Type.Optional(Text()), headers: Values, variables })
 export type RegistryTransport = Static<typeof RegistryTransport>
 
-export const Package = Type.Object({
+export const RegistryPackage = Type.Object({
   registryType: Text(64),
   registryBaseUrl: Type.Optional(Text()),
   identifier: Text(1_024),
@@ -61,11 +61,11 @@ export const Package = Type.Object({
   fileSha256: Type.Optional(Text(64)),
   runtimeHint: Type.Optional(Text(256)),
   transport: RegistryTransport,
-  runtimeArguments: Type.Optional(Type.Array(Argument, { maxItems: 200 })),
-  packageArguments: Type.Optional(Type.Array(Argument, { maxItems: 200 })),
+  runtimeArguments: Type.Optional(Type.Array(RegistryArgument, { maxItems: 200 })),
+  packageArguments: Type.Optional(Type.Array(RegistryArgument, { maxItems: 200 })),
   environmentVariables: Values
 })
-export type Package = Static<typeof Package>
+export type RegistryPackage = Static<typeof RegistryPackage>
 
 const Icon = Type.Object({
   src: Text(2_048),
@@ -90,7 +90,7 @@ export const ServerJson = Type.Object({
     })
   ),
   icons: Type.Optional(Type.Array(Icon, { maxItems: 50 })),
-  packages: Type.Optional(Type.Array(Package, { maxItems: 50 })),
+  packages: Type.Optional(Type.Array(RegistryPackage, { maxItems: 50 })),
   remotes: Type.Optional(Type.Array(RegistryTransport, { maxItems: 50 }))
 })
 export type ServerJson = Static<typeof ServerJson>

@@ -7,7 +7,7 @@ import { transports, transportTypes, type TransportType } from './transports.ts'
 import { hasUserVariables, userVariableProblem, UserVariables } from './user-variables.ts'
 
 /** The key of the override for all items of a kind: its `enabled` applies to items whose own override has none. */
-export const allItems = '*'
+export const allItemsKey = '*'
 
 /** An override of one tool, prompt, resource or skill of a server. Its key is the item's own name or URI. */
 export const ItemOverride = Type.Object({

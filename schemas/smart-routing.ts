@@ -6,7 +6,9 @@ const aliases = {
 } as const
 
 /** Renames former members of the section `smartRouting`, which files and clients may use, to the current names. */
-export function withCurrentNames (smartRouting: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function withCurrentSmartRoutingNames (
+  smartRouting: Readonly<Record<string, unknown>>
+): Record<string, unknown> {
   const section: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(smartRouting)) {
     const name = Object.hasOwn(aliases, key) ? aliases[key as keyof typeof aliases] : key

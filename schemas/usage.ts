@@ -12,7 +12,7 @@ export const UsageQuery = Type.Object({
 }, { additionalProperties: false })
 
 /** The usage of one day. It has the member that `by` selects; `server` is also present with `tool`. */
-export const UsageRow = Type.Object({
+export const UsageRecord = Type.Object({
   day: Type.String(),
   user: Type.Optional(Type.String({ description: 'Empty for callers without a username' })),
   key: Type.Optional(Type.String({ description: 'The id of a key; empty for callers without one' })),

@@ -149,13 +149,15 @@ function urlVariableProblem (url: string, declared: ReadonlyMap<string, UserVari
 }
 
 /** Values of one user, by the names of the variables. */
-export type GivenValues = ReadonlyMap<string, string>
+export type UserVariableValues = ReadonlyMap<string, string>
 
 /**
  * A config without the headers, variables of `env`, arguments and query parameters that contain variables to which the
  * user has given no value.
  */
-export function withoutMissingValues<Config extends ConfigWithVariables> (config: Config, values: GivenValues): Config {
+export function withoutMissingValues<Config extends ConfigWithVariables> (
+  config: Config, values: UserVariableValues
+): Config {
   const isGiven = (text: string): boolean => userVariablesIn(text).every((name) => values.has(name))
   const given = (map: Record<string, string>): Record<string, string> =>
     Object.fromEntries(Object.entries(map).filter(([, text]) => isGiven(text)))
@@ -175,7 +177,7 @@ export function withoutMissingValues<Config extends ConfigWithVariables> (config
 }
 
 /** The names of required variables without a value. */
-export const missingVariables = ({ userVariables = [] }: ConfigWithVariables, values: GivenValues): string[] =>
+export const missingVariables = ({ userVariables = [] }: ConfigWithVariables, values: UserVariableValues): string[] =>
   userVariables.flatMap(({ name, required = true }) => required && !values.has(name) ? [name] : [])
 
 /** Max length of a value, in bytes. */

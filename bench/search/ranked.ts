@@ -1,5 +1,5 @@
 import { fuseRankings, cosineWeights } from '../../plugins/extensions/smart-routing/fuse.ts'
-import type { ShownTool } from '../../plugins/extensions/smart-routing/search-tools.ts'
+import type { ShownTool } from '../../plugins/extensions/smart-routing/shown-tools.ts'
 import { StaticSimilarity } from '../../plugins/extensions/smart-routing/static-model/similarity.ts'
 import type { SearchTool, ToolIndex } from '../../plugins/extensions/smart-routing/words/index.ts'
 

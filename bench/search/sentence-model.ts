@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fuseRankings } from '../../plugins/extensions/smart-routing/fuse.ts'
 import { textToEmbed } from '../../plugins/extensions/smart-routing/embeddings/texts.ts'
-import type { ShownTool } from '../../plugins/extensions/smart-routing/search-tools.ts'
+import type { ShownTool } from '../../plugins/extensions/smart-routing/shown-tools.ts'
 import type { SearchTool, ToolIndex } from '../../plugins/extensions/smart-routing/words/index.ts'
 import { cachedPackages } from '../../test/helpers/packages.ts'
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { packageVersion } from '../../package.ts'
 import { isObject, parseJsonObject } from '../../protocol/json.ts'
-import { headerNames, latestModern, metaKeys } from '../../protocol/modern/envelope.ts'
+import { headerNames, latestModernVersion, metaKeys } from '../../protocol/modern/envelope.ts'
 import type { ManagementApi } from '../api.ts'
 import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
@@ -70,7 +70,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
     name: 'search_tools',
     arguments: { query, limit },
     _meta: {
-      [metaKeys.protocolVersion]: latestModern,
+      [metaKeys.protocolVersion]: latestModernVersion,
       [metaKeys.clientCapabilities]: {},
       [metaKeys.clientInfo]: { name: 'tool-hub', version: packageVersion() }
     }
@@ -81,7 +81,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
       ...api.headers,
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
-      [headerNames.version]: latestModern,
+      [headerNames.version]: latestModernVersion,
       [headerNames.method]: 'tools/call',
       [headerNames.name]: params.name
     },

@@ -6,7 +6,7 @@ import { recordCollections, type RecordEntry, type Records, type StoredRecord } 
 const { eventSubscriptions: subscriptions, eventDeliveries: deliveries, failedDeliveries: failures } = recordCollections
 
 /** The credential with which a subscription was made: a bearer key, or an authorization of an OAuth client. */
-export type LastingCredential =
+export type SubscriptionCredential =
   | { readonly keyId: string }
   | {
     readonly family: string
@@ -26,7 +26,7 @@ export interface EventSubscription {
   readonly owner: string
   /** The user whose connections to the server it uses. */
   readonly user: string
-  readonly credential: LastingCredential
+  readonly credential: SubscriptionCredential
   /** The route (`EventRoute`): the scope and presentation of its view, and the client's address. */
   readonly route: unknown
   /** The name of the event type on that route. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Snapshot } from '../../db/store.ts'
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { RequestHeaders } from '../../protocol/exchange.ts'
 import { Table } from '../../protocol/table.ts'
 import { ShareError } from '../base/limits/index.ts'
@@ -66,7 +66,7 @@ export class InFlightTable<Entry> {
 
 /** The error for requests that are still running when the gateway shuts down. */
 export const shuttingDownError = (): RpcError =>
-  new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
+  new RpcError(rpcCode.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
 
 export type LogError = (error: unknown, sentence: string) => void
 
@@ -74,10 +74,10 @@ export type LogError = (error: unknown, sentence: string) => void
 export function toRpcAnswerError (error: unknown, logError: LogError): RpcError {
   if (error instanceof RpcError) return error
   if (error instanceof ShareError) {
-    return new RpcError(code.unavailable, error.message, error.isOwnerLimit ? 'share' : 'limit')
+    return new RpcError(rpcCode.unavailable, error.message, error.isOwnerLimit ? 'share' : 'limit')
   }
   logError(error, 'a request failed unexpectedly')
-  return new RpcError(code.internal, 'Internal error', 'internal')
+  return new RpcError(rpcCode.internal, 'Internal error', 'internal')
 }
 
 /** The first value of a header. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { eventText } from '../../protocol/event-stream.ts'
 import { largeText } from '../../protocol/text.ts'
-import { chunkedReply, UnreadReply, maxUncountedReply } from '../base/limits/index.ts'
+import { pacedReply, UnreadReply, maxUncountedReply } from '../base/limits/index.ts'
 import type { AcceptedTypes } from './accept.ts'
 import { EventStream } from './event-stream.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
@@ -153,7 +153,7 @@ export function writeJson (
     'content-type': 'application/json', 'content-length': length, 'x-content-type-options': 'nosniff', ...headers
   })
   if (characters > largeText && raw.socket) {
-    chunkedReply(raw, parts, length).pipe(raw)
+    pacedReply(raw, parts, length).pipe(raw)
     return
   }
   // Only ASCII text has as many bytes as characters; it is encoded faster as Latin-1.

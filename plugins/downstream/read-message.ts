@@ -1,6 +1,6 @@
 import type { MalformedMessage, Message } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { memoryOfJson } from '../base/body/index.ts'
 import { baseLimits } from '../base/limits/index.ts'
@@ -25,12 +25,12 @@ export function checkCapabilitiesSize (text: string, name: string): number {
   if (memoryOf(text) > maxText) {
     const sentence = `has more than ${maxText} characters, or half as many if any is outside Latin-1; declare fewer ` +
       'members or shorter strings'
-    throw new RpcError(code.invalidParams, `Invalid params: "${name}" ${sentence}`)
+    throw new RpcError(rpcCode.invalidParams, `Invalid params: "${name}" ${sentence}`)
   }
   const size = memoryOfJson(text)
   if (size > maxMemory) {
     throw new RpcError(
-      code.invalidParams, `Invalid params: "${name}" contains too many members and values; declare fewer`
+      rpcCode.invalidParams, `Invalid params: "${name}" contains too many members and values; declare fewer`
     )
   }
   return size

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fp from 'fastify-plugin'
 import { eventText } from '../../protocol/event-stream.ts'
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import { allowsBatch } from '../../protocol/legacy/versions.ts'
 import { errorText, resultText, type Request } from '../../protocol/message.ts'
 import { type View, chargedOwnerOf, type Principal } from '../settings/index.ts'
@@ -149,9 +149,9 @@ class SseEndpoint implements Endpoint {
       return
     }
     const { session } = connection
-    if (!session) throw new RpcError(code.badRequest, 'Bad request: send initialize first')
+    if (!session) throw new RpcError(rpcCode.badRequest, 'Bad request: send initialize first')
     if (Array.isArray(message) && !allowsBatch(session.version)) {
-      throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
+      throw new RpcError(rpcCode.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
     }
     const messages = Array.isArray(message) ? message : [message]
     this.#deps.requests.receive(session, messages, { view: session.view, headers, address }, (answers) =>
@@ -175,7 +175,7 @@ class SseEndpoint implements Endpoint {
     const reply = connection.openReply(1)
     try {
       if (connection.session || connection.isInitializing) {
-        throw new RpcError(code.invalidRequest, 'Invalid request: the session is already initialized')
+        throw new RpcError(rpcCode.invalidRequest, 'Invalid request: the session is already initialized')
       }
       connection.isInitializing = true
       const reservation = sessions.reserve(connection.view, address)

@@ -1,5 +1,5 @@
 import { errors } from '../base/errors/index.ts'
-import { headerNames, isModernVersion, latestModern } from '../../protocol/modern/envelope.ts'
+import { headerNames, isModernVersion, latestModernVersion } from '../../protocol/modern/envelope.ts'
 import { parseAccept } from './accept.ts'
 import type { InboundRequest } from './endpoint.ts'
 import type { LegacyEndpoint } from './legacy/endpoint.ts'
@@ -44,7 +44,7 @@ export class StreamableHttp {
     if (!isModernVersion(headers[headerNames.version])) return
     raw.setHeader('allow', 'POST')
     throw Object.assign(
-      new errors.MethodNotAllowed('POST'), { message: `MCP ${latestModern} sends all requests with POST` }
+      new errors.MethodNotAllowed('POST'), { message: `MCP ${latestModernVersion} sends all requests with POST` }
     )
   }
 }

@@ -1,6 +1,6 @@
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { Sealer } from '../base/secrets/index.ts'
-import { routeOf, type View } from '../settings/index.ts'
+import { routeKeyOf, type View } from '../settings/index.ts'
 
 /** An event type of a server. */
 export interface EventTarget {
@@ -37,7 +37,7 @@ export class EventCursors {
       if (ofServer === server && ofKey === key && cursor !== undefined) return JSON.stringify(cursor)
     }
     throw new RpcError(
-      code.invalidParams, 'Invalid params: the cursor does not belong to this event type on this route; omit it'
+      rpcCode.invalidParams, 'Invalid params: the cursor does not belong to this event type on this route; omit it'
     )
   }
 
@@ -50,4 +50,4 @@ export class EventCursors {
   }
 }
 
-const placeOf = (view: View): string => JSON.stringify(['event', view.principal.key, routeOf(view)])
+const placeOf = (view: View): string => JSON.stringify(['event', view.principal.key, routeKeyOf(view)])

@@ -3,7 +3,7 @@ import type { RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import type { ListKind } from '../../protocol/lists.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
-import type { AppliedPolicy as AppliedPolicySchema } from '../../schemas/policies.ts'
+import type { AppliedPolicyRecord as AppliedPolicySchema } from '../../schemas/policies.ts'
 import type { ItemFilter, View } from '../settings/index.ts'
 import type { ListEntry } from './list.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import { memberOf, withMembers } from '../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../protocol/lists.ts'
 import { largeText } from '../../protocol/text.ts'
@@ -117,7 +117,7 @@ export class ListResult {
     // The list has changed since the previous page.
     this.#indexAfterItem ??= new Map(this.entries.map((entry, at) => [hashOf(this.#nameOf(entry)), at + 1]))
     const at = this.#indexAfterItem.get(hash ?? '')
-    if (at === undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: start with the first page')
+    if (at === undefined) throw new RpcError(rpcCode.invalidParams, 'Invalid cursor: start with the first page')
     return at
   }
 

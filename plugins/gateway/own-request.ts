@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange, TaskForm } from '../../protocol/exchange.ts'
 import type { View } from '../settings/index.ts'
 
@@ -36,5 +36,5 @@ export class OwnRequest implements Exchange<View> {
   onCancel (): void {}
   notify (): void {}
   pause (): void {}
-  async ask (): ReturnType<Client['ask']> { throw new RpcError(code.internal, 'No client can be asked', 'internal') }
+  async ask (): ReturnType<Client['ask']> { throw new RpcError(rpcCode.internal, 'No client can be asked', 'internal') }
 }

@@ -1,6 +1,6 @@
 import { addTo } from '../../protocol/grouping.ts'
 import { capabilityClassOf } from '../../protocol/capabilities.ts'
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import { waitAtMost } from '../../protocol/wait-at-most.ts'
@@ -62,7 +62,7 @@ export class ProviderTable {
   use (name: string, client: Client): Provider {
     const provider = this.get(name)
     if (!provider) {
-      throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')
+      throw new RpcError(rpcCode.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')
     }
     this.#recordUse(name, client)
     return provider
@@ -100,7 +100,7 @@ export class ProviderTable {
     for (const name of names) {
       for (const loading of this.get(name)?.loadLists?.(client, only) ?? []) {
         waits.push(loading.done)
-        budget = Math.max(budget, loading.budget)
+        budget = Math.max(budget, loading.maxWait)
         this.#recordUse(name, client)
       }
     }

@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { NamedKind } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
@@ -156,7 +156,7 @@ export class ItemResolver {
   async findReader (exchange: Exchange<View>): Promise<Target> {
     const { view, client, params: { uri } } = exchange
     if (typeof uri !== 'string') {
-      throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
+      throw new RpcError(rpcCode.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
     }
     const own = this.#providers.ownerOf(uri)
     if (own !== undefined) return { provider: own.name, key: uri }
@@ -205,17 +205,17 @@ export class ItemResolver {
 /** The error for a resource that a view does not show. */
 export function unknownResource (uri: string): RpcError {
   const message = `Resource not found: ${uri}`
-  const text = JSON.stringify({ code: code.resourceNotFound, message, data: { uri } })
-  return new RpcError(code.resourceNotFound, message, 'unknown-resource', text)
+  const text = JSON.stringify({ code: rpcCode.resourceNotFound, message, data: { uri } })
+  return new RpcError(rpcCode.resourceNotFound, message, 'unknown-resource', text)
 }
 
 /** The error for a skill that a view does not show. */
 export const unknownSkill = (uri: string): RpcError =>
-  new RpcError(code.invalidParams, `No skill is served at ${uri}`, 'unknown-resource')
+  new RpcError(rpcCode.invalidParams, `No skill is served at ${uri}`, 'unknown-resource')
 
 /** The error for a folder in which a view shows nothing. @param uri with or without a trailing slash */
 export const unknownFolder = (uri: string): RpcError =>
-  new RpcError(code.invalidParams, `There is no folder at ${uri.replace(/\/$/, '')}`, 'unknown-resource')
+  new RpcError(rpcCode.invalidParams, `There is no folder at ${uri.replace(/\/$/, '')}`, 'unknown-resource')
 
 /** Thrown if a provider is not available now. The message is for clients. */
 export class NotConnectedError extends RpcError {
@@ -229,7 +229,7 @@ export class NotConnectedError extends RpcError {
     const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
     const reason = connecting ?? provider?.unavailableReason ?? problem ?? 'its configuration cannot be used'
     super(
-      refusal?.code ?? code.unavailable,
+      refusal?.code ?? rpcCode.unavailable,
       refusal?.message ?? `Server ${JSON.stringify(name)} is not connected: ${reason}`,
       refusal?.reason ?? 'not-connected',
       refusal?.toText()

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import type { TaskRecord, Tasks } from '../../db/ports/tasks.ts'
 import { StorageError } from '../../db/store.ts'
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import { PlainClient, type Client } from '../../protocol/exchange.ts'
 import { smallMemberOf } from '../../protocol/json.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { terminalStates } from '../../protocol/task-shapes.ts'
 import { OwnedMap } from '../base/limits/index.ts'
-import { type Access, authorKeyOf, makeView, routeOf, type View } from '../settings/index.ts'
+import { type Access, authorKeyOf, makeView, routeKeyOf, type View } from '../settings/index.ts'
 import type { Forwarder } from './forward.ts'
 import { gatewayLimits } from './limits.ts'
 import { OwnRequest } from './own-request.ts'
@@ -15,7 +15,7 @@ import type { ProviderTable } from './providers.ts'
 import { serverIdentity, taskOwnerOf, type TaskHandles, type TaskTarget } from './task-handles.ts'
 
 /** The error for an unknown task, and for one of another principal or route: callers must not be able to tell. */
-export const unknownTask = (): RpcError => new RpcError(code.invalidParams, 'Unknown task')
+export const unknownTask = (): RpcError => new RpcError(rpcCode.invalidParams, 'Unknown task')
 
 /** Calls `Provider.taskRun`, or returns its default. */
 export const taskRunOf = (
@@ -90,7 +90,7 @@ export class RunningTasks {
     const found = new Map<string, string>()
     await ignoringOutages(async () => {
       for (const { route, handle } of await store?.list({ owner: taskOwnerOf(view, client) }) ?? []) {
-        const target = routeOf(route as View) === routeOf(view) ? handles.open(view, handle) : undefined
+        const target = routeKeyOf(route as View) === routeKeyOf(view) ? handles.open(view, handle) : undefined
         if (target) found.set(taskListKey(target.provider, target.id), handle)
       }
     })
@@ -185,7 +185,7 @@ function stateIn (task: string): string | undefined {
 
 /** The id of a task in the storage, equal on all replicas. */
 const idOf = (owner: string, view: View, { provider, server, id, run }: TaskTarget): string =>
-  hash('sha256', JSON.stringify([owner, routeOf(view), provider, server, id, run]), 'base64url')
+  hash('sha256', JSON.stringify([owner, routeKeyOf(view), provider, server, id, run]), 'base64url')
 
 /** The key of a task in the result of `handlesOf`. */
 export const taskListKey = (provider: string, id: string): string => JSON.stringify([provider, id])

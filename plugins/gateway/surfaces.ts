@@ -157,11 +157,13 @@ export class Surfaces {
     return new Precedence(sections, separator, (section) => this.#claimsOf(section))
   }
 
-  #claimsOf ({ server, provider }: Section): ListingHistory { return provider?.claims ?? this.#claims.of(server) }
+  #claimsOf ({ server, provider }: Section): ListingHistory {
+    return provider?.listingHistory ?? this.#claims.of(server)
+  }
 
   /** Records the claims of a provider that does not record them itself. */
   #recordClaims ({ server, provider, catalogue }: Section): void {
-    if (provider?.claims) return
+    if (provider?.listingHistory) return
     const catalogues = provider?.catalogues?.() ?? []
     const all = catalogue === undefined || catalogues.includes(catalogue) ? catalogues : [...catalogues, catalogue]
     this.#claims.of(server).record(all)

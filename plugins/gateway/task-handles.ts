@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { isObject } from '../../protocol/json.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { OwnedMap } from '../base/limits/index.ts'
 import type { Sealer } from '../base/secrets/index.ts'
-import { hasCredential, routeOf, type View, type VisibleServer } from '../settings/index.ts'
+import { hasCredential, routeKeyOf, type View, type VisibleServer } from '../settings/index.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** A task, and the server that runs it. */
@@ -49,7 +49,7 @@ export class TaskHandles {
    */
   seal (view: View, client: Client, { provider, server, tool, id, run }: TaskTarget): string {
     if (memoryOf(id) > gatewayLimits.rememberedId) {
-      throw new RpcError(code.internal, 'The server started a task, but its id is too long', 'upstream')
+      throw new RpcError(rpcCode.internal, 'The server started a task, but its id is too long', 'upstream')
     }
     const text = JSON.stringify([provider, server, tool, id, run])
     const known = this.find(view, client, provider, id)
@@ -94,10 +94,10 @@ export class TaskHandles {
   }
 }
 
-const placeOf = (view: View): string => JSON.stringify(['task', view.principal.key, routeOf(view)])
+const placeOf = (view: View): string => JSON.stringify(['task', view.principal.key, routeKeyOf(view)])
 
 /** The owner whose tasks are listed and announced together. Anonymous callers may be different people. */
 export const taskOwnerOf = ({ principal }: View, { id }: Client): string =>
   hasCredential(principal) ? principal.key : `${principal.key} ${id}`
 
-const keyOf = (view: View, provider: string, id: string): string => JSON.stringify([routeOf(view), provider, id])
+const keyOf = (view: View, provider: string, id: string): string => JSON.stringify([routeKeyOf(view), provider, id])

@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { type Release, ShareError, Shares } from '../base/limits/index.ts'
@@ -28,7 +28,7 @@ export class WantedResources {
       this.#releases.set(uri, wantedMemory.take(client.owner ?? client.id, memoryOf(uri) + cost))
       return true
     } catch (error) {
-      if (error instanceof ShareError) throw new RpcError(code.unavailable, error.message, 'limit')
+      if (error instanceof ShareError) throw new RpcError(rpcCode.unavailable, error.message, 'limit')
       throw error
     }
   }

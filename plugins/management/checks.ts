@@ -7,7 +7,7 @@ import type { ServerConfig } from '../../schemas/server.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import { defaultOwner } from '../identity/index.ts'
 import {
-  canManage, canSee, findGroupByName, hasPrecedence, isRestrictedConfig, type Principal, teamReference, teamsOf
+  canManage, canSee, findGroupByName, groupTakesPrecedence, isRestrictedConfig, type Principal, teamReference, teamsOf
 } from '../settings/index.ts'
 import { managementLimits } from './limits.ts'
 
@@ -83,7 +83,7 @@ const countByFoldedName = memoized((servers: Snapshot['servers']): ReadonlyMap<s
 export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
   const [group, server] = [findGroupByName(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return []
-  const target = hasPrecedence(snapshot, group, server)
+  const target = groupTakesPrecedence(snapshot, group, server)
     ? 'group'
     : 'server, since the owner of the group is not an admin'
   const other = about === 'group' ? 'server' : 'group'

@@ -5,7 +5,7 @@ import type { ServerUser as ServerUserSchema } from '../../schemas/users.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { defaultOwner, principalOfUser, storedUsernameOf } from '../identity/index.ts'
-import { makeView, type Principal, type Settings, shareOf } from '../settings/index.ts'
+import { makeView, type Principal, type Settings, sharedEntryOf } from '../settings/index.ts'
 import { managedServer } from './checks.ts'
 import type { Groups, ShownGroup } from './groups/groups.ts'
 import type { PresentedServer } from './servers/present.ts'
@@ -82,7 +82,7 @@ export class People {
     for (const user of current.users.values()) {
       const { username, createdAt = '' } = user
       const principal = principalOfUser(user, undefined)
-      const share = shareOf(current, principal, sharedWithUsers)
+      const share = sharedEntryOf(current, principal, sharedWithUsers)
       const reason = share === username ? 'shared' : share ?? (visibility === 'public' ? 'public' : undefined)
       const via = username === owner ? 'owner' : reason
       if (via === undefined) continue

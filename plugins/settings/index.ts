@@ -21,13 +21,13 @@ export { chargedUserOf, chargedOwnerOf, isOfFormerAccount } from './access/owner
 export {
   hasStoredRights, isRestrictedConfig, notConnectedSentence, storersOf, withCurrentRights
 } from './access/restricted.ts'
-export { isMemberByLogin, owningTeam, shareOf, teamMembers, teamReference, teamsOf } from './access/teams.ts'
+export { isMemberByLogin, owningTeam, sharedEntryOf, teamMembers, teamReference, teamsOf } from './access/teams.ts'
 export {
   type Credential, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView,
-  canUseMcp, hasCredential, mcpScope, routeOf, withFilter
+  canUseMcp, hasCredential, mcpScope, routeKeyOf, withFilter
 } from './access/view.ts'
 export {
-  type VisibleServer, canManage, canSee, findGroupByName, isAdminOwner, hasPrecedence
+  type VisibleServer, canManage, canSee, findGroupByName, isAdminOwner, groupTakesPrecedence
 } from './access/visibility.ts'
 export type { AuditedChange } from './audit/entries.ts'
 export {

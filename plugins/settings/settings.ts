@@ -4,7 +4,7 @@ import { waitAtMost } from '../../protocol/wait-at-most.ts'
 import {
   ConflictError, InvalidChangeError, StorageError, type Change, type Snapshot, type Store
 } from '../../db/store.ts'
-import { errors, storageFault } from '../base/errors/index.ts'
+import { errors, toStorageHttpError } from '../base/errors/index.ts'
 import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
 import { countValues } from '../base/body/index.ts'
@@ -264,7 +264,7 @@ const accountOf = (by: Principal | string): string => typeof by === 'string' ? b
 
 function toHttpError (error: unknown): unknown {
   if (error instanceof InvalidChangeError) return new errors.InvalidChange(error.message)
-  return error instanceof StorageError ? storageFault(error, new errors.StorageAway(error.message)) : error
+  return error instanceof StorageError ? toStorageHttpError(error, new errors.StorageAway(error.message)) : error
 }
 
 /**

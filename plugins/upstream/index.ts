@@ -3,7 +3,8 @@ import type { UpstreamWingOptions } from './parts.ts'
 
 export { upstreamLimits } from './limits.ts'
 export {
-  type ProcessEnvironment, expandVariables, mapVariablePlaces, isGatewaySecretName, keepsVariables, variablePattern
+  type ProcessEnvironment, createUnexpandedCheck, expandVariables, isGatewaySecretName, mapVariablePlaces,
+  variablePattern
 } from './links/environment.ts'
 export { isLinkToken, linkToken, newTicket, withBrowserTag } from './login/starts.ts'
 export type { ProbeResult } from './probe.ts'

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../../protocol/lists.ts'
-import { code, RpcError } from '../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -53,7 +53,7 @@ export const probeDeps = {
     log: () => {},
     listsChanged: () => {},
     onQuestion: async () => {
-      throw new RpcError(code.methodNotFound, 'no client can be asked while a server is tested')
+      throw new RpcError(rpcCode.methodNotFound, 'no client can be asked while a server is tested')
     },
     onNotification: () => {},
     broadcast: () => {},

@@ -8,8 +8,8 @@ import type { TransportDeps } from './links/transport.ts'
 type Log = (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 
 const statusWords = {
-  disconnected: { ill: 'not connected', well: 'connected' },
-  oauth_required: { ill: 'waiting for a login', well: 'connected' }
+  disconnected: { failing: 'not connected', working: 'connected' },
+  oauth_required: { failing: 'waiting for a login', working: 'connected' }
 } as const
 
 /** Logs changes of one upstream's status, and each remark about it at most once per period. */

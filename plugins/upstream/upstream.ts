@@ -211,7 +211,7 @@ export class Upstream implements Provider {
     return this.#catalogues.of(this.#placement.pool.find(key), key.capabilityClass)
   }
 
-  get claims (): ListingHistory { return this.#catalogues.claims }
+  get listingHistory (): ListingHistory { return this.#catalogues.claims }
 
   caching (client: Client, kind: ListKind): Caching | undefined {
     const catalogue = this.#readCatalogue(client)

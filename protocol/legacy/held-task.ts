@@ -1,4 +1,4 @@
-import { code, RpcError } from '../errors.ts'
+import { rpcCode, RpcError } from '../errors.ts'
 import type { Client, Exchange, Question, RequestHeaders } from '../exchange.ts'
 import { isObject, membersOf, withMembers } from '../json.ts'
 import type { Response } from '../message.ts'
@@ -58,14 +58,14 @@ export class HeldTask implements Exchange {
     const text = JSON.stringify({ method }).slice(0, -1) +
       `,"params":${params.elicitationId === undefined ? own : withMembers(own, { elicitationId: undefined })}}`
     if (this.cancelled !== undefined || this.#open.size >= bounds.questions || text.length > bounds.length) {
-      throw new RpcError(code.internal, 'Too many requests to the client are unanswered', 'limit')
+      throw new RpcError(rpcCode.internal, 'Too many requests to the client are unanswered', 'limit')
     }
-    if (signal.aborted) throw new RpcError(code.internal, String(signal.reason), 'internal')
+    if (signal.aborted) throw new RpcError(rpcCode.internal, String(signal.reason), 'internal')
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {
       const fail = (reason: string): void => {
         this.#open.delete(key)
-        reject(new RpcError(code.internal, reason, 'internal'))
+        reject(new RpcError(rpcCode.internal, reason, 'internal'))
       }
       const timer = setTimeout(() => { fail('The client did not answer in time') }, answerTime).unref()
       signal.addEventListener('abort', () => { fail(String(signal.reason)) }, { once: true })

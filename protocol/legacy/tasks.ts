@@ -9,7 +9,7 @@ import { withoutRelatedTask } from '../task-ids.ts'
 import { terminalStates, toModernTask, toModernTaskResult } from '../task-shapes.ts'
 import { HeldTask } from './held-task.ts'
 
-type Options = Omit<CallOptions, 'over'>
+type Options = Omit<CallOptions, 'onEnd'>
 
 /**
  * Max tasks per connection whose results are awaited for polling clients; beyond that, the oldest wait of the owner

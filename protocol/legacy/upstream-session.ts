@@ -1,7 +1,7 @@
 import { Call, type CallOptions } from '../call.ts'
 import { refuseEcho, instanceId, instanceKey } from '../instance.ts'
 import { identityExtraOf } from '../identity.ts'
-import { code, RpcError, UpstreamError } from '../errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
@@ -100,13 +100,13 @@ export class LegacyUpstreamSession implements UpstreamSession {
     throw failure
   }
 
-  call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {
+  call (exchange: Exchange, options: Omit<CallOptions, 'onEnd'>): Promise<Response> {
     return this.#tasks.serve(exchange, options) ?? this.#send(exchange, options)
   }
 
-  #send (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
+  #send (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'onEnd'>): Promise<Response> {
     const call =
-      new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#onCallEnd, paramsOf: legacyParams })
+      new Call(this.#peer, exchange, { changes, deadlines, headers, onEnd: this.#onCallEnd, paramsOf: legacyParams })
     if (!call.isOver) this.#calls.set(call.id, call)
     return call.answer
   }
@@ -182,7 +182,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     } catch (error) {
       const failure = error instanceof RpcError
         ? error
-        : new RpcError(code.internal, 'The request could not be answered', 'internal')
+        : new RpcError(rpcCode.internal, 'The request could not be answered', 'internal')
       if (!controller.signal.aborted) this.#peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
     } finally {
       this.#questions.delete(id)

@@ -5,7 +5,7 @@
 export const modernVersions = ['2026-07-28'] as const
 export type ModernVersion = typeof modernVersions[number]
 
-export const latestModern: ModernVersion = modernVersions[0]
+export const latestModernVersion: ModernVersion = modernVersions[0]
 
 export const isModernVersion = (value: unknown): value is ModernVersion =>
   modernVersions.some((version) => version === value)

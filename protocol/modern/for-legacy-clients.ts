@@ -1,5 +1,5 @@
 // Converts answers and tools of modern servers for clients of earlier revisions.
-import { code, type RpcError } from '../errors.ts'
+import { rpcCode, type RpcError } from '../errors.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers, membersOf } from '../json.ts'
 import { modernCode } from './envelope.ts'
 
@@ -57,7 +57,7 @@ export function translateHopError ({ code: number, message }: RpcError, errorTex
     ? `The server needs a capability that was not declared to it: ${message}`
     : `The server rejected the form of Tool-Hub's request: ${message}`
   const error = JSON.stringify(
-    { code: number === modernCode.missingCapability ? code.invalidRequest : code.internal, message: text }
+    { code: number === modernCode.missingCapability ? rpcCode.invalidRequest : rpcCode.internal, message: text }
   )
   return data === undefined ? error : withMembers(error, { data })
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Call, ParamChanges } from '../call.ts'
 import { requireClientCapability, type ServerRequest, type ClientCapabilities } from '../capabilities.ts'
-import { code, RpcError } from '../errors.ts'
+import { rpcCode, RpcError } from '../errors.ts'
 import type { Question } from '../exchange.ts'
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../json.ts'
 import { toRpcError, type Response } from '../message.ts'
@@ -130,7 +130,7 @@ export class InputRounds {
     if (errorText !== undefined) {
       const error = toRpcError(errorText)
       const message = `The server's request (${method}) was answered with an error: ${error.message}`
-      throw new RpcError(isProtocolError(error) ? code.internal : error.code, message, 'upstream')
+      throw new RpcError(isProtocolError(error) ? rpcCode.internal : error.code, message, 'upstream')
     }
     return resultText ?? '{}'
   }
@@ -155,7 +155,7 @@ const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code 
  * that the client lacks.
  */
 function toQuestionError (error: unknown, { method, params }: Question, { client }: Call): unknown {
-  if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === code.internal) return error
+  if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === rpcCode.internal) return error
   const isDeclared = supportsRequest(client.capabilities, { method, params })
   const advice = isDeclared
     ? ''
@@ -173,7 +173,7 @@ function supportsRequest (capabilities: ClientCapabilities, asked: ServerRequest
 }
 
 const refusedError = (what: string): RpcError =>
-  new RpcError(code.internal, `The server's request cannot be answered: ${what}`, 'upstream')
+  new RpcError(rpcCode.internal, `The server's request cannot be answered: ${what}`, 'upstream')
 
 /** The server requests that a result may contain (MCP 2026-07-28, "Multi Round-Trip Requests"). */
 export const inputRequestMethods: ReadonlySet<string> = new Set(

@@ -1,4 +1,4 @@
-import { code, RpcError, UpstreamError } from '../errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import { capabilityOf } from '../lists.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
@@ -82,7 +82,7 @@ export class NotificationReceiver {
     }
     if (this.#stream?.acceptedUris?.has(uri) !== false) return
     this.#uris.delete(uri)
-    throw new RpcError(code.methodNotFound, `The server does not notify about changes of ${uri}`, 'upstream')
+    throw new RpcError(rpcCode.methodNotFound, `The server does not notify about changes of ${uri}`, 'upstream')
   }
 
   remove (uri: string): void {
@@ -213,7 +213,7 @@ export class NotificationReceiver {
       return
     }
     // A server that does not know the method has nothing to announce.
-    if (error instanceof RpcError && error.code === code.methodNotFound) return
+    if (error instanceof RpcError && error.code === rpcCode.methodNotFound) return
     if (!(wasOpen && Date.now() - stream.startedAt > steadyAfter)) {
       this.#failures = Math.min(this.#failures + 1, maxFailures)
     }

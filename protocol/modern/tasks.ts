@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Call, NextStep, ParamChanges } from '../call.ts'
 import { hasTasksExtension, tasksExtension } from '../capabilities.ts'
-import { code, type RpcError } from '../errors.ts'
+import { rpcCode, type RpcError } from '../errors.ts'
 import { DerivedExchange, type Exchange } from '../exchange.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
 import type { Response } from '../message.ts'
@@ -149,7 +149,7 @@ export class ModernTasks {
     const status = smallMemberOf(task, 'status')
     return {
       response: status === 'completed' || status === 'failed'
-        ? failure(`Cannot cancel a task that is ${status}`, code.invalidParams)
+        ? failure(`Cannot cancel a task that is ${status}`, rpcCode.invalidParams)
         : answer(toLegacyTask(task))
     }
   }
@@ -173,7 +173,7 @@ const stateOf = (task: string): string =>
   ['status', 'statusMessage', 'lastUpdatedAt'].map((name) => memberOf(task, name)).join()
 
 const answer = (resultText: string): Response => ({ kind: 'response', id: null, resultText })
-const failure = (message: string, number: number = code.internal): Response =>
+const failure = (message: string, number: number = rpcCode.internal): Response =>
   ({ kind: 'response', id: null, errorText: JSON.stringify({ code: number, message }) })
 
 /**

@@ -1,5 +1,5 @@
 import { Call, type CallOptions, type CallStyle, type NextStep, type ParamChanges } from '../call.ts'
-import { code, RpcError, UpstreamError } from '../errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import { isStreamNotification } from '../events.ts'
 import type { Exchange } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
@@ -111,13 +111,13 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     await waitAtMost(listenWait, this.#listening.open())
   }
 
-  call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
+  call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'onEnd'>): Promise<Response> {
     const own = exchange.taskForm === undefined ? exchange : this.#tasks.toOwnRequest(exchange)
     const call = new Call(this.#peer, own, {
       changes: changes.task === undefined ? changes : withoutTask(changes),
       deadlines,
       headers,
-      over: this.#onCallEnd,
+      onEnd: this.#onCallEnd,
       style: this
     })
     if (!call.isOver) this.#calls.set(call.id, call)
@@ -147,7 +147,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     if (type !== undefined) {
       delete response.resultText
       const message = `The server returned a result of type ${type}, which the client does not support`
-      response.errorText = JSON.stringify({ code: code.internal, message })
+      response.errorText = JSON.stringify({ code: rpcCode.internal, message })
       return undefined
     }
     const step = hasTasks && resultText !== undefined ? this.#tasks.onResult(call, response, resultText) : undefined
@@ -170,9 +170,9 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
    */
   #onErrorAnswer (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
     const error = toRpcError(errorText)
-    if (error.code === code.invalidParams && call.exchange?.canSuspend !== true &&
+    if (error.code === rpcCode.invalidParams && call.exchange?.canSuspend !== true &&
         isResourceNotFound(call.method, errorText)) {
-      response.errorText = withMembers(errorText, { code: String(code.resourceNotFound) })
+      response.errorText = withMembers(errorText, { code: String(rpcCode.resourceNotFound) })
     }
     if (!isModernCode(error.code)) return undefined
     const correction = error.code === modernCode.headerMismatch ? this.#corrections.correct(call) : undefined
@@ -205,7 +205,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
       throw new RpcError(
-        code.internal, `The result of ${method} has the type ${type}, which MCP does not have`, 'upstream'
+        rpcCode.internal, `The result of ${method} has the type ${type}, which MCP does not have`, 'upstream'
       )
     }
     const text = type === undefined ? result : withMembers(result, { resultType: undefined })

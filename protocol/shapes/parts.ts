@@ -1,4 +1,4 @@
-import { parseIndexedList, mend } from '../mending.ts'
+import { indexedObjectToList, mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 
 /** Any value but `null`. */
@@ -33,7 +33,7 @@ export const checkedList = (element: Shape, single: (text: string) => string | u
   const shape: Shape = { type: 'list', element }
   const coerce = (text: string): string | undefined => {
     const one = single(text)
-    const list = parseIndexedList(text) ?? (one === undefined ? undefined : `[${one}]`)
+    const list = indexedObjectToList(text) ?? (one === undefined ? undefined : `[${one}]`)
     return list === undefined ? undefined : mend(list, shape, true).text
   }
   return { ...shape, coerce }

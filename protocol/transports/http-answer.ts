@@ -47,7 +47,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   #aborted = false
   readonly #reading: ReadingOptions
   readonly #owner: string
-  #account: ReturnType<MemoryMeter['open']> | undefined
+  #account: ReturnType<MemoryMeter['openAccount']> | undefined
   /** Limits the rate at which a stream is processed. */
   #valve: Valve | undefined
   #crumbs = 0
@@ -191,7 +191,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   /** Reserves memory for what has been read so far. @throws UpstreamError if none is left */
   #reserve (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
-    this.#account ??= (this.#reading.meter ?? noMeter).open(this.#owner)
+    this.#account ??= (this.#reading.meter ?? noMeter).openAccount(this.#owner)
     if (!this.#account.resize(size)) throw outOfMemoryError(this.#account.isOwnerLimit)
   }
 

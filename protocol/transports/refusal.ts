@@ -1,4 +1,4 @@
-import { code, RpcError, UpstreamError } from '../errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import { isModernCode } from '../modern/envelope.ts'
 import { toRpcError, type Message } from '../message.ts'
 import { parseMessages } from './transport.ts'
@@ -49,7 +49,7 @@ export function refusalError (
 }
 
 /** The codes of errors that do not concern the session. */
-const otherCodes: ReadonlySet<number> = new Set([code.invalidParams, code.methodNotFound, code.internal])
+const otherCodes: ReadonlySet<number> = new Set([rpcCode.invalidParams, rpcCode.methodNotFound, rpcCode.internal])
 
 /** Creates the error for an error answer with HTTP status 2xx if it says that the session is unknown. */
 export function lostSessionError (errorText: string): UpstreamError | undefined {
@@ -91,7 +91,7 @@ export function isModernRefusal (status: number, text: string): boolean {
 function isUnknownSession (errorText: string | undefined): boolean {
   if (errorText === undefined) return false
   const error = toRpcError(errorText)
-  return error.code === code.badRequest || error.code === code.unavailable ||
+  return error.code === rpcCode.badRequest || error.code === rpcCode.unavailable ||
     (!otherCodes.has(error.code) && saysLostSession(error.message))
 }
 
@@ -131,7 +131,7 @@ export function unreadableError (error: Error, type: string): UpstreamError | un
     return new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, options)
   }
   if (!(error instanceof SyntaxError || error instanceof RpcError)) return undefined
-  const isPage = error instanceof RpcError && error.code === code.parse && nonMessageType.test(type)
+  const isPage = error instanceof RpcError && error.code === rpcCode.parse && nonMessageType.test(type)
   return new UpstreamError('broken', isPage
     ? `the upstream answered with ${type} instead of JSON`
     : `the upstream's answer cannot be read: ${error.message}`, options)

@@ -64,7 +64,7 @@ export class StdioTransport implements Transport {
   #starting: Promise<StartedProcess> | undefined
   #receiver: Receiver | undefined
   readonly #chunks = new Chunks()
-  #account: ReturnType<MemoryMeter['open']> | undefined
+  #account: ReturnType<MemoryMeter['openAccount']> | undefined
   readonly #valve: Valve
   /** Why the process's output is currently not read. */
   readonly #pauses = new Set<'memory' | 'valve'>()
@@ -210,7 +210,8 @@ export class StdioTransport implements Transport {
 
   /** Reserves memory for the line that is being read. While there is none, reading pauses. */
   #reserve (): void {
-    const account = this.#account ??= (this.#options.reading?.meter ?? noMeter).open(this.#options.reading?.owner ?? '')
+    const { meter = noMeter, owner = '' } = this.#options.reading ?? {}
+    const account = this.#account ??= meter.openAccount(owner)
     if (this.#pauses.has('memory') || account.resize(this.#chunks.length)) return
     this.#pause('memory')
     setTimeout(() => {

@@ -66,7 +66,7 @@ export interface Transport {
 /** Counts the memory of texts that transports read. The gateway limits the total. */
 export interface MemoryMeter {
   /** Opens an account for one text. @param owner whose share it counts against */
-  open: (owner: string) => {
+  openAccount: (owner: string) => {
     /** Sets the size read so far, in bytes. @returns false if there is no memory for it */
     resize: (size: number) => boolean
     /** Whether `resize` returned false because the owner has used up its share. */
@@ -75,7 +75,7 @@ export interface MemoryMeter {
   }
 }
 
-export const noMeter: MemoryMeter = { open: () => ({ resize: () => true, close: () => {} }) }
+export const noMeter: MemoryMeter = { openAccount: () => ({ resize: () => true, close: () => {} }) }
 
 export const transportLimits = {
   /** Max size of a message from an upstream, in bytes. */

@@ -9,7 +9,7 @@ import { endpointsOf } from './endpoint.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { activities } = app
   const api = endpointsOf(app, 'Activities')
-  const before = (): void => { activities.mustBeAvailable() }
+  const before = (): void => { activities.assertAvailable() }
 
   api.get('/activities/available', { summary: 'Check whether calls are recorded', data: ActivityAvailability }, () =>
     ({ data: { available: activities.isAvailable } }))

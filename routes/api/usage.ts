@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { UsageQuery, UsageRow } from '../../schemas/usage.ts'
+import { UsageQuery, UsageRecord } from '../../schemas/usage.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
@@ -10,7 +10,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'By user, key, server or tool. Users see their own usage, admins all. Days are in UTC; without ' +
       '`from`, the last 30. Refused calls are not counted. Usage is kept for 400 days, with and without a database.',
     query: UsageQuery,
-    data: Type.Array(UsageRow)
+    data: Type.Array(UsageRecord)
   }, async ({ principal, query }) => ({ data: await app.usage.read(principal, query) }))
 }
 export default routes

@@ -10,7 +10,7 @@ const minute = 60_000
  * a decision on this replica, and every minute, since decisions on other replicas and expiries are not reported.
  */
 export const watchedApprovals = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
-  approvals.mayApprove(principal) && [approvals.changes, Math.floor(Date.now() / minute)]
+  approvals.canApprove(principal) && [approvals.changes, Math.floor(Date.now() / minute)]
 
 /** Returns the button that reverses a decision; none once the call has run or the approval has expired. */
 function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: string): readonly object[] {
@@ -27,7 +27,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
   page('approvals', {
     title: 'Approvals',
-    isInNav: (principal) => approvals.mayApprove(principal),
+    isInNav: (principal) => approvals.canApprove(principal),
     watch: (principal) => watchedApprovals(app, principal)
   }, async ({ principal, request }) => {
     const all = (await api.ask(request, 'GET', '/approvals?limit=1000')).data as readonly ShownApproval[]

@@ -102,7 +102,7 @@ function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal
 
 /** Describes what callers without credentials can do. */
 function anonymousAccessTexts (app: FastifyInstance): Array<{ text: string }> {
-  const { overHttp, overMcp, isSkipped } = app.auth.anonymousAccess()
+  const { overHttp, overMcp, isAuthSkipped: isSkipped } = app.auth.anonymousAccess()
   const inWords = (count: number): string => count === 1 ? 'one server' : `${count} servers`
   return [
     ...isSkipped ? ['Anyone who can reach the gateway is an admin of its API (routing.skipAuth)'] : [],

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import {
-  type ApiAnswer, ApiError, type Notice, type PageData, type LivePageData, withCapital
+  type ApiAnswer, ApiError, type Notice, type PageData, type LivePageData, capitalizeMessage
 } from '../../plugins/management/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
@@ -253,7 +253,7 @@ export const filterByText = <Item>(
 export const decisionWords = { allow: 'allows', deny: 'denies', ask: 'asks', hide: 'hides' } as const
 
 /** Converts a clause to a sentence: with a capital letter and a full stop. */
-export const toSentence = (reason = ''): string => `${withCapital(reason.replace(/\.$/, ''))}.`
+export const toSentence = (reason = ''): string => `${capitalizeMessage(reason.replace(/\.$/, ''))}.`
 
 /** Returns the non-empty values of a form field as a list. */
 export const listOf = (field: string | string[] | undefined): string[] =>

@@ -15,7 +15,7 @@ const routes: FastifyPluginAsync = async (app) => {
     status = 200,
     more: { username?: string, error?: string } = {}
   ): FastifyReply => {
-    const to = kit.ownPath(next)
+    const to = kit.consolePathOf(next)
     const back = `${base}/login/social?${new URLSearchParams({ next: to }).toString()}`
     // Social login is offered only if the provider redirects back to this host.
     const others = social.isServedAt(`${request.protocol}://${request.host}`)
@@ -32,7 +32,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
   app.get('/login', { config: { effect: 'read' } }, async (request, reply) => {
     const { next } = request.query as { next?: unknown }
-    return request.principal ? await reply.redirect(kit.ownPath(next), 303) : show(request, reply, next)
+    return request.principal ? await reply.redirect(kit.consolePathOf(next), 303) : show(request, reply, next)
   })
 
   app.post('/login', { config: run }, async (request, reply) => {
@@ -44,7 +44,7 @@ const routes: FastifyPluginAsync = async (app) => {
         return show(request, reply, next, 401, { username, error: 'The username or the password is wrong.' })
       }
       await kit.signIn(reply, user)
-      return await reply.redirect(kit.ownPath(next), 303)
+      return await reply.redirect(kit.consolePathOf(next), 303)
     } catch (error) {
       if (!(error instanceof errors.TooManyFailures || error instanceof errors.TooManyRequests)) throw error
       if ('retryAfter' in error) reply.header('retry-after', String(error.retryAfter))
@@ -59,7 +59,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const user = principal && users.get(principal.user)
     if (!user) return show(request, reply, next, 401, { error: 'Signing in with that provider failed: try again.' })
     await kit.signIn(reply, user)
-    return await reply.redirect(kit.ownPath(next), 303)
+    return await reply.redirect(kit.consolePathOf(next), 303)
   })
 }
 export default routes

@@ -8,7 +8,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const { theme, next } = (request.body ?? {}) as Form
     kit.setTheme(reply, textOf(theme))
     const isSigningIn = textOf(next).startsWith(`${kit.base}/login`) && !request.principal
-    return await reply.redirect(isSigningIn ? `${kit.base}/login` : kit.ownPath(textOf(next)), 303)
+    return await reply.redirect(isSigningIn ? `${kit.base}/login` : kit.consolePathOf(textOf(next)), 303)
   })
 }
 export default routes

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { limitFormFields, unmeasuredReservationOf, readBodyText } from '../../plugins/base/body/index.ts'
+import { limitFormFields, chunkedBodyReservation, readBodyText } from '../../plugins/base/body/index.ts'
 import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { passToProvider } from '../../plugins/identity/index.ts'
 import { reserveFormMemory } from '../bodies.ts'
@@ -33,7 +33,7 @@ const routes: FastifyPluginAsync = async (app) => {
       '/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) }
     )
     authorization.post('/authorize', { config, onRequest }, async (request, reply) => {
-      const query = limitFormFields(await readBodyText(request.raw, maxForm, unmeasuredReservationOf(request)))
+      const query = limitFormFields(await readBodyText(request.raw, maxForm, chunkedBodyReservation(request)))
       request.raw.method = 'GET'
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })
@@ -45,7 +45,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   const post = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     // The library does not report how much it reads of a body without Content-Length, so the full limit is reserved.
-    unmeasuredReservationOf(request)?.()
+    chunkedBodyReservation(request)?.()
     await answer(request, reply)
   }
   app.post('/token', { config }, post)

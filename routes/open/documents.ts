@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { chargedOwnerOf } from '../../plugins/settings/index.ts'
-import { chunkedReply, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
+import { pacedReply, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import {
   DocumentQuery, GroupOrServerDocumentQuery, GroupOrServerParams, OpenApiDocument, OpenApiServerNames, OpenRouteError,
   ToolStats
@@ -40,7 +40,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const principal = await app.auth.identifyOptionally(request)
     const owner = chargedOwnerOf(principal, request.ip)
     const releases: Release[] = []
-    const hold = (bytes: number): void => { if (bytes > baseLimits.smallText) releases.push(memory.take(owner, bytes)) }
+    const hold = (bytes: number): void => {
+      if (bytes > baseLimits.smallText) releases.push(memory.reserve(owner, bytes))
+    }
     let body: string | Buffer | Readable = ''
     try {
       const { bytes, etag } = await app.openapi.document(principal, name, query, format, request.ip, hold)
@@ -49,11 +51,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         if (bytes.length <= baseLimits.smallText) body = bytes
         else {
           reply.headers({ 'content-length': bytes.length, 'cache-control': cacheControl })
-          body = chunkedReply(reply.raw, [bytes], bytes.length, { owner, cost: 1 })
+          body = pacedReply(reply.raw, [bytes], bytes.length, { owner, cost: 1 })
         }
       }
     } finally {
-      // `chunkedReply` has reserved the memory of the document by now.
+      // `pacedReply` has reserved the memory of the document by now.
       for (const release of releases) release()
     }
     return await reply.send(body)

@@ -119,7 +119,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async () => {
       const skipAuth = app.settings.current.system.routing?.skipAuth === true
       const permissions = skipAuth ? { admin: true, servers: 'all', users: true, system: true } : {}
-      const { isOn: enabled, path, providers } = app.social
+      const { isEnabled: enabled, path, providers } = app.social
       const socialAuth = { enabled, basePath: path, providers: providers.map(({ id }) => id) }
       return { success: true as const, data: { skipAuth, permissions, socialAuth } }
     }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { limitFormFields, readBodyText, unmeasuredReservationOf } from '../../plugins/base/body/index.ts'
+import { limitFormFields, readBodyText, chunkedBodyReservation } from '../../plugins/base/body/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
 import { publicBaseUrl } from '../../plugins/settings/index.ts'
@@ -82,7 +82,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   reserveFormMemory(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => limitFormFields(await readBodyText(payload, maxForm, unmeasuredReservationOf(request))))
+  ) => limitFormFields(await readBodyText(payload, maxForm, chunkedBodyReservation(request))))
 
   app.post('/oauth/login/:ticket', {
     schema: { hide: true, params: Type.Object({ ticket: Type.String({ maxLength: 100 }) }) },

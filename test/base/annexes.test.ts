@@ -9,7 +9,7 @@ test('every route of an annex is reached through the main app', async (t) => {
     const mine = new Set(app.routeTable.map(({ method, url }) => `${method} ${url}`))
     assert.ok(![...mine].some((row) => row.includes('/api/servers')), 'made before anybody asks')
     let count = 0
-    for (const annex of await app.annexes.open()) {
+    for (const annex of await app.annexes.openAll()) {
       const { routing } = annex
       annex.routing = (request, response) => {
         count++

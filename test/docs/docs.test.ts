@@ -7,7 +7,7 @@ import { envTable, tableIn } from '../../docs/env-table.ts'
 import { limitsPage } from '../../docs/limits-page.ts'
 import { sendRpcError } from '../../plugins/base/errors/handlers.ts'
 import { errors } from '../../plugins/base/errors/list.ts'
-import { code } from '../../protocol/errors.ts'
+import { rpcCode } from '../../protocol/errors.ts'
 import { Env } from '../../schemas/env.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
 import { path } from '../helpers/hub.ts'
@@ -69,7 +69,7 @@ test('docs/errors.md', async (t) => {
 
   await t.test('lists every JSON-RPC code that the gateway makes', async () => {
     assert.deepEqual(rowsBelow(text, 'JSON-RPC errors').map(([number]) => Number(number)).sort((a, b) => a - b),
-      Object.values(code).sort((a, b) => a - b))
+      Object.values(rpcCode).sort((a, b) => a - b))
   })
 
   await t.test('codes are unique and made of the names in the list', async () => {

@@ -19,7 +19,7 @@ import { RequestStates, type StateBinding, type RequestState } from '../../plugi
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
 import { type KeyRing, openKeyRing } from '../../plugins/base/secrets/key-ring.ts'
 import { seal, unseal } from '../../plugins/base/secrets/seal.ts'
-import { code, type RpcError } from '../../protocol/errors.ts'
+import { rpcCode, type RpcError } from '../../protocol/errors.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import type { Response } from '../../protocol/message.ts'
 import { modernCode } from '../../protocol/modern/envelope.ts'
@@ -112,7 +112,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
       outlivesProcess: true,
       recordUse: async () => { throw new StorageError('the database is not available', false) }
     } as Partial<UsedRequestStates> as UsedRequestStates, sealer(keys))
-    await assert.rejects(away.use('x', '{}'), { code: code.unavailable, message: 'the database is not available; send the request again' })
+    await assert.rejects(away.use('x', '{}'), { code: rpcCode.unavailable, message: 'the database is not available; send the request again' })
   })
   await t.test('another process opens states of servers, and says so of parked calls', async () => {
     const [call, server] = kinds.map((state) => states.seal(state, binding, Date.now() + minute))
@@ -389,7 +389,7 @@ test('a server of this era that asks what a client did not declare: -32021 says 
     const check = (): void => { checkInputRequests({ ...capabilities }, JSON.stringify({ inputRequests: { one: asked } })) }
     assert.throws(check, (error: RpcError) => {
       const { code: number, data } = JSON.parse(error.toText()) as { code: number, data?: object }
-      assert.deepEqual([number, data], requiredCapabilities ? [-32021, { requiredCapabilities }] : [code.internal, undefined])
+      assert.deepEqual([number, data], requiredCapabilities ? [-32021, { requiredCapabilities }] : [rpcCode.internal, undefined])
       return true
     })
   }
@@ -398,7 +398,7 @@ test('a server of this era that asks what a client did not declare: -32021 says 
 
 test('a server of this era that needs input and does not say which, not even by a state: -32603', async () => {
   for (const asked of ['{}', '{"inputRequests":{}}', '{"inputRequests":{},"requestState":null}', '{"requestState":1}']) {
-    assert.throws(() => { checkInputRequests({ roots: {} }, asked) }, { code: code.internal, message: /has no input requests/ }, asked)
+    assert.throws(() => { checkInputRequests({ roots: {} }, asked) }, { code: rpcCode.internal, message: /has no input requests/ }, asked)
   }
   // By a state alone, a server defers its work.
   for (const asked of ['{"requestState":""}', '{"inputRequests":{},"requestState":"s"}']) checkInputRequests({ roots: {} }, asked)

@@ -346,7 +346,7 @@ test('the cookie of a social login on every route', async (t) => {
   }
   const [admin, ada] = [await cookieFor('root-1'), await cookieFor('ada-1')]
   const all = await appFor(t, {})
-  await all.annexes.open()
+  await all.annexes.openAll()
   const { routeTable } = all
   const ask = async ({ method, url }: RouteRow, headers: Record<string, string>): Promise<number> => {
     const isRead = method === 'GET' || method === 'HEAD'

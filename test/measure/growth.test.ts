@@ -25,7 +25,7 @@ import { resolvePointer } from '../../plugins/base/json-schema/json-pointer.ts'
 import { OwnedMap } from '../../plugins/base/limits/bounded-map.ts'
 import { maskConfig } from '../../plugins/base/secrets/mask-config.ts'
 import { unmask } from '../../plugins/base/secrets/unmask.ts'
-import { configScrubber } from '../../plugins/base/secrets/redact.ts'
+import { configRedactor } from '../../plugins/base/secrets/redact.ts'
 import { openKeyRing } from '../../plugins/base/secrets/key-ring.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
 import { secretTargetsOf } from '../../plugins/management/servers/authorship.ts'
@@ -145,9 +145,9 @@ const compressed = (make: (length: number) => string, strategy: StrategyName) =>
 type Input = [size: number, prepare: (size: number) => () => unknown]
 
 const inputs: Record<string, Input> = {
-  'headers of a config: what is redacted': [4_000, (size) => () => { configScrubber(headersOf(size)) }],
+  'headers of a config: what is redacted': [4_000, (size) => () => { configRedactor(headersOf(size)) }],
   'headers of a config: a line that is searched': [10_000, (size) => {
-    const redact = configScrubber(headersOf(size))
+    const redact = configRedactor(headersOf(size))
     const line = indices(2_000).map(secret).join(' and ')
     return () => { redact(line) }
   }],
@@ -162,10 +162,10 @@ const inputs: Record<string, Input> = {
     return () => { expandVariables(config, environment) }
   }],
   'one header of many words': [8_000, (size) => () => {
-    configScrubber({ headers: { authorization: indices(size).map((at) => `secret-${at}`).join(' ') } })
+    configRedactor({ headers: { authorization: indices(size).map((at) => `secret-${at}`).join(' ') } })
   }],
   'one long secret': [4_000, (size) => {
-    const redact = configScrubber({ env: { LONG: 'a'.repeat(size) } })
+    const redact = configRedactor({ env: { LONG: 'a'.repeat(size) } })
     return () => { redact('a'.repeat(size)) }
   }],
   'arguments of a command: sent back with their masks': [10_000, (size) => {

@@ -45,7 +45,7 @@ const start = async (t: Test, deadlines: Partial<Deadlines> = {}, exchange = wit
   const call = new Call(peer, exchange, {
     changes: {},
     deadlines: { timeout: 1_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined, ...deadlines },
-    over: () => { overs++ }
+    onEnd: () => { overs++ }
   })
   call.answer.then((response) => { answer = response }, (error: unknown) => { failure = error as UpstreamError })
   return { transport, peer, call, exchange, overs: () => overs, failure: () => failure, answer: () => answer }
@@ -185,7 +185,7 @@ test('call: a link that is gone already, or goes: an error, and nothing to cance
   const late = new Call(peer, new FakeExchange(), {
     changes: {},
     deadlines: { timeout: 1_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined },
-    over: () => { over++ }
+    onEnd: () => { over++ }
   })
   await assert.rejects(late.answer, { fault: 'unreachable' })
   mock.timers.tick(100_000)

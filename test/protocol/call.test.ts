@@ -36,7 +36,7 @@ async function begin (exchange: FakeExchange): Promise<World> {
   const call = new Call(peer, exchange, {
     changes: {},
     deadlines: { timeout: 60_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined },
-    over: () => {}
+    onEnd: () => {}
   })
   // Whoever awaits the answer has it, whichever exchange the call is attached to by then.
   const outcome = call.answer.catch((error: unknown) => error as UpstreamError)
@@ -146,7 +146,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
       { request: () => {}, notification: () => {}, closed: () => {} }
     )
     const deadlines = { timeout: 20_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
-    const call = new Call(peer, a, { changes: {}, deadlines, over: () => {} })
+    const call = new Call(peer, a, { changes: {}, deadlines, onEnd: () => {} })
     call.detach()
     mock.timers.tick(20_000)
     await assert.rejects(call.answer, { fault: 'timeout' })

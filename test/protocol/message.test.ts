@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
-import { code, RpcError, UpstreamError, type UpstreamFault } from '../../protocol/errors.ts'
+import { rpcCode, RpcError, UpstreamError, type UpstreamFault } from '../../protocol/errors.ts'
 import {
   errorText, notificationText, requestText, resultText, toRpcError, type Message, type Request,
   type RequestId, type Response
@@ -85,7 +85,7 @@ test('message: params hold each member once, the last one, and so does their `re
 })
 
 test('message: `__proto__` is a member like any other, and lends nothing', async () => {
-  assert.throws(() => single('{"__proto__":{"jsonrpc":"2.0","id":1,"method":"m"}}'), { code: code.invalidRequest })
+  assert.throws(() => single('{"__proto__":{"jsonrpc":"2.0","id":1,"method":"m"}}'), { code: rpcCode.invalidRequest })
   const request = requestOf('{"jsonrpc":"2.0","id":1,"method":"m","params":{"__proto__":{"name":"x"}}}')
   assert.equal(request.params.name, undefined)
   assert.equal(request.paramsText, '{"__proto__":{"name":"x"}}')
@@ -93,34 +93,34 @@ test('message: `__proto__` is a member like any other, and lends nothing', async
 
 test('message: what is refused, and with which code', async () => {
   const table: Array<[string, number]> = [
-    ['', code.parse],
-    ['{', code.parse],
-    ['{"jsonrpc":"2.0",}', code.parse],
-    ['nul', code.parse],
-    ['{"a":01}', code.parse],
-    ['null', code.invalidRequest],
-    ['1', code.invalidRequest],
-    ['"text"', code.invalidRequest],
-    ['{}', code.invalidRequest],
-    ['[]', code.invalidRequest],
-    ['[1,2,3,4,5,6]', code.invalidRequest],
-    ['{"id":1,"method":"m"}', code.invalidRequest],
-    ['{"jsonrpc":"1.0","id":1,"method":"m"}', code.invalidRequest],
-    ['{"jsonrpc":2,"id":1,"method":"m"}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":1}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":1,"method":1}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":1,"method":null}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":null,"method":"m"}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":true,"method":"m"}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":{},"method":"m"}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":[1],"method":"m"}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":1e400,"method":"m"}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":1,"method":"m","params":"p"}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","method":"m","params":0}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":1,"error":"text"}', code.invalidRequest],
-    ['{"jsonrpc":"2.0","id":1,"error":null}', code.invalidRequest],
-    [`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${'['.repeat(199)}${']'.repeat(199)}}}`, code.invalidRequest]
+    ['', rpcCode.parse],
+    ['{', rpcCode.parse],
+    ['{"jsonrpc":"2.0",}', rpcCode.parse],
+    ['nul', rpcCode.parse],
+    ['{"a":01}', rpcCode.parse],
+    ['null', rpcCode.invalidRequest],
+    ['1', rpcCode.invalidRequest],
+    ['"text"', rpcCode.invalidRequest],
+    ['{}', rpcCode.invalidRequest],
+    ['[]', rpcCode.invalidRequest],
+    ['[1,2,3,4,5,6]', rpcCode.invalidRequest],
+    ['{"id":1,"method":"m"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"1.0","id":1,"method":"m"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":2,"id":1,"method":"m"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":1}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":1,"method":1}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":1,"method":null}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":null,"method":"m"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":true,"method":"m"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":{},"method":"m"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":[1],"method":"m"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":1e400,"method":"m"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","params":"p"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","method":"m","params":0}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":1,"error":"text"}', rpcCode.invalidRequest],
+    ['{"jsonrpc":"2.0","id":1,"error":null}', rpcCode.invalidRequest],
+    [`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${'['.repeat(199)}${']'.repeat(199)}}}`, rpcCode.invalidRequest]
   ]
   for (const [text, expected] of table) {
     assert.throws(() => parseMessage(text, 200, 5), (error) => error instanceof RpcError && error.code === expected, text.slice(0, 80))
@@ -158,8 +158,8 @@ test('message: what is no message in a batch is its own error, under its id wher
   )
   assert.ok(Array.isArray(batch))
   assert.deepEqual(batch.map((each) => (each.kind === 'malformed' ? [each.idText, each.error.code] : each.kind)), [
-    ['null', code.invalidRequest], ['1.0', code.invalidRequest], ['null', code.invalidRequest], 'notification',
-    ['null', code.invalidRequest]
+    ['null', rpcCode.invalidRequest], ['1.0', rpcCode.invalidRequest], ['null', rpcCode.invalidRequest], 'notification',
+    ['null', rpcCode.invalidRequest]
   ])
   assert.deepEqual(parseMessages('[1,{"jsonrpc":"2.0","method":"m"}]').map(({ kind }) => kind), ['notification'])
 })
@@ -192,7 +192,7 @@ test('message: whatever comes: a message or an RpcError', async () => {
       ),
       (text) => {
         try { parseMessage(text, 200) } catch (error) {
-          assert.ok(error instanceof RpcError && [code.parse, code.invalidRequest].some((each) => each === error.code), String(error))
+          assert.ok(error instanceof RpcError && [rpcCode.parse, rpcCode.invalidRequest].some((each) => each === error.code), String(error))
         }
       }
     ),
@@ -222,7 +222,7 @@ test('message: an error that came as text goes out to the byte', async () => {
   const error = toRpcError(text)
   assert.deepEqual([error.code, error.message, error.toText()], [-32042, 'need a URL', text])
   const odd = toRpcError('{"code":"x"}')
-  assert.deepEqual([odd.code, odd.toText()], [code.internal, '{"code":"x"}'])
+  assert.deepEqual([odd.code, odd.toText()], [rpcCode.internal, '{"code":"x"}'])
   assert.equal(new RpcError(-1, 'a "b"').toText(), '{"code":-1,"message":"a \\"b\\""}')
 })
 
@@ -295,7 +295,7 @@ test('message: what servers write for what is absent', async () => {
   for (const text of [
     '{"result":{}}', '{"error":{"code":1,"message":"no JSON-RPC"}}', '{"jsonrpc":"1.0","id":1,"result":{}}', '{"jsonrpc":2,"method":"n"}',
     '{"jsonrpc":"2.0","method":"n","params":[1]}', '{"jsonrpc":"2.0","method":"n","params":"x"}', '{"jsonrpc":"2.0","method":5}', 'null'
-  ]) assert.throws(() => parseMessages(text), { code: code.invalidRequest }, text)
+  ]) assert.throws(() => parseMessages(text), { code: rpcCode.invalidRequest }, text)
 })
 
 test('message: the answers of servers in every order are the same', async () => {
@@ -318,7 +318,7 @@ test('message: the answers of servers in every order are the same', async () => 
     }
   ))
   for (const text of ['{"jsonrpc":"2.0","id":01,"result":{}}', '{"jsonrpc":"2.0","id":1,"result":{},"result":{}', '{"result":{}},"jsonrpc":"2.0","id":1}']) {
-    assert.throws(() => parseMessages(text), { code: code.parse }, text)
+    assert.throws(() => parseMessages(text), { code: rpcCode.parse }, text)
   }
 })
 

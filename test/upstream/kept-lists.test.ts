@@ -68,7 +68,7 @@ test('what a silent server calls new is waited for once, and not for long', asyn
   await upstream.broadcast('notifications/tools/list_changed')
   await until(() => server.loadLists(client, true).length === 1, 'it is not read again')
   const [first] = server.loadLists(client, true)
-  assert.ok(first && first.budget > 0 && first.budget <= gatewayLimits.firstAnswerBudget)
+  assert.ok(first && first.maxWait > 0 && first.maxWait <= gatewayLimits.firstAnswerBudget)
   const late = Date.now() + gatewayLimits.firstAnswerBudget
   mockTimers(t, 'Date')
   mock.timers.setTime(late)

@@ -17,7 +17,7 @@ import { StdioTransport, type StdioOptions } from '../../protocol/transports/std
 import { type ChildCommand, startFailureMessage, type ProcessExit, type StartedProcess } from '../../protocol/transports/started-process.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
 import { LineLimit } from '../../plugins/base/limits/token-bucket.ts'
-import { configScrubber } from '../../plugins/base/secrets/redact.ts'
+import { configRedactor } from '../../plugins/base/secrets/redact.ts'
 import { within } from '../helpers/client.ts'
 import { deadline, path, until } from '../helpers/hub.ts'
 
@@ -167,7 +167,7 @@ test('output is read again after a pause for memory, also if the line was comple
   const exited = new Promise<ProcessExit>((resolve) => { exit = resolve })
   // No process has this id.
   const startProcess = async (): Promise<StartedProcess> => ({ pid: 2 ** 22 + 1, stdin, stdout, stderr, exited })
-  const meter = { open: () => ({ resize: () => false, close: () => {} }) }
+  const meter = { openAccount: () => ({ resize: () => false, close: () => {} }) }
   const child = await startChild(t, 'large', [], { startProcess, reading: { meter } })
   const text = 'x'.repeat(2 * transportLimits.small)
   stdout.write(`{"jsonrpc":"2.0","method":"first","params":{"text":"${text}"}}\n`)
@@ -458,12 +458,12 @@ test('lines that nobody is shown are not searched for secrets, however many a pr
 })
 
 test('a secret is masked in what a process prints, also where something that controls a terminal stands within it', async () => {
-  const redact = configScrubber({ env: { API_KEY: 's3cr3tABCDEFGHIJ' } })
+  const redact = configRedactor({ env: { API_KEY: 's3cr3tABCDEFGHIJ' } })
   const within = ['\x1b[1m', '\x1b[0m', '\x00', '\x85', '\u202e', '\u2028', '\x1b]0;title\x07']
   for (const each of ['', ...within]) assert.equal(toVisibleLine(`key\t${each}s3cr3tAB${each}CDEFGHIJ !`, redact), 'key\t••••GHIJ !')
   assert.equal(toVisibleLine('a \x1b[31mred\x1b[0m word', redact), 'a red word')
   // A secret that holds such characters itself.
-  assert.equal(toVisibleLine('key s3cr3t\x1b[0mABCDEFGH', configScrubber({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
+  assert.equal(toVisibleLine('key s3cr3t\x1b[0mABCDEFGH', configRedactor({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
 })
 
 test('a command with its arguments in one text is told where they belong', async () => {

@@ -1,4 +1,4 @@
-import { stopWords } from '../../../plugins/extensions/smart-routing/words/common-words.ts'
+import { stopWords } from '../../../plugins/extensions/smart-routing/words/stop-words.ts'
 import { modelWordsOf } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
 import { firstSentence } from '../../../plugins/extensions/smart-routing/static-model/similarity.ts'
 import type { Definition } from './sources.ts'

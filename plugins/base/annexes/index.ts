@@ -18,7 +18,7 @@ interface AnnexOptions {
   /**
    * Routes of the annex that a route of the main app with parameters would match. The main app hands them over, too.
    */
-  readonly rather?: ReadonlyArray<{ readonly method: HTTPMethods, readonly url: string }>
+  readonly shadowedRoutes?: ReadonlyArray<{ readonly method: HTTPMethods, readonly url: string }>
   /** Loads the plugin that registers the routes. */
   readonly load: () => Promise<FastifyPluginAsync>
 }
@@ -63,7 +63,7 @@ export class Annexes {
    * @param app the main app, before it is ready
    * @returns a function that creates the annex if necessary
    */
-  add (app: FastifyInstance, { paths, rather = [], load }: AnnexOptions): Annex['open'] {
+  add (app: FastifyInstance, { paths, shadowedRoutes = [], load }: AnnexOptions): Annex['open'] {
     let opened: Promise<FastifyInstance> | undefined
     const open = async (): Promise<FastifyInstance> => {
       opened ??= this.#open(app, load).catch((error: unknown) => {
@@ -76,7 +76,7 @@ export class Annexes {
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       await this.#handOver(open, request, reply)
     }
-    for (const { method, url } of rather) {
+    for (const { method, url } of shadowedRoutes) {
       app.route({
         method,
         url,
@@ -99,7 +99,7 @@ export class Annexes {
   }
 
   /** Returns all annexes, creating those that no request has needed yet. */
-  async open (): Promise<FastifyInstance[]> {
+  async openAll (): Promise<FastifyInstance[]> {
     const opened: FastifyInstance[] = []
     for (const { open } of this.#annexes) opened.push(await open())
     return opened

@@ -1,6 +1,6 @@
 export { parseSize, collectBodyText, parseJson, parseLargeJson, readJsonBody, readBodyText } from './body.ts'
 export { type DateRange, parseDateRange } from './dates.ts'
-export { unmeasuredReservationOf, reserveBodyMemory } from './memory.ts'
+export { chunkedBodyReservation, reserveBodyMemory } from './memory.ts'
 export { limitFormFields, refuseUnknownQuery } from './query.ts'
 export { checkUnchanged } from './unchanged.ts'
 export { memoryOfJson, countValues, countWords } from './values.ts'

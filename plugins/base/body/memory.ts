@@ -10,7 +10,7 @@ const unmeasuredReservations = new WeakMap<FastifyRequest, () => void>()
  * more than `baseLimits.smallBody` bytes have arrived; it throws ShareError if no memory is left.
  * @returns undefined for other requests
  */
-export const unmeasuredReservationOf = (request: FastifyRequest): (() => void) | undefined =>
+export const chunkedBodyReservation = (request: FastifyRequest): (() => void) | undefined =>
   unmeasuredReservations.get(request)
 
 /**
@@ -19,7 +19,7 @@ export const unmeasuredReservationOf = (request: FastifyRequest): (() => void) |
  * @throws ShareError
  */
 function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number): void {
-  raw.once('close', memory.take(owner, Math.min(bytes, memory.max / 4)))
+  raw.once('close', memory.reserve(owner, Math.min(bytes, memory.max / 4)))
 }
 
 interface BodyMemoryOptions {

@@ -77,7 +77,7 @@ interface FirstStartNoticeOptions {
   /** Creates `dataDir` if it is missing. @throws Error with a sentence */
   makeFolder: () => void
   /** Called with the path of the file after it was first written. */
-  named: (path: string) => void
+  onFileWritten: (path: string) => void
 }
 
 const heading = 'The credentials of the first start of Tool-Hub. Delete this file when you no longer need it.\n'
@@ -117,7 +117,7 @@ export class FirstStartNotice {
     this.#options.makeFolder()
     replaceFile(this.#path, this.#text + text)
     this.#text += text
-    if (isFirst) this.#options.named(this.#path)
+    if (isFirst) this.#options.onFileWritten(this.#path)
   }
 
   /** Removes the file, since the admin that it describes was not stored. */

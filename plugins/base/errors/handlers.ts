@@ -1,20 +1,20 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { StorageError } from '../../../db/store.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { errorText } from '../../../protocol/message.ts'
 import { ShareError } from '../limits/index.ts'
 import type { Pages } from '../pages/index.ts'
 import { findingsOf, mostSpecificFinding } from './findings.ts'
-import { errors, OAuthError, storageFault } from './list.ts'
+import { errors, OAuthError, toStorageHttpError } from './list.ts'
 
 /** The JSON-RPC codes of HTTP errors on the MCP routes; others are -32000. */
 const rpcCodes: Readonly<Record<string, number>> = {
-  TH_SESSION_UNKNOWN: code.unavailable,
-  TH_UNKNOWN_ROUTE: code.unavailable,
-  TH_INVALID_UTF8: code.parse,
-  TH_LIMIT_REACHED: code.unavailable,
-  TH_SHARE_USED: code.unavailable
+  TH_SESSION_UNKNOWN: rpcCode.unavailable,
+  TH_UNKNOWN_ROUTE: rpcCode.unavailable,
+  TH_INVALID_UTF8: rpcCode.parse,
+  TH_LIMIT_REACHED: rpcCode.unavailable,
+  TH_SHARE_USED: rpcCode.unavailable
 }
 
 /** An HTTP error with data for its response. `retryAfter`: in seconds; `scope`: what the access token lacks. */
@@ -32,7 +32,7 @@ function toHttpError (error: FastifyError | ShareError | StorageError, request: 
     const { server } = request
     const isKnown = server.hasDecorator('settings') && server.settings.problem !== undefined
     request.log[isKnown ? 'debug' : 'warn']({ err: error }, 'a request failed because the storage is unavailable')
-    return storageFault(error, new errors.DataAway())
+    return toStorageHttpError(error, new errors.DataAway())
   }
   if (error instanceof ShareError) {
     return error.isOwnerLimit ? new errors.ShareUsed(error.message) : new errors.LimitReached(error.message)
@@ -125,7 +125,7 @@ export function sendRpcError (given: FastifyError | RpcError, request: FastifyRe
     send(reply, 401, { error: 'invalid_token', error_description: error.message })
     return
   }
-  const number = rpcCodes[error.code ?? ''] ?? (status >= 500 ? code.internal : code.badRequest)
+  const number = rpcCodes[error.code ?? ''] ?? (status >= 500 ? rpcCode.internal : rpcCode.badRequest)
   void reply.code(status).send(errorText('null', new RpcError(number, sentenceOf(error)).toText()))
 }
 

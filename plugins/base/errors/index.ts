@@ -3,5 +3,5 @@ export {
   sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toPageError, sendToolError,
   oauthErrorTitle
 } from './handlers.ts'
-export { awaitRecords, errors, invalidAt, noSuchError, OAuthError, storageFault } from './list.ts'
+export { awaitRecords, errors, invalidAt, noSuchError, OAuthError, toStorageHttpError } from './list.ts'
 export { type Finding, invalidInput } from './findings.ts'

@@ -9,7 +9,9 @@ import { baseLimits } from '../limits/index.ts'
  * @returns undefined if it takes more than `baseLimits.argumentChecks.time`, or too much memory
  * @throws ShareError
  */
-export async function fitArguments (task: ArgumentCheckTask, owner: string): Promise<ArgumentCheckResult | undefined> {
+export async function checkArguments (
+  task: ArgumentCheckTask, owner: string
+): Promise<ArgumentCheckResult | undefined> {
   try {
     return await workers.run<ArgumentCheckResult>('plugins/base/json-schema/worker', task, {
       owner, time: baseLimits.argumentChecks.time, parsed: [task.schema, task.args]

@@ -1,4 +1,4 @@
-// The worker threads run this module for `fitArguments`.
+// The worker threads run this module for `checkArguments`.
 import { convertArguments } from './arguments.ts'
 import { createValidator, type Validator } from './validate.ts'
 import { baseLimits } from '../limits/index.ts'

@@ -1,5 +1,5 @@
 export { BoundedMap, OwnedMap, evictOldest } from './bounded-map.ts'
-export { chunkedReply } from './large-body.ts'
+export { pacedReply } from './paced-reply.ts'
 export { baseLimits } from './limits.ts'
 export { memory } from './memory.ts'
 export { paceForUser } from './message-pace.ts'

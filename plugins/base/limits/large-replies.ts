@@ -1,6 +1,6 @@
 import type { onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import { chunkedReply } from './large-body.ts'
+import { pacedReply } from './paced-reply.ts'
 import { memory } from './memory.ts'
 import { maxUncountedReply } from './unread.ts'
 
@@ -13,7 +13,7 @@ const streamLargeReply: onSendHookHandler = ({ method }, reply, payload, done) =
   }
   const length = Buffer.byteLength(payload)
   reply.header('content-length', length)
-  done(null, chunkedReply(reply.raw, [payload], length))
+  done(null, pacedReply(reply.raw, [payload], length))
 }
 
 /**

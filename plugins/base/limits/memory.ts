@@ -46,7 +46,7 @@ export class MemoryBudget {
   }
 
   /** Reserves memory for an owner. @param bytes as in `add` @throws ShareError */
-  take (owner: string, bytes: number): Release {
+  reserve (owner: string, bytes: number): Release {
     const shares = this.#take(owner, bytes)
     let isReleased = false
     return () => {
@@ -57,7 +57,7 @@ export class MemoryBudget {
   }
 
   /** Opens an account for a text whose size grows while it is read. @param owner whose share it counts against */
-  open (owner: string): MemoryAccount {
+  openAccount (owner: string): MemoryAccount {
     return new MemoryAccount(this.#shares, owner, (bytes) => {
       try {
         this.#take(owner, bytes)

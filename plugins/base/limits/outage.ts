@@ -4,7 +4,7 @@ import { baseLimits } from './limits.ts'
 export type ReportOutage = (level: 'info' | 'warn', sentence: string) => void
 
 /** Words for the two states, such as `not connected` and `connected`. */
-interface OutageStates { readonly ill: string, readonly well: string }
+interface OutageStates { readonly failing: string, readonly working: string }
 
 /**
  * Logs the outages of one component: the first failure with its cause, summaries while the outage lasts, and its end.
@@ -35,22 +35,22 @@ export class Outage {
   recordFailure (cause: string): void {
     clearTimeout(this.#timer)
     const now = this.#now()
-    const { ill } = this.#words
+    const { failing } = this.#words
     const wellFor = this.#recoveredAt === undefined ? undefined : now - this.#recoveredAt
     this.#recoveredAt = undefined
     if (this.#since === undefined || (wellFor !== undefined && wellFor >= baseLimits.outages.healthy)) {
       this.#since = now
       this.#failures = 1
       this.#hasRelapsed = false
-      this.#warn(`${ill}: ${cause}`)
+      this.#warn(`${failing}: ${cause}`)
       return
     }
     this.#failures++
     if (wellFor !== undefined && !this.#hasRelapsed) {
       this.#hasRelapsed = true
-      this.#warn(`${ill} again, ${Math.round(wellFor / 1_000)} s after the recovery: ${cause}`)
+      this.#warn(`${failing} again, ${Math.round(wellFor / 1_000)} s after the recovery: ${cause}`)
     } else if (now - this.#reportedAt >= baseLimits.outages.summary) {
-      this.#warn(`still ${ill} after ${this.#failures} failures since ${iso(this.#since)}; the last one: ${cause}`)
+      this.#warn(`still ${failing} after ${this.#failures} failures since ${iso(this.#since)}; the last one: ${cause}`)
     }
   }
 
@@ -67,9 +67,9 @@ export class Outage {
   stop (): void { clearTimeout(this.#timer) }
 
   #reportEnd (at: number): void {
-    const { well } = this.#words
+    const { working } = this.#words
     const times = this.#failures === 1 ? 'a failure' : `${this.#failures} failures`
-    this.#report('info', `${well} again since ${iso(at)}, after ${times} since ${iso(this.#since ?? at)}`)
+    this.#report('info', `${working} again since ${iso(at)}, after ${times} since ${iso(this.#since ?? at)}`)
     this.#hasRelapsed = false
   }
 

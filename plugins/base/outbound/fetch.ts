@@ -153,7 +153,7 @@ async function readBody (
   // Errors of the pipeline are thrown by the loop below.
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
   const chunks = new Chunks()
-  const account = memory.open(owner)
+  const account = memory.openAccount(owner)
   try {
     for await (const chunk of bytes as AsyncIterable<Buffer>) {
       const size = chunks.length + chunk.length

@@ -2,7 +2,7 @@ import { hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import bcrypt from 'bcryptjs'
 import { Semaphore, baseLimits } from '../limits/index.ts'
-import { maxScryptMemory, scryptParts, type ScryptCost } from '../../../schemas/password-hash.ts'
+import { maxScryptMemory, parseScryptHash, type ScryptCost } from '../../../schemas/password-hash.ts'
 
 /** SHA-256 in hex, to store tokens of 256 random bits; not for passwords. */
 export const sha256 = (text: string): string => hash('sha256', text, 'hex')
@@ -87,7 +87,7 @@ const costliestOf = (bcryptHashes: readonly string[]): string | undefined => {
 
 /** Parses a result of `hash`; undefined for any other text, and for a cost that exceeds `maxmem`. */
 function parse (stored: string | undefined): { cost: ScryptCost, salt: Buffer, key: Buffer } | undefined {
-  const parts = scryptParts(stored)
+  const parts = parseScryptHash(stored)
   return parts && { cost: parts.cost, salt: Buffer.from(parts.salt, 'base64'), key: Buffer.from(parts.key, 'base64') }
 }
 

@@ -123,7 +123,7 @@ export class OwnCredentials {
   }
 
   /** Sets the source of the bearer keys. @param keys returns the current keys: the same object until one changes */
-  watch (keys: () => ReadonlyMap<string, BearerKey>): void { this.#keys = keys }
+  setKeySource (keys: () => ReadonlyMap<string, BearerKey>): void { this.#keys = keys }
 
   /** Whether a header value contains one of the credentials, anywhere and in any encoding. */
   hasMatchIn (value: string): boolean {

@@ -10,8 +10,8 @@ const minSecretLength = 6
  * Creates a function that masks the secrets of a server's config in texts, such as errors, or lines of its stderr.
  * @param config with expanded variables
  */
-export const configScrubber = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
-  createScrubber(secretsOf(config))
+export const configRedactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
+  createRedactor(secretsOf(config))
 
 /** The secrets of a config, as they are, and as JSON and URLs contain them. */
 export function secretsOf (config: Readonly<Record<string, unknown>>): string[] {
@@ -23,7 +23,7 @@ export function secretsOf (config: Readonly<Record<string, unknown>>): string[] 
 }
 
 /** Creates a function that masks secrets in a text. @param secrets each of three characters or more */
-export function createScrubber (secrets: readonly string[]): (text: string) => string {
+export function createRedactor (secrets: readonly string[]): (text: string) => string {
   if (secrets.length === 0) return (text) => text
   const scanner = new SecretScanner(secrets)
   return (text) => maskDecoded(text, (decoded) =>

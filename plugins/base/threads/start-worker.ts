@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
-import { entryPath } from '../../../package.ts'
+import { entryPointPath } from '../../../package.ts'
 
 /**
  * V8 options (from NODE_OPTIONS or the command line) that take precedence over `resourceLimits`: a thread could then
@@ -18,7 +18,7 @@ const heapOptions = ['--max-old-space-size', '--max-heap-size', '--max-semi-spac
  */
 export function startWorker (name: string, options: WorkerOptions): Worker {
   for (const option of heapOptions) setFlagsFromString(`${option}=0`)
-  const moduleUrl = pathToFileURL(entryPath(name))
+  const moduleUrl = pathToFileURL(entryPointPath(name))
   const all = { ...options, env: {} }
   if (!moduleUrl.pathname.endsWith('.ts')) return new Worker(moduleUrl, all)
   const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'))

@@ -1,7 +1,7 @@
 // The main module of the pool's worker threads. A task is run by the export `run` of a module.
 import { parentPort } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
-import { entryPath } from '../../../package.ts'
+import { entryPointPath } from '../../../package.ts'
 
 /** @param module a path for `entryPath`, or a file URL */
 export interface PoolTask { module: string, task: unknown }
@@ -12,7 +12,7 @@ const port = parentPort
 
 async function runTask ({ module, task }: PoolTask): Promise<PoolMessage> {
   try {
-    const url = module.startsWith('file:') ? module : pathToFileURL(entryPath(module)).href
+    const url = module.startsWith('file:') ? module : pathToFileURL(entryPointPath(module)).href
     const { run } = await import(url) as { run: (task: unknown) => unknown }
     port?.postMessage({ isLoaded: true } satisfies PoolMessage)
     return { answer: await run(task) }

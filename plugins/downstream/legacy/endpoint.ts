@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Snapshot } from '../../../db/store.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { eventText } from '../../../protocol/event-stream.ts'
 import { allowsBatch, isLegacyVersion, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { errorText, resultText, type Request } from '../../../protocol/message.ts'
@@ -44,10 +44,10 @@ export class LegacyEndpoint implements Endpoint {
     const session = this.#sessionOf(inbound)
     if (Array.isArray(message)) {
       if (!allowsBatch(session.version)) {
-        throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
+        throw new RpcError(rpcCode.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
       }
       if (message.some((each) => each.kind === 'request' && each.method === 'initialize')) {
-        throw new RpcError(code.invalidRequest, 'Invalid request: initialize must not be part of a batch')
+        throw new RpcError(rpcCode.invalidRequest, 'Invalid request: initialize must not be part of a batch')
       }
       if (message.every((each) => each.kind === 'malformed')) {
         writeJson(raw, [`[${message.map(malformedAnswer).join()}]`], 400)

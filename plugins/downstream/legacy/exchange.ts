@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import {
   type Client, type Exchange, type RequestHeaders, type Question, type TaskForm, withoutHeaders
 } from '../../../protocol/exchange.ts'
@@ -71,7 +71,7 @@ export class LegacyExchange implements Exchange<View> {
   }
 
   async ask (question: Question): Promise<Response> {
-    if (this.#over) throw new RpcError(code.internal, 'The request has ended', 'internal')
+    if (this.#over) throw new RpcError(rpcCode.internal, 'The request has ended', 'internal')
     if (!this.#reply.canStream) return await this.client.ask(question)
     if (question.outlivesRequest) {
       return await this.client

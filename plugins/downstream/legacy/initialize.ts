@@ -1,5 +1,5 @@
 import { legacyRouteCapabilities, type ClientCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { instanceId, instanceKey, selfReferenceMessage } from '../../../protocol/instance.ts'
 import { isObject, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { negotiateVersion } from '../../../protocol/legacy/versions.ts'
@@ -29,7 +29,7 @@ export async function initialize (
     const { capabilities, serverInfo, instructions, identityExtra } = await gateway.describe(view, session)
     // The session may have ended while providers connected. A listener added now would never be removed.
     if (session.hasEnded) {
-      throw new RpcError(code.unavailable, 'The session ended before it was initialized', 'cancelled')
+      throw new RpcError(rpcCode.unavailable, 'The session ended before it was initialized', 'cancelled')
     }
     gateway.addListener(session, session)
     const info = completeServerInfo(serverInfo, view)
@@ -61,10 +61,10 @@ function begin (
 ): Session {
   try {
     if (typeof protocolVersion !== 'string') {
-      throw new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string')
+      throw new RpcError(rpcCode.invalidParams, 'Invalid params: "protocolVersion" must be a string')
     }
     if (isObject(_meta) && _meta[instanceKey] === instanceId) {
-      throw new RpcError(code.invalidRequest, selfReferenceMessage)
+      throw new RpcError(rpcCode.invalidRequest, selfReferenceMessage)
     }
     return sessions.begin(view, negotiateVersion(protocolVersion), declaredCapabilities(capabilities), reservation)
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { code, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
 import { errorText, type MalformedMessage, type Message, type Request } from '../../../protocol/message.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
@@ -96,20 +96,20 @@ export class LegacyMessageHandler {
   async #run (session: Session, request: Request, exchange: LegacyExchange): Promise<void> {
     if (session.exchanges.has(request.id)) {
       const sentence = `Invalid request: a request with id ${JSON.stringify(request.id)} is already in flight`
-      exchange.fail(new RpcError(code.invalidRequest, sentence))
+      exchange.fail(new RpcError(rpcCode.invalidRequest, sentence))
       return
     }
     if (session.exchanges.size >= downstreamLimits.requestsPerSession) {
       const sentence = `More than ${downstreamLimits.requestsPerSession} requests of one session are in flight`
-      exchange.fail(new RpcError(code.badRequest, sentence, 'limit'))
+      exchange.fail(new RpcError(rpcCode.badRequest, sentence, 'limit'))
       return
     }
     if (session.hasEnded) {
-      exchange.fail(new RpcError(code.unavailable, 'The session has ended', 'cancelled'))
+      exchange.fail(new RpcError(rpcCode.unavailable, 'The session has ended', 'cancelled'))
       return
     }
     if (request.method.startsWith('events/')) {
-      exchange.fail(new RpcError(code.methodNotFound, `Method not found: ${request.method}`))
+      exchange.fail(new RpcError(rpcCode.methodNotFound, `Method not found: ${request.method}`))
       return
     }
     session.exchanges.set(request.id, exchange)

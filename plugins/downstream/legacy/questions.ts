@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import { notificationText, requestText, type Response } from '../../../protocol/message.ts'
@@ -34,7 +34,7 @@ export class OpenQuestions {
   /** @param send sends a message on the question's stream @throws RpcError if it is withdrawn or times out */
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
     // The question may have been withdrawn while it waited for a stream.
-    if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
+    if (question.signal.aborted) throw new RpcError(rpcCode.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
     const release = this.#reserve(size)
     const id = ++this.#lastId
@@ -65,13 +65,13 @@ export class OpenQuestions {
   /** Fails all questions because the client has disconnected. */
   clear (): void {
     for (const id of this.#open.keys()) {
-      this.#take(id)?.reject(new RpcError(code.internal, 'The client has disconnected', 'internal'))
+      this.#take(id)?.reject(new RpcError(rpcCode.internal, 'The client has disconnected', 'internal'))
     }
   }
 
   /** Reserves memory for a question. @throws RpcError beyond the limits on number and size */
   #reserve (size: number): Release {
-    const tooMany = new RpcError(code.internal, 'Too many requests to this client are unanswered', 'limit')
+    const tooMany = new RpcError(rpcCode.internal, 'Too many requests to this client are unanswered', 'limit')
     if (this.#open.size >= downstreamLimits.questionsPerSession || this.#size + size > downstreamLimits.questionsSize) {
       throw tooMany
     }
@@ -92,7 +92,7 @@ export class OpenQuestions {
     send(notificationText('notifications/cancelled', params === undefined
       ? JSON.stringify({ requestId: id, reason })
       : withMembers(params, { requestId: String(id) })))
-    dismissed.reject(new RpcError(code.internal, reason, 'internal'))
+    dismissed.reject(new RpcError(rpcCode.internal, reason, 'internal'))
   }
 
   #take (id: number): OpenQuestion | undefined {

@@ -1,5 +1,5 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { RequestHeaders, Question } from '../../../protocol/exchange.ts'
 import { allowsPolling, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { passesLogLevel, type LogLevel, type Listener } from '../../../protocol/listener.ts'
@@ -141,14 +141,14 @@ export class Session implements AskableClient, Listener<View> {
     const channel = this.#channel() ?? await this.#nextChannel()
     if (!channel) {
       throw new RpcError(
-        code.internal, 'The client has no open stream on which it could receive a request', 'internal'
+        rpcCode.internal, 'The client has no open stream on which it could receive a request', 'internal'
       )
     }
     return await this.askOn((text) => { channel.send(text) }, question)
   }
 
   async askOn (send: (text: string) => void, question: Question): Promise<Response> {
-    if (this.#ended) throw new RpcError(code.internal, 'The client has disconnected', 'internal')
+    if (this.#ended) throw new RpcError(rpcCode.internal, 'The client has disconnected', 'internal')
     return await this.questions.ask(send, question)
   }
 
@@ -176,7 +176,7 @@ export class Session implements AskableClient, Listener<View> {
     this.#ended = true
     for (const exchange of this.exchanges.values()) {
       exchange.end(new RpcError(
-        code.unavailable, `The session has ended: ${reason}. The request may have run`, 'cancelled'
+        rpcCode.unavailable, `The session has ended: ${reason}. The request may have run`, 'cancelled'
       ))
     }
     this.#questions?.clear()

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { modernRouteCapabilities } from '../../../protocol/capabilities.ts'
 import { DerivedExchange } from '../../../protocol/exchange.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { instanceId, instanceKey, selfReferenceMessage } from '../../../protocol/instance.ts'
 import { streamMethod } from '../../../protocol/events.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -80,10 +80,10 @@ export class ModernEndpoint implements Endpoint {
   receive (inbound: InboundRequest, accepted: AcceptedTypes, message: ReceivedMessage): void {
     const { raw, headers } = inbound
     if (Array.isArray(message)) {
-      throw new RpcError(code.invalidRequest, 'Invalid request: batches are not part of MCP 2026-07-28')
+      throw new RpcError(rpcCode.invalidRequest, 'Invalid request: batches are not part of MCP 2026-07-28')
     }
     if (message.kind === 'response') {
-      throw new RpcError(code.invalidRequest, 'Invalid request: a response is not sent by a POST')
+      throw new RpcError(rpcCode.invalidRequest, 'Invalid request: a response is not sent by a POST')
     }
     if (message.kind === 'notification') {
       // MCP 2026-07-28 has no client notifications over HTTP, so this one is ignored.
@@ -109,7 +109,7 @@ export class ModernEndpoint implements Endpoint {
 
   revoke (hasAccess: (view: View) => boolean): void {
     this.leases.revoke(hasAccess)
-    const error = new RpcError(code.unavailable, 'Access was withdrawn. The request may have run', 'cancelled')
+    const error = new RpcError(rpcCode.unavailable, 'Access was withdrawn. The request may have run', 'cancelled')
     for (const exchange of this.#exchanges.values()) if (!hasAccess(exchange.view)) exchange.end(error)
     this.parked.revoke(hasAccess)
     this.subscriptions.revoke(hasAccess)
@@ -220,7 +220,7 @@ export class ModernEndpoint implements Endpoint {
   #resume (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin): void {
     const { requestState } = request.params
     if (typeof requestState !== 'string') {
-      throw new RpcError(code.invalidParams, 'Invalid params: "requestState" must be a string')
+      throw new RpcError(rpcCode.invalidParams, 'Invalid params: "requestState" must be a string')
     }
     const state =
       this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
@@ -272,7 +272,7 @@ export class ModernEndpoint implements Endpoint {
     const { capabilities: declared, capabilitiesText, logLevel, idText, params: { _meta: meta } } = request
     try {
       if (isObject(meta) &&
-        meta[instanceKey] === instanceId) throw new RpcError(code.invalidRequest, selfReferenceMessage)
+        meta[instanceKey] === instanceId) throw new RpcError(rpcCode.invalidRequest, selfReferenceMessage)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
       // A server may be unavailable; later requests report that.
       const { capabilities, instructions, identityExtra } = await gateway.describe(view, client, true)

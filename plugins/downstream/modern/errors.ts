@@ -1,6 +1,6 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { isEventCode } from '../../../protocol/events.ts'
-import { code, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { isModernCode, modernCode } from '../../../protocol/modern/envelope.ts'
 
@@ -14,9 +14,9 @@ export interface RequestOutcome {
 
 /** HTTP statuses of errors in the request itself (MCP 2026-07-28, "Streamable HTTP"), by error code. */
 const statuses: Readonly<Record<number, number>> = {
-  [code.parse]: 400,
-  [code.invalidRequest]: 400,
-  [code.methodNotFound]: 404,
+  [rpcCode.parse]: 400,
+  [rpcCode.invalidRequest]: 400,
+  [rpcCode.methodNotFound]: 404,
   [modernCode.headerMismatch]: 400,
   [modernCode.missingCapability]: 400,
   [modernCode.unsupportedVersion]: 400
@@ -37,11 +37,12 @@ export function errorOutcome (error: RpcError, capabilities: ClientCapabilities)
   const translated = error.reason === 'upstream' ? translateUpstreamError(error, capabilities) : error
   const text = translated.toText()
   switch (translated.code) {
-    case code.resourceNotFound: return failureOutcome(withMembers(text, { code: String(code.invalidParams) }), 200)
+    case rpcCode.resourceNotFound:
+      return failureOutcome(withMembers(text, { code: String(rpcCode.invalidParams) }), 200)
     // A client that can be asked gets a question instead (`elicitationOf`).
-    case code.urlElicitationRequired: return urlElicitationOutcome(text, translated, capabilities)
+    case rpcCode.urlElicitationRequired: return urlElicitationOutcome(text, translated, capabilities)
     default: return isReserved(translated.code)
-      ? failureOutcome(withMembers(text, { code: String(code.internal) }), 200)
+      ? failureOutcome(withMembers(text, { code: String(rpcCode.internal) }), 200)
       : failureOutcome(text, httpStatusOf(translated))
   }
 }
@@ -55,7 +56,7 @@ const urlElicitation = { elicitation: { url: {} } }
 /** -32042 for a client that cannot be asked: it lacks the capability, or the method does not allow questions. */
 function urlElicitationOutcome (text: string, { message }: RpcError, capabilities: ClientCapabilities): RequestOutcome {
   if (missingOf(urlElicitation, capabilities) === undefined) {
-    return failureOutcome(withMembers(text, { code: String(code.internal), data: undefined }), 200)
+    return failureOutcome(withMembers(text, { code: String(rpcCode.internal), data: undefined }), 200)
   }
   return failureOutcome(missingCapabilitiesError(message, urlElicitation).toText(), 400)
 }
@@ -64,11 +65,11 @@ const failureOutcome = (text: string, status: number): RequestOutcome => ({ kind
 
 function translateUpstreamError (error: RpcError, capabilities: ClientCapabilities): RpcError {
   // A modern server's session has already translated some codes to `invalidRequest`.
-  const mayLack = error.code === modernCode.missingCapability || error.code === code.invalidRequest
+  const mayLack = error.code === modernCode.missingCapability || error.code === rpcCode.invalidRequest
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
   if (missing === undefined && !isModernCode(error.code)) return error
   if (missing === undefined) {
-    return new RpcError(code.internal, `The server rejected the gateway's request: ${error.message}`, 'upstream')
+    return new RpcError(rpcCode.internal, `The server rejected the gateway's request: ${error.message}`, 'upstream')
   }
   return missingCapabilitiesError(error.message, missing)
 }

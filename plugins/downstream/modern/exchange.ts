@@ -1,5 +1,5 @@
 import { hasTasksExtension } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import {
   type Exchange, type RequestHeaders, type Question, type TaskForm, withoutHeaders
 } from '../../../protocol/exchange.ts'
@@ -148,8 +148,8 @@ export class ModernExchange implements Exchange<View> {
   }
 
   async ask (question: Question): Promise<Response> {
-    if (this.#over) throw new RpcError(code.internal, 'The request has ended', 'internal')
-    if (!this.canSuspend) throw new RpcError(code.methodNotFound, `The client cannot be asked during ${this.method}`)
+    if (this.#over) throw new RpcError(rpcCode.internal, 'The request has ended', 'internal')
+    if (!this.canSuspend) throw new RpcError(rpcCode.methodNotFound, `The client cannot be asked during ${this.method}`)
     this.#parked ??= this.#options.parked.open(this)
     return await this.#parked.ask(question)
   }

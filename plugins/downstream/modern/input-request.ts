@@ -1,5 +1,5 @@
 import { requireClientCapability, type ServerRequest, type ClientCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
@@ -36,19 +36,19 @@ export function checkInputRequests (capabilities: ClientCapabilities, text: stri
       if (!(error instanceof RpcError)) throw error
       const message = `The server sent a request that is not allowed: ${error.message}`
       const requiredCapabilities = requiredCapabilitiesFor(each.method, params)
-      if (requiredCapabilities === undefined) throw new RpcError(code.internal, message, 'upstream')
+      if (requiredCapabilities === undefined) throw new RpcError(rpcCode.internal, message, 'upstream')
       throw missingCapabilitiesError(message, requiredCapabilities)
     }
   }
 }
 
 const refusedError = (why: string): RpcError =>
-  new RpcError(code.internal, `The server's request cannot be answered: ${why}`, 'upstream')
+  new RpcError(rpcCode.internal, `The server's request cannot be answered: ${why}`, 'upstream')
 
 /** @throws RpcError, the answer to the server, if the client did not declare the capability for this question */
 export function requireSupportedQuestion (capabilities: ClientCapabilities, question: ServerRequest): void {
   if (!inputRequestMethods.has(question.method)) {
-    throw new RpcError(code.methodNotFound, `The client does not support ${question.method}`)
+    throw new RpcError(rpcCode.methodNotFound, `The client does not support ${question.method}`)
   }
   requireClientCapability(capabilities, question)
 }

@@ -1,5 +1,5 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import type { LogLevel, Listener } from '../../../protocol/listener.ts'
 import type { Response } from '../../../protocol/message.ts'
@@ -53,7 +53,7 @@ export class ModernClient implements Client, Listener<View> {
   /** Sends a question that belongs to no request as part of the current request. */
   async ask (question: Question): Promise<Response> {
     if (!this.exchange) {
-      throw new RpcError(code.internal, 'The client can receive requests only during its own requests', 'internal')
+      throw new RpcError(rpcCode.internal, 'The client can receive requests only during its own requests', 'internal')
     }
     return await this.exchange.ask(question)
   }

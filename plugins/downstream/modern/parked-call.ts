@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { memberOf, membersOf } from '../../../protocol/json.ts'
 import type { Response } from '../../../protocol/message.ts'
@@ -101,17 +101,17 @@ export class ParkedCall<Exchange extends Parkable> {
   /** Asks the client in the next round. @throws RpcError if it cannot be asked, or the call ends */
   async ask (question: Question): Promise<Response> {
     requireSupportedQuestion(this.exchange.capabilities, question)
-    if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
+    if (question.signal.aborted) throw new RpcError(rpcCode.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
     const isFull = this.#questions.size >= downstreamLimits.parked.questions
     if (isFull || !this.#reserveForRequest() || !this.#reserve(size)) {
-      throw new RpcError(code.internal, 'Too many requests to clients are unanswered', 'limit')
+      throw new RpcError(rpcCode.internal, 'Too many requests to clients are unanswered', 'limit')
     }
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {
       this.#questions.set(key, { question, size, round: undefined, resolve, reject })
       question.signal.addEventListener('abort', () => {
-        this.#take(key)?.reject(new RpcError(code.internal, String(question.signal.reason), 'internal'))
+        this.#take(key)?.reject(new RpcError(rpcCode.internal, String(question.signal.reason), 'internal'))
       }, { once: true })
       this.#gather()
     })
@@ -160,7 +160,7 @@ export class ParkedCall<Exchange extends Parkable> {
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
     const size = typeof outcome.text === 'string' ? memoryOf(outcome.text) : outcome.text.length
     const tooLarge = new RpcError(
-      code.internal, 'The result is too large to be kept until the client requests it', 'limit'
+      rpcCode.internal, 'The result is too large to be kept until the client requests it', 'limit'
     )
     const fits = this.#reserveForRequest() && this.#reserve(size)
     this.#outcome = fits ? outcome : { kind: 'error', text: tooLarge.toText(), status: 200 }
@@ -238,7 +238,7 @@ export class ParkedCall<Exchange extends Parkable> {
   /** Rejects open questions. @param isRejected whether to reject one; default: all */
   #rejectAll (why: string, isRejected: (open: OpenQuestion) => boolean = () => true): void {
     for (const [key, open] of [...this.#questions]) {
-      if (isRejected(open)) this.#take(key)?.reject(new RpcError(code.internal, why, 'internal'))
+      if (isRejected(open)) this.#take(key)?.reject(new RpcError(rpcCode.internal, why, 'internal'))
     }
   }
 
@@ -275,7 +275,7 @@ export class ParkedCall<Exchange extends Parkable> {
 export function inputResponsesOf (paramsText: string): string {
   const text = memberOf(paramsText, 'inputResponses') ?? '{}'
   if (!text.startsWith('{')) {
-    throw new RpcError(code.invalidParams, 'Invalid params: "inputResponses" must be an object')
+    throw new RpcError(rpcCode.invalidParams, 'Invalid params: "inputResponses" must be an object')
   }
   return text
 }

@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { View } from '../../settings/index.ts'
 import { BoundedMap, ShareError, Shares } from '../../base/limits/index.ts'
 import { ParkedCall, type ParkedCallTable, type Parkable } from './parked-call.ts'
@@ -33,7 +33,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
       this.#calls.set(call.id, call)
       return call
     } catch (error) {
-      if (error instanceof ShareError) throw new RpcError(code.internal, error.message, 'limit')
+      if (error instanceof ShareError) throw new RpcError(rpcCode.internal, error.message, 'limit')
       throw error
     }
   }

@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { isObject, membersOf, type Member } from '../../../protocol/json.ts'
 import { isLegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { isLogLevel, type LogLevel } from '../../../protocol/listener.ts'
 import type { Request } from '../../../protocol/message.ts'
 import {
-  decodeHeader, headerNames, isModernVersion, latestModern, metaKeys, modernCode, modernVersions, nameMemberOf
+  decodeHeader, headerNames, isModernVersion, latestModernVersion, metaKeys, modernCode, modernVersions, nameMemberOf
 } from '../../../protocol/modern/envelope.ts'
 import { checkCapabilitiesSize, type ReceivedMessage } from '../read-message.ts'
 import { firstValue } from '../endpoint.ts'
@@ -33,7 +33,7 @@ export interface ModernRequest extends Request {
  */
 export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMessage): boolean {
   const header = headers[headerNames.version]
-  if (header === latestModern) return true
+  if (header === latestModernVersion) return true
   if (Array.isArray(message) || message.kind === 'response') return false
   const { _meta: meta } = message.params
   const version = isObject(meta) ? meta[metaKeys.protocolVersion] : undefined
@@ -44,7 +44,7 @@ export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMes
   return version !== undefined || (header !== undefined && !isLegacyVersion(header))
 }
 
-const invalidParams = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
+const invalidParams = (sentence: string): RpcError => new RpcError(rpcCode.invalidParams, `Invalid params: ${sentence}`)
 const headerMismatch = (sentence: string): RpcError =>
   new RpcError(modernCode.headerMismatch, `Header mismatch: ${sentence}`)
 const quoteValue = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
@@ -92,13 +92,13 @@ const removedMethods: ReadonlySet<string> = new Set([
 /** @throws RpcError -32601 for a method that only earlier revisions have, and for the name of a notification */
 export function checkMethod (method: string): void {
   if (removedMethods.has(method) || method.startsWith('notifications/')) {
-    throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+    throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
   }
 }
 
 /** Checks the id, the progress token and `clientInfo`. @throws RpcError */
 function checkIdAndMeta (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
-  if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
+  if (!isToken(id)) throw new RpcError(rpcCode.invalidRequest, 'Invalid request: "id" must be a string or an integer')
   const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
   if ((progressToken ?? undefined) !== undefined && !isToken(progressToken)) {
     throw invalidParams('"progressToken" must be a string or an integer')

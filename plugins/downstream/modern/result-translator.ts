@@ -1,4 +1,4 @@
-import { code, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
 import { announcesList } from '../../../protocol/lists.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
@@ -94,7 +94,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
 export function requireAccepted (answersText: string): void {
   const answers = Object.values(JSON.parse(answersText) as Record<string, unknown>)
   const isAccepted = answers.length > 0 && answers.every((each) => isObject(each) && each.action === 'accept')
-  if (!isAccepted) throw new RpcError(code.invalidRequest, 'The request requires the input that was declined')
+  if (!isAccepted) throw new RpcError(rpcCode.invalidRequest, 'The request requires the input that was declined')
 }
 
 /**
@@ -104,7 +104,7 @@ export function requireAccepted (answersText: string): void {
  */
 function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => string): string | undefined {
   const { elicitation } = exchange.client.capabilities
-  if (error.code !== code.urlElicitationRequired || !exchange.canSuspend) return undefined
+  if (error.code !== rpcCode.urlElicitationRequired || !exchange.canSuspend) return undefined
   if (!isObject(elicitation) || elicitation.url === undefined) return undefined
   const elicitations = smallMemberOf(memberOf(error.toText(), 'data') ?? '{}', 'elicitations')
   if (!Array.isArray(elicitations)) return undefined

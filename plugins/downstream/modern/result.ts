@@ -1,5 +1,5 @@
 import { cachingOf, combineCaching, type Caching } from '../../../protocol/caching.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { ListResult } from '../../gateway/index.ts'
@@ -37,7 +37,7 @@ export function toModernResult (
   text: string, serverInfo: string | undefined, isCacheable = false, isAnonymous = false
 ): string {
   if (text.charCodeAt(0) !== 0x7b && !/^\s*\{/.test(text)) {
-    throw new RpcError(code.internal, 'The server returned a result that is not an object', 'upstream')
+    throw new RpcError(rpcCode.internal, 'The server returned a result that is not an object', 'upstream')
   }
   const isPlain =
     !text.includes('"resultType"') && !text.includes('"_meta"') && !(isCacheable && /"(?:ttlMs|cacheScope)"/.test(text))

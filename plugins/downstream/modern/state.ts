@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { StorageError } from '../../../db/store.ts'
 import type { UsedRequestStates } from '../../../db/ports/login-states.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
@@ -32,17 +32,17 @@ interface Content {
 }
 
 const invalidStateError = (): RpcError =>
-  new RpcError(code.invalidParams, 'Invalid params: this requestState is not valid for this request')
+  new RpcError(rpcCode.invalidParams, 'Invalid params: this requestState is not valid for this request')
 const expiredStateError = (): RpcError =>
-  new RpcError(code.invalidParams, 'The requestState has expired; send the request again without it')
+  new RpcError(rpcCode.invalidParams, 'The requestState has expired; send the request again without it')
 export const callNotHereError = (): RpcError => new RpcError(
-  code.invalidParams,
+  rpcCode.invalidParams,
   'The call that waits for these answers has ended, or belongs to another gateway process, or to one before a ' +
   'restart; send the request again without requestState'
 )
 
 export const alreadyUsedError = (): RpcError =>
-  new RpcError(code.invalidParams, 'This requestState was already answered')
+  new RpcError(rpcCode.invalidParams, 'This requestState was already answered')
 
 /** Max ids of answered states that are kept; beyond that, the oldest is dropped. */
 const maxAnswered = 10_000
@@ -125,7 +125,7 @@ export class RequestStates {
       if (first.answers !== answers || first.age > downstreamLimits.parked.again) throw alreadyUsedError()
     } catch (error) {
       if (error instanceof StorageError) {
-        throw new RpcError(code.unavailable, `${error.message}; send the request again`, 'internal')
+        throw new RpcError(rpcCode.unavailable, `${error.message}; send the request again`, 'internal')
       }
       throw error
     }

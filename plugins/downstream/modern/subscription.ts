@@ -1,5 +1,5 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { eventText } from '../../../protocol/event-stream.ts'
 import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
@@ -33,7 +33,7 @@ const filterMembers = {
 
 /** Parses the filter of a `subscriptions/listen` request. @throws RpcError -32602 */
 export function parseSubscriptionFilter ({ notifications }: Readonly<Record<string, unknown>>): SubscriptionFilter {
-  const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
+  const invalid = (sentence: string): RpcError => new RpcError(rpcCode.invalidParams, `Invalid params: ${sentence}`)
   if (!isObject(notifications)) throw invalid('"notifications" must be an object')
   const flags = Object.values(filterMembers).map((name) => {
     const value = notifications[name] ?? false
@@ -97,7 +97,7 @@ export class Subscription implements Client, Listener<View> {
   get isOpen (): boolean { return this.#stream.isOpen }
 
   async ask (): Promise<Response> {
-    throw new RpcError(code.internal, 'The client can receive requests only during its own requests', 'internal')
+    throw new RpcError(rpcCode.internal, 'The client can receive requests only during its own requests', 'internal')
   }
 
   /** Sends the first message, which contains the accepted part of the filter. */
@@ -131,7 +131,7 @@ export class Subscription implements Client, Listener<View> {
   }
 
   /** Ends the stream before the acknowledgement. @param error default: an internal error */
-  fail (error = new RpcError(code.internal, 'Internal error', 'internal')): void {
+  fail (error = new RpcError(rpcCode.internal, 'Internal error', 'internal')): void {
     this.#stream.write(eventText(errorText(this.#idText, error.toText())))
     this.#stream.end()
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { terminalStates } from '../../../protocol/task-shapes.ts'
 import type { Gateway } from '../../gateway/index.ts'
@@ -46,7 +46,7 @@ export class TaskWatch {
         this.#state = await this.#read()
       } catch (error) {
         // The task no longer exists. Other errors may be temporary.
-        if (!(error instanceof RpcError) || error.code === code.invalidParams) throw error
+        if (!(error instanceof RpcError) || error.code === rpcCode.invalidParams) throw error
       }
     }
   }

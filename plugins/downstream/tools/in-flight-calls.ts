@@ -1,4 +1,4 @@
-import { code, Refusal, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, Refusal, RpcError } from '../../../protocol/errors.ts'
 import type { View } from '../../settings/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
@@ -58,8 +58,9 @@ export class InFlightCalls {
       case 'refused': return new errors.Refused(message)
       case 'quota': return new errors.QuotaUsedUp(message, error instanceof Refusal ? error.retryAfter : undefined)
       default:
-        if (method === 'resources/read' && error.code === code.resourceNotFound) return noSuchError('resource', name)
-        return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)
+        if (method === 'resources/read' && error.code === rpcCode.resourceNotFound) return noSuchError('resource', name)
+        if (error.code === rpcCode.invalidParams) return new errors.InvalidInput(message)
+        return new errors.UpstreamFailed(message)
     }
   }
 

@@ -2,7 +2,7 @@ import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import { errors } from '../../base/errors/index.ts'
-import { fitArguments, quickCheck, type QuickCheck, inputShapeOf } from '../../base/json-schema/index.ts'
+import { checkArguments, quickCheck, type QuickCheck, inputShapeOf } from '../../base/json-schema/index.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 interface ConvertedArguments { readonly args: Record<string, unknown>, readonly text: string }
@@ -54,7 +54,7 @@ export class ToolInput {
     const text = JSON.stringify(given)
     if (this.#schemaText === undefined || this.#now() < this.#pausedUntil) return { args: given, text }
     if (text.length <= baseLimits.argumentChecks.quick.args && this.#fitsAsGiven(given)) return { args: given, text }
-    const answer = await fitArguments({ schema: this.#schemaText, args: text }, owner)
+    const answer = await checkArguments({ schema: this.#schemaText, args: text }, owner)
     if (answer === undefined) return this.#skipCheck(given, text)
     if (answer.problems.length > 0) {
       throw new errors.InvalidInput(

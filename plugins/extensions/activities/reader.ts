@@ -47,7 +47,7 @@ export class ActivityReader {
   }
 
   /** Checks that calls are recorded. @throws NotRecorded with the reason */
-  mustBeAvailable (): void { void this.#activities }
+  assertAvailable (): void { void this.#activities }
 
   /** Returns one page of the activities, newest first. @param page its number, from 1 @throws InvalidInput */
   async list (

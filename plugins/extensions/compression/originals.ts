@@ -1,5 +1,5 @@
 import type { OriginalBytes } from './worker.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { OwnedMap } from '../../base/limits/index.ts'
@@ -114,7 +114,7 @@ export const originalsProvider = (originals: Originals): Provider & { readonly u
     const part = originals.read(whole, key, amountOf(parameters, 'offset', 0), amountOf(parameters, 'length', Infinity))
     if (part === undefined) {
       const sentence = `Resource not found: ${uri} (originals of compressed results are kept for an hour)`
-      throw new RpcError(code.resourceNotFound, sentence, 'unknown-resource')
+      throw new RpcError(rpcCode.resourceNotFound, sentence, 'unknown-resource')
     }
     return { kind: 'response', id: null, resultText: JSON.stringify({ contents: [contentsOf(uri, part)] }) }
   }
@@ -132,7 +132,7 @@ function amountOf (parameters: URLSearchParams, name: string, otherwise: number)
   const value = parameters.get(name)
   if (value === null) return otherwise
   if (!/^\d{1,15}$/.test(value)) {
-    throw new RpcError(code.invalidParams, `Invalid params: "${name}" in the URI must be a number of bytes`)
+    throw new RpcError(rpcCode.invalidParams, `Invalid params: "${name}" in the URI must be a number of bytes`)
   }
   return Number(value)
 }

@@ -1,15 +1,15 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { DeliveryStatus, EventSubscription } from '../../../db/ports/event-webhooks.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { PlainClient, type Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import { OwnRequest, type EventTarget } from '../../gateway/index.ts'
-import { makeView, routeOf, type View } from '../../settings/index.ts'
+import { makeView, routeKeyOf, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 const { url: maxUrl, lifetime } = extensionsLimits.eventWebhooks
 
-const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
+const invalid = (sentence: string): RpcError => new RpcError(rpcCode.invalidParams, `Invalid params: ${sentence}`)
 
 /** Returns the callback URL of a request. @throws RpcError -32602 */
 export function callbackUrlOf ({ delivery }: Exchange['params']): string {
@@ -52,7 +52,7 @@ const withSortedMembers = (value: unknown): unknown => isObject(value)
  * parameter.
  */
 export function subscriptionIdOf ({ view, params }: Exchange<View>, { server, key }: EventTarget, url: string): string {
-  const parts = [view.principal.key, routeOf(view), server, key, url, withSortedMembers(params.arguments ?? {})]
+  const parts = [view.principal.key, routeKeyOf(view), server, key, url, withSortedMembers(params.arguments ?? {})]
   return `sub_${hash('sha256', JSON.stringify(parts), 'hex').slice(0, 32)}`
 }
 

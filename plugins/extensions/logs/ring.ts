@@ -2,8 +2,8 @@ import type { Static } from '@sinclair/typebox'
 import type { Snapshot } from '../../../db/store.ts'
 import { pushTo } from '../../../protocol/grouping.ts'
 import { memoized } from '../../../protocol/memoized.ts'
-import type { LogEntry as LogEntrySchema } from '../../../schemas/logs.ts'
-import { maskPatterns, createScrubber, secretsOf } from '../../base/secrets/index.ts'
+import type { LogRecord as LogEntrySchema } from '../../../schemas/logs.ts'
+import { maskPatterns, createRedactor, secretsOf } from '../../base/secrets/index.ts'
 
 export type LogEntry = Readonly<Static<typeof LogEntrySchema>>
 
@@ -142,7 +142,7 @@ export function createMasker (snapshot: () => Snapshot, own: readonly string[]):
     // Most settings changes do not change secrets.
     if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
     sets = found
-    scrub = createScrubber(found.flat())
+    scrub = createRedactor(found.flat())
   }
   return (text) => {
     refresh()

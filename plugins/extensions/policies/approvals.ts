@@ -148,7 +148,7 @@ export class CallApprovals {
 
   /** Returns the ids of the calls that wait for a principal's decision; empty if it may not decide any. */
   async waitingFor (principal: Principal): Promise<ReadonlySet<string>> {
-    if (!this.mayApprove(principal)) return new Set()
+    if (!this.canApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
     return new Set(all.flatMap(({ approval }) => this.#canDecide(principal, approval) &&
       !this.#isOwn(principal, approval) &&
@@ -186,7 +186,7 @@ export class CallApprovals {
   }
 
   /** Whether a principal may decide about any calls: an admin, or a user named by a policy. */
-  mayApprove ({ isAdmin, username }: Principal): boolean {
+  canApprove ({ isAdmin, username }: Principal): boolean {
     if (isAdmin) return true
     for (const { approvers = [] } of this.#deps.snapshot().policies.values()) {
       if (username !== undefined && approvers.includes(username)) return true
@@ -220,7 +220,7 @@ export class CallApprovals {
 
   /** Checks that a principal may decide about any calls. @throws Forbidden */
   #requireApprover (principal: Principal): void {
-    if (this.mayApprove(principal)) return
+    if (this.canApprove(principal)) return
     throw new errors.Forbidden('Only admins, and those whom a policy names as approvers, see approvals')
   }
 

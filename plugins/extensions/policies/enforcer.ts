@@ -1,5 +1,5 @@
 import { type Snapshot, StorageError } from '../../../db/store.ts'
-import { code, Refusal, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, Refusal, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Client, type Exchange } from '../../../protocol/exchange.ts'
 import { memberOf } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
@@ -182,7 +182,7 @@ export class PolicyEnforcer {
       return await this.#deps.approvals.useOrRequest(call)
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
-      throw new RpcError(code.unavailable, 'The approvals cannot be read now; try again later', 'internal')
+      throw new RpcError(rpcCode.unavailable, 'The approvals cannot be read now; try again later', 'internal')
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import type { UsageCount, UsageCounts } from '../../../db/ports/usage.ts'
-import type { UsageQuery as UsageQuerySchema, UsageRow as UsageRowSchema } from '../../../schemas/usage.ts'
+import type { UsageQuery as UsageQuerySchema, UsageRecord as UsageRowSchema } from '../../../schemas/usage.ts'
 import { errors } from '../../base/errors/index.ts'
 import { parseDateRange } from '../../base/body/index.ts'
 import type { Principal } from '../../settings/index.ts'

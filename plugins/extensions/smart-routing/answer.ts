@@ -1,6 +1,6 @@
 import { explanationKey, type ScoreReasons } from './reasons.ts'
 import type { FoundSkill } from './skill-search.ts'
-import type { ShownTool } from './search-tools.ts'
+import type { ShownTool } from './shown-tools.ts'
 import { truncateAtWord, shortenSchema, shorteningSteps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 

@@ -1,5 +1,5 @@
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { isDeeperThan, memberOf, membersOf, parseJsonObject, withMembers } from '../../../protocol/json.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import type { CallTool } from '../../gateway/index.ts'
@@ -68,7 +68,7 @@ export function toolNameIn (text: string): string {
   const member = memberOf(text, 'toolName') ?? 'null'
   const name: unknown = member.length > maxNameLength ? undefined : JSON.parse(member)
   if (typeof name === 'string' && name !== '') return name
-  throw new RpcError(code.invalidParams, `Invalid params: "toolName" must be the tool's name${unknownToolHint}`)
+  throw new RpcError(rpcCode.invalidParams, `Invalid params: "toolName" must be the tool's name${unknownToolHint}`)
 }
 
 /**
@@ -82,12 +82,12 @@ function argumentsIn (text: string): string {
     // Some models put the arguments beside `toolName`. Without this error, the tool would run with its defaults.
     const other = membersOf(text).find(({ key }) => !callToolMembers.has(key))?.key
     if (other === undefined) return '{}'
-    throw new RpcError(code.invalidParams, `Invalid params: put ${JSON.stringify(other.slice(0, 100))} into ` +
+    throw new RpcError(rpcCode.invalidParams, `Invalid params: put ${JSON.stringify(other.slice(0, 100))} into ` +
       '"arguments", beside "toolName"')
   }
   const inner = member.startsWith('"') && member.length <= maxArgumentsLength ? JSON.parse(member) as string : undefined
   if (inner?.trim() === '') return '{}'
   if (inner !== undefined && !isDeeperThan(inner, baseLimits.requestDepth) && parseJsonObject(inner)) return inner
-  throw new RpcError(code.invalidParams, 'Invalid params: "arguments" in "arguments" must be an object, as the ' +
+  throw new RpcError(rpcCode.invalidParams, 'Invalid params: "arguments" in "arguments" must be an object, as the ' +
     'tool\'s inputSchema says')
 }

@@ -1,5 +1,5 @@
 import type { SearchHit } from './answer.ts'
-import type { ShownTool } from './search-tools.ts'
+import type { ShownTool } from './shown-tools.ts'
 import type { RankedTool } from './words/index.ts'
 
 /** The weights of the cosine similarities of an encoder and of the static model; the ranking by words has weight 1. */

@@ -11,7 +11,7 @@ import { isMadeByCallTool } from './call-tool.ts'
 import { ToolUseLearning } from './learning/learning.ts'
 import { smartRoutingSettingsOf, type SmartRoutingSettings } from './options.ts'
 import { SmartProvider } from './provider.ts'
-import { listedTools } from './search-tools.ts'
+import { listedTools } from './shown-tools.ts'
 import { ToolSearch, type SearchParts } from './search.ts'
 import { extensionsLimits } from '../limits.ts'
 

@@ -1,6 +1,6 @@
 import { memoized } from '../../../protocol/memoized.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
-import { withCurrentNames } from '../../../schemas/smart-routing.ts'
+import { withCurrentSmartRoutingNames } from '../../../schemas/smart-routing.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { withDefaults } from '../../settings/index.ts'
 
@@ -9,4 +9,4 @@ export type SmartRoutingSettings = NonNullable<SystemSections['smartRouting']>
 
 /** Returns the settings of `$smart`. Absent members, and stored members of a wrong type, get their defaults. */
 export const smartRoutingSettingsOf = memoized(({ smartRouting = {} }: SystemConfig): SmartRoutingSettings =>
-  withDefaults(SystemSections.properties.smartRouting, withCurrentNames(smartRouting)))
+  withDefaults(SystemSections.properties.smartRouting, withCurrentSmartRoutingNames(smartRouting)))

@@ -1,5 +1,5 @@
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, toOneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
@@ -40,7 +40,7 @@ export class SmartProvider implements Provider {
     const exchange = given as Exchange<View>
     const name: unknown = JSON.parse(changes.name ?? 'null')
     if (exchange.method !== 'tools/call') {
-      throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+      throw new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
     }
     const resultText = name === smartToolNames.describe
       ? smartToolResult(await this.#describeTool(exchange))
@@ -72,7 +72,7 @@ export class SmartProvider implements Provider {
     const shown = target && this.#gateway.exposedName(merged, exchange.client, 'tools', target.provider, target.key)
     const { tools } = this.#gateway.surface(merged, exchange.client).parts
     const entry = shown === undefined ? undefined : tools.list.entries[[...tools.targets.keys()].indexOf(shown)]
-    if (!entry) throw new RpcError(code.invalidParams, `Unknown tool: ${name}${unknownToolHint}`, 'unknown-tool')
+    if (!entry) throw new RpcError(rpcCode.invalidParams, `Unknown tool: ${name}${unknownToolHint}`, 'unknown-tool')
     return toOneLine(itemText(entry, 'name'))
   }
 }
@@ -83,11 +83,12 @@ function parseSearchArguments (args: unknown): SearchArguments {
   // Models often send a number as a string.
   const limit = typeof rawLimit === 'string' && /^\s*\d{1,9}\s*$/.test(rawLimit) ? Number(rawLimit) : rawLimit
   if (typeof query !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "query" must describe the task')
+    throw new RpcError(rpcCode.invalidParams, 'Invalid params: "query" must describe the task')
   }
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < limitRange.min || limit > limitRange.max) {
     throw new RpcError(
-      code.invalidParams, `Invalid params: "limit" must be a whole number from ${limitRange.min} to ${limitRange.max}`
+      rpcCode.invalidParams,
+      `Invalid params: "limit" must be a whole number from ${limitRange.min} to ${limitRange.max}`
     )
   }
   return { query: query.slice(0, extensionsLimits.smartRouting.queryLength), limit }

@@ -1,5 +1,5 @@
 import type { Surface } from '../../gateway/index.ts'
-import { shownToolsOf, type ShownTool } from './search-tools.ts'
+import { shownToolsOf, type ShownTool } from './shown-tools.ts'
 import { ToolIndex, type RankedTool } from './words/index.ts'
 import { extensionsLimits } from '../limits.ts'
 

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { TaskRecord } from '../../../db/ports/tasks.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { RunningTask } from '../../../schemas/tasks.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { isOfFormerAccount, type Principal, type View } from '../../settings/index.ts'
@@ -35,7 +35,7 @@ export default fp(async (app) => {
   const failureOf = (error: unknown, { server }: TaskRecord): unknown => {
     if (!(error instanceof RpcError)) return error
     const message = app.gateway.redact(server, error.message)
-    if (error.code === code.invalidParams) {
+    if (error.code === rpcCode.invalidParams) {
       return new errors.Duplicate(`It has ended, or belongs to a process of another replica (${message})`)
     }
     return error.reason === 'timeout' ? new errors.UpstreamSlow(message) : new errors.UpstreamFailed(message)

@@ -62,7 +62,7 @@ class OutageLoggingExporter implements SpanExporter {
 
   constructor (exporter: SpanExporter, reportOutage: ReportOutage) {
     this.#exporter = exporter
-    this.#outage = new Outage(reportOutage, { ill: 'traces cannot be sent', well: 'traces are sent' })
+    this.#outage = new Outage(reportOutage, { failing: 'traces cannot be sent', working: 'traces are sent' })
   }
 
   export (spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {

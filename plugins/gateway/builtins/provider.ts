@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Exchange } from '../../../protocol/exchange.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { Response } from '../../../protocol/message.ts'
@@ -46,7 +46,7 @@ export class BuiltInProvider implements Provider {
       )
       case 'resources/read': return toResponse(this.#resource(ownKey(params.uri, changes.uri)))
       case 'completion/complete': return toResponse({ completion: { values: [], total: 0, hasMore: false } })
-      default: throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+      default: throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
     }
   }
 
@@ -71,7 +71,7 @@ export class BuiltInProvider implements Provider {
   /** The result of `prompts/get`. @throws RpcError -32602 */
   #prompt (name: string, given: unknown): object {
     const prompt = this.#items.prompts.get(name)
-    if (!prompt) throw new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
+    if (!prompt) throw new RpcError(rpcCode.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
     return {
       description: prompt.description,
       messages: [
@@ -89,7 +89,7 @@ export class BuiltInProvider implements Provider {
   /** @throws RpcError -32002 */
   #resourceAt (uri: string): { mimeType?: string, content: string } {
     const resource = this.#items.resources.get(uri)
-    if (!resource) throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
+    if (!resource) throw new RpcError(rpcCode.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
     return resource
   }
 }
@@ -136,4 +136,4 @@ export function fillPrompt ({ name, template, arguments: declared = [] }: BuiltI
   })
 }
 
-const invalidParams = (reason: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${reason}`)
+const invalidParams = (reason: string): RpcError => new RpcError(rpcCode.invalidParams, `Invalid params: ${reason}`)

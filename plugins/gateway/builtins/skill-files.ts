@@ -71,7 +71,7 @@ async function frontmatterOf (base64: string): Promise<Record<string, unknown>> 
   }
   const [, yaml] = /^---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)/s.exec(bytes.toString()) ?? []
   if (yaml === undefined) return refuse(`${mainFile} must begin with frontmatter between two lines "---"`)
-  const { parseText } = await import('../../../schemas/foreign-text.ts')
+  const { parseTomlOrYaml: parseText } = await import('../../../schemas/foreign-text.ts')
   try {
     const value = parseText(yaml, 'YAML')
     if (isObject(value)) return JSON.parse(JSON.stringify(value)) as Record<string, unknown>

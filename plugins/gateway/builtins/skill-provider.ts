@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isSameCatalogue, makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
@@ -78,7 +78,7 @@ export class SkillProvider implements Provider {
 
   async call ({ method, params }: Exchange, changes: Readonly<Record<string, string>>): Promise<Response> {
     if (method !== 'skills/get' && method !== 'resources/read') {
-      throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+      throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
     }
     const uri = ownKey(params.uri, changes.uri)
     return { kind: 'response', id: null, resultText: JSON.stringify(this.#resultOf(method, uri)) }
@@ -88,12 +88,12 @@ export class SkillProvider implements Provider {
   #resultOf (method: 'skills/get' | 'resources/read', uri: string): object {
     if (method === 'skills/get') {
       const skill = this.#skills.get(uri)
-      if (!skill) throw new RpcError(code.invalidParams, `No skill is served at ${uri}`, 'unknown-resource')
+      if (!skill) throw new RpcError(rpcCode.invalidParams, `No skill is served at ${uri}`, 'unknown-resource')
       return { skill: entryOf(skill) }
     }
     const [skill, path] = this.#files.get(uri) ?? []
     if (!skill || path === undefined) {
-      throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
+      throw new RpcError(rpcCode.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
     }
     return fileContents(uri, path, skill.files[path] ?? '')
   }

@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import {
   eventError, eventNameOf, withClientCursor, withClientEvent, type EventPresentation
 } from '../../../protocol/events.ts'
@@ -57,7 +57,7 @@ export const presentEvent = (cursors: EventCursors, view: View, target: EventTar
 /** @throws RpcError -32601 if no server of the view has events */
 function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Exchange<View>): void {
   if (capabilityOf(surfaces.of(view, client).announced, 'events') !== undefined) return
-  throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+  throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
 }
 
 /** The server's name and cursor, as JSON text, for those in a client's request about an event type. */

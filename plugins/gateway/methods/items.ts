@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { requestingInstance, markForwarded } from '../../../protocol/instance.ts'
@@ -15,7 +15,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   const { view, params } = exchange
   const { name } = params
   if (typeof name !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the tool\'s name')
+    throw new RpcError(rpcCode.invalidParams, 'Invalid params: "name" must be the tool\'s name')
   }
   // A known name is resolved without `await`, since most calls have one.
   const surface = surfaces.of(view, exchange.client)
@@ -46,17 +46,17 @@ export async function resolveItem<Found> (
 }
 
 const unknownTool = (name: string, surface: Surface): RpcError =>
-  new RpcError(code.invalidParams, `Unknown tool: ${name}${surface.parts.tools.hint ?? ''}`, 'unknown-tool')
+  new RpcError(rpcCode.invalidParams, `Unknown tool: ${name}${surface.parts.tools.hint ?? ''}`, 'unknown-tool')
 const unknownPrompt = (name: string): RpcError =>
-  new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
+  new RpcError(rpcCode.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
 
 const unknownTemplate = (uri: string): RpcError =>
-  new RpcError(code.invalidParams, `Unknown resource template: ${uri}`, 'unknown-resource')
+  new RpcError(rpcCode.invalidParams, `Unknown resource template: ${uri}`, 'unknown-resource')
 
 /** The error for a request whose item the view does not show, as if the item did not exist. */
 export function unknownItem ({ method, params: { name, uri, ref } }: Exchange): RpcError {
   switch (method) {
-    case 'tools/call': return new RpcError(code.invalidParams, `Unknown tool: ${String(name)}`, 'unknown-tool')
+    case 'tools/call': return new RpcError(rpcCode.invalidParams, `Unknown tool: ${String(name)}`, 'unknown-tool')
     case 'prompts/get': return unknownPrompt(String(name))
     case 'completion/complete':
       return isObject(ref) && ref.type === 'ref/prompt'
@@ -95,7 +95,7 @@ export const getPrompt: Method = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const { name } = exchange.params
   if (typeof name !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
+    throw new RpcError(rpcCode.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
   }
   const target = await resolveItem(parts, exchange, name, async () =>
     await resolver.findByName(exchange, 'prompts', name))
@@ -128,8 +128,8 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
     if (!target) throw unknownTemplate(uri)
     return await forwarder.send(exchange, target.provider, uri)
   }
-  throw new RpcError(code.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ref/resource ' +
-    'with a uri')
+  throw new RpcError(rpcCode.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ' +
+    'ref/resource with a uri')
 }
 
 /** Creates the method that lists a kind of items, such as `tools/list`. Large lists have several pages. */
@@ -139,7 +139,7 @@ export const listMethod = (kind: ListKind): Method => async ({ resolver, notifie
   resolver.requireCatalogue(view, surface, client)
   // On merged routes, unannounced lists of MCP itself are empty, since clients request them.
   if ((view.scope.kind === 'server' || extensionOf(kind) !== undefined) && !announcesList(surface.announced, kind)) {
-    throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    throw new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
   }
   const { list } = surface.parts[kind]
   notifier.recordSeenList(exchange, list)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { isLogLevel } from '../../../protocol/listener.ts'
@@ -12,7 +12,7 @@ export const subscribe: Method = async ({ resolver, providers, notifier, hooks }
   const { client } = exchange
   const { provider: name, key } = await resolver.findReader(exchange)
   const provider = providers.use(name, client)
-  if (!provider.subscribe) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+  if (!provider.subscribe) throw new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
   for (const hook of hooks.onSubscribe) await hook(exchange, name, key)
   const wanted = notifier.wantedResourcesOf(exchange)
   const isNew = wanted?.add(client, key) === true
@@ -34,7 +34,7 @@ const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(w
 export const unsubscribe: Method = async ({ providers, notifier }, exchange) => {
   const { client, params: { uri } } = exchange
   if (typeof uri !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
+    throw new RpcError(rpcCode.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
   }
   notifier.wantedResourcesOf(exchange)?.remove(uri)
   const provider = providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
@@ -45,13 +45,13 @@ export const unsubscribe: Method = async ({ providers, notifier }, exchange) => 
 export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
   if (!isLogLevel(level)) {
-    throw new RpcError(code.invalidParams, 'Invalid params: "level" must be a log level, not ' +
+    throw new RpcError(rpcCode.invalidParams, 'Invalid params: "level" must be a log level, not ' +
       `${JSON.stringify(level) ?? 'nothing'}`)
   }
   const { capabilities } = await resolver.waitForSurface(exchange)
   const logging = [...capabilities].filter(([, { logging }]) => logging !== undefined).map(([name]) => name)
   if (scope.kind === 'server' && logging.length === 0) {
-    throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
+    throw new RpcError(rpcCode.methodNotFound, 'Method not found: logging/setLevel')
   }
   const { listener } = client
   if (!listener) return '{}'
@@ -65,7 +65,7 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
       await providers.use(name, client).setLevel?.(client, own)
     } catch (error) {
       // A provider that is not connected is told the level when it connects.
-      if (scope.kind !== 'server' || !(error instanceof RpcError) || error.code === code.unavailable) return
+      if (scope.kind !== 'server' || !(error instanceof RpcError) || error.code === rpcCode.unavailable) return
       listener.level = former
       throw error
     }

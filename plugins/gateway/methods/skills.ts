@@ -1,5 +1,5 @@
 import { hasExtension, skillsExtension, type ServerCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { skillFiles } from '../../../protocol/skills.ts'
@@ -34,7 +34,7 @@ async function findSkill (
   if (section && hasSkills(section) && isShownKey(section, 'skills', uri)) return { section, key: uri }
   throw hasExtension(surfaces.of(exchange.view, exchange.client).announced, skillsExtension)
     ? unknownSkill(uri)
-    : new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    : new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
 }
 
 /** `resources/directory/read`: lists a folder. For a server without directories, uses the manifests of its skills. */
@@ -103,5 +103,5 @@ async function readerOrUndefined (found: Promise<Target>): Promise<Target | unde
 /** @throws RpcError -32602 */
 function uriOf ({ params: { uri } }: Exchange): string {
   if (typeof uri === 'string') return uri
-  throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be a URI')
+  throw new RpcError(rpcCode.invalidParams, 'Invalid params: "uri" must be a URI')
 }

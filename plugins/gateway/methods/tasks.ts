@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
@@ -35,7 +35,7 @@ export const runTaskMethod: Method = async (parts, exchange) => {
     await recordAnswer(parts, exchange, target, result)
     return replaceTaskId(result, id, handle)
   } catch (error) {
-    const isGone = exchange.method === 'tasks/get' && error instanceof RpcError && error.code === code.invalidParams
+    const isGone = exchange.method === 'tasks/get' && error instanceof RpcError && error.code === rpcCode.invalidParams
     if (isGone) await parts.runningTasks.forget(view, client, target)
     throw error
   }
@@ -128,7 +128,7 @@ export const listTasks: Method = async (parts, exchange) => {
   const listing = [...capabilities].flatMap(([name, { tasks }]) =>
     isObject(tasks) && tasks.list !== undefined ? [name] : [])
   const [only] = listing
-  if (only === undefined) throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
+  if (only === undefined) throw new RpcError(rpcCode.methodNotFound, 'Method not found: tasks/list')
   const handles = await parts.runningTasks.handlesOf(view, client)
   if (view.scope.kind === 'server') {
     const result = await parts.forwarder.send(exchange, only, undefined)

@@ -1,4 +1,4 @@
-import type { LastingCredential } from '../../../db/ports/event-webhooks.ts'
+import type { SubscriptionCredential } from '../../../db/ports/event-webhooks.ts'
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../settings/index.ts'
 import type { User } from '../../../schemas/settings.ts'
@@ -47,9 +47,9 @@ export interface Auth {
    * Returns a reference to a principal's credential that can be stored beyond its request, without its secret;
    * undefined if the credential has no id.
    */
-  lastingCredentialOf: (principal: Principal) => LastingCredential | undefined
+  lastingCredentialOf: (principal: Principal) => SubscriptionCredential | undefined
   /** Returns the current principal of a stored credential; undefined if it is no longer valid. @throws StorageError */
-  principalOfCredential: (credential: LastingCredential) => Promise<Principal | undefined>
+  principalOfCredential: (credential: SubscriptionCredential) => Promise<Principal | undefined>
   /** Returns the current access of callers without credentials. */
   anonymousAccess: () => AnonymousAccess
   /** Refuses a request whose `Origin` is not trusted. @throws ForeignOrigin */

@@ -62,7 +62,7 @@ export interface AnonymousAccess {
   readonly overHttp: number
   readonly overMcp: number
   /** Whether `routing.skipAuth` makes them admins on the management API. */
-  readonly isSkipped: boolean
+  readonly isAuthSkipped: boolean
 }
 
 /** Determines the access of callers without credentials. @param anonymous their principal */
@@ -74,7 +74,7 @@ export function anonymousAccessOf (app: FastifyInstance, anonymous: Principal): 
     overMcp: routing?.enableBearerAuth === false
       ? countServers(app.access, makeView(anonymous, { kind: 'global' }))
       : 0,
-    isSkipped: routing?.skipAuth === true
+    isAuthSkipped: routing?.skipAuth === true
   }
 }
 

@@ -1,4 +1,4 @@
-import type { LastingCredential } from '../../../db/ports/event-webhooks.ts'
+import type { SubscriptionCredential } from '../../../db/ports/event-webhooks.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
 import { rightsMarkOf } from '../users/account.ts'
@@ -9,7 +9,7 @@ import { principalOfKey } from './steps/bearer-key.ts'
  * Returns a reference to a principal's credential that can be stored beyond its request, without its secret; undefined
  * for credentials that cannot be revoked one by one, such as a login token, and for callers without credentials.
  */
-export function lastingCredentialOf (principal: Principal, { users }: Snapshot): LastingCredential | undefined {
+export function lastingCredentialOf (principal: Principal, { users }: Snapshot): SubscriptionCredential | undefined {
   const { kind, credential, username, scopes, audience } = principal
   if (credential === undefined) return undefined
   if (kind === 'system-key' || kind === 'user-key') return { keyId: credential.id }
@@ -23,7 +23,7 @@ export function lastingCredentialOf (principal: Principal, { users }: Snapshot):
  * Returns the current principal of a stored credential; undefined if it is no longer valid. Revocations of OAuth
  * authorizations are not part of the settings and not checked here.
  */
-export function principalOfCredential (credential: LastingCredential, snapshot: Snapshot): Principal | undefined {
+export function principalOfCredential (credential: SubscriptionCredential, snapshot: Snapshot): Principal | undefined {
   if ('keyId' in credential) return principalOfKey(credential.keyId, snapshot)
   const { family, clientId, username, mark, scopes, audience } = credential
   const user = snapshot.users.get(username)

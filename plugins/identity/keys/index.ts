@@ -12,7 +12,7 @@ const writeInterval = 60_000
 export default fp(async (app) => {
   const { READONLY: readonly } = app.config.env
   const keys = new BearerKeys(app.settings, readonly, (sentence) => { app.log.warn(sentence) })
-  app.credentials.watch(() => app.settings.current.keys)
+  app.credentials.setKeySource(() => app.settings.current.keys)
   app.decorate('keys', keys)
   if (readonly) return
   // Stored tokens may have been written by hand, or imported from another gateway's file.

@@ -47,7 +47,7 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
     log: app.log
   })
   app.decorate('social', social)
-  if (!social.isOn || !socialLogins) return
+  if (!social.isEnabled || !socialLogins) return
   // Otherwise somebody could register another person's e-mail address as a username, and would share the account with
   // the owner of the address after the owner's first login.
   app.users.addNameRule((name) => name.includes('@')

@@ -67,14 +67,14 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     this.#deps = deps
   }
 
-  get isOn (): boolean { return this.#deps.settings.offReason === undefined && this.#deps.logins !== undefined }
+  get isEnabled (): boolean { return this.#deps.settings.offReason === undefined && this.#deps.logins !== undefined }
 
   /** The path of social login below the base path. */
   get path (): string { return this.#deps.settings.path }
 
   /** The providers that users can choose from. */
   get providers (): ReadonlyArray<{ id: string, name: string }> {
-    return this.isOn ? this.#deps.providers.map(({ id, name }) => ({ id, name })) : []
+    return this.isEnabled ? this.#deps.providers.map(({ id, name }) => ({ id, name })) : []
   }
 
   /** @throws SocialLoginOff with the reason */
@@ -86,7 +86,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   /**
    * Whether social login is enabled with this public origin, so that a login that starts at the origin returns to it.
    */
-  isServedAt (origin: string): boolean { return this.isOn && originOf(this.#deps.addresses.base()) === origin }
+  isServedAt (origin: string): boolean { return this.isEnabled && originOf(this.#deps.addresses.base()) === origin }
 
   /**
    * Begins a login.
@@ -173,7 +173,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    * @throws StorageAway
    */
   identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
-    if (!this.isOn || !hasSessionCookie(headers)) return undefined
+    if (!this.isEnabled || !hasSessionCookie(headers)) return undefined
     return this.#findSession(headers).then((found) => found && principalOfSession(found.session, snapshot))
   }
 

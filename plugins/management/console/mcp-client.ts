@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { loadPackage } from '../../../package.ts'
 import { isObject, parseIfJson, parseJsonObject, withMembers } from '../../../protocol/json.ts'
-import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
+import {
+  encodeHeader, headerNames, latestModernVersion, metaKeys, nameMemberOf
+} from '../../../protocol/modern/envelope.ts'
 import { argumentText, paramHeadersOf } from '../../../protocol/modern/param-headers.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { estimateTokens } from './costs.ts'
@@ -98,7 +100,7 @@ export class McpClient {
       const sent = JSON.parse(params) as Json
       const meta = JSON.stringify({
         ...isObject(sent._meta) && sent._meta,
-        [metaKeys.protocolVersion]: latestModern,
+        [metaKeys.protocolVersion]: latestModernVersion,
         [metaKeys.clientCapabilities]: clientCapabilities,
         [metaKeys.clientInfo]: { name: 'tool-hub-console', version: this.#outer.config.version },
         ...follow && { progressToken: 1 }
@@ -118,7 +120,7 @@ export class McpClient {
           host: request.host,
           'content-type': 'application/json',
           accept: 'application/json, text/event-stream',
-          [headerNames.version]: latestModern,
+          [headerNames.version]: latestModernVersion,
           [headerNames.method]: method,
           ...typeof named === 'string' && { [headerNames.name]: encodeHeader(named) },
           ...paramHeaders(tool, sent.arguments),

@@ -6,7 +6,7 @@ import { assetPath } from '../../base/config/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import type { AssetNames } from './assets.ts'
 import { type Notice, takeNotice, themeOf } from './cookies.ts'
-import { withCapital } from './sentences.ts'
+import { capitalizeMessage } from './sentences.ts'
 
 /** A page in the navigation. `page`: its path below the console, and the name of its template. */
 export interface NavPage {
@@ -76,7 +76,7 @@ export class Renderer {
         css: `${base}/assets/${assets.css}`, js: `${base}/assets/${assets.js}`, icons: `${base}/assets/${assets.icons}`
       },
       version,
-      sentence: withCapital,
+      sentence: capitalizeMessage,
       values: {},
       errors: {},
       ...data

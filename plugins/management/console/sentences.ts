@@ -6,6 +6,6 @@ const firstWords = new Set(
 )
 
 /** Capitalizes the first word of a message, unless the word may be a name. */
-export const withCapital = (text = ''): string =>
+export const capitalizeMessage = (text = ''): string =>
   text.replace(/^[a-z]+(?= )/, (word) =>
     firstWords.has(word) ? word.charAt(0).toUpperCase() + word.slice(1) : word)

@@ -6,7 +6,7 @@ import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, F
 import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import { percentDecode } from '../../../protocol/text.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { limitFormFields, unmeasuredReservationOf, reserveBodyMemory, readBodyText } from '../../base/body/index.ts'
+import { limitFormFields, chunkedBodyReservation, reserveBodyMemory, readBodyText } from '../../base/body/index.ts'
 import { errors, toPageError } from '../../base/errors/index.ts'
 import { BoundedMap, ownerOfAddress } from '../../base/limits/index.ts'
 import { enterScope } from '../../base/scopes/index.ts'
@@ -72,7 +72,7 @@ interface ConsoleKit {
   /** Stores the chosen theme in a cookie. An unknown theme is ignored. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
   /** Returns the path if it is one of a page of the console; otherwise that of the overview. */
-  readonly ownPath: (path: unknown) => string
+  readonly consolePathOf: (path: unknown) => string
 }
 
 /**
@@ -163,7 +163,7 @@ export async function serveConsole (
     takeCreatedKey: (reply, path) => takeCreatedKey(reply, `${base}${path}`),
     notify: (reply, notice) => { leaveNotice(reply, base, notice) },
     setTheme: (reply, theme) => { if (isTheme(theme)) keepTheme(reply, base, theme) },
-    ownPath: (path) => consolePathOf(base, path)
+    consolePathOf: (path) => consolePathOf(base, path)
   }
   const isSecure = ({ protocol, host }: FastifyRequest): boolean => {
     const stated = configuredAddress(app.settings.current.system, app.config.env)?.text
@@ -242,7 +242,7 @@ function parseForms (scope: FastifyInstance): void {
   scope.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf }))
   scope.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => fieldsOf(limitFormFields(await readBodyText(payload, max, unmeasuredReservationOf(request)))))
+  ) => fieldsOf(limitFormFields(await readBodyText(payload, max, chunkedBodyReservation(request)))))
 }
 
 function fieldsOf (text: string): Record<string, string | string[]> {

@@ -1,6 +1,6 @@
 import type { RequiredInput, OptionalInput } from '../../../schemas/catalogues.ts'
 import { newNameProblem } from '../../../schemas/names.ts'
-import type { Input, InputWithVariables } from '../../../schemas/server-json.ts'
+import type { RegistryInput, RegistryInputWithVariables } from '../../../schemas/server-json.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
 /** The error for a catalogue entry from which no config can be made. The message is a clause with the reason. */
@@ -44,7 +44,7 @@ export class ConfigInputs {
    * @returns undefined if the input is omitted, since it is optional and has no value
    * @throws UnusableEntryError
    */
-  resolveInput (input: InputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
+  resolveInput (input: RegistryInputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
     const { value, default: defaultValue, isRequired = false } = input
     if (value !== undefined) return this.#composeValue(value, input, place, title, isNeeded)
     if (defaultValue !== undefined) return checkConfigText(defaultValue, title)
@@ -57,10 +57,10 @@ export class ConfigInputs {
    * @throws UnusableEntryError also for an undeclared variable in a URL
    */
   #composeValue (
-    value: string, input: InputWithVariables, place: Place, title: string, isNeeded: boolean
+    value: string, input: RegistryInputWithVariables, place: Place, title: string, isNeeded: boolean
   ): string | undefined {
     const { isRequired = false, variables = {} } = input
-    const open: Array<[string, Input]> = []
+    const open: Array<[string, RegistryInput]> = []
     const text = checkControlCharacters(value, title).replace(bracesPattern, (written, name: string) => {
       const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
       if (variable === undefined) {
@@ -84,13 +84,13 @@ export class ConfigInputs {
   }
 
   /** Records that the config omits an input. */
-  #omit ({ description, isSecret = false }: Input, place: Place, title: string): undefined {
+  #omit ({ description, isSecret = false }: RegistryInput, place: Place, title: string): undefined {
     this.optionalInputs.push({ title, place, description, sensitive: isSecret })
   }
 
   /** Returns the key of the placeholder for an input. Inputs with the same title in the same place share one. */
   #placeholderKey (
-    { description, isSecret = false, format, placeholder, choices }: Input, place: Place, title: string
+    { description, isSecret = false, format, placeholder, choices }: RegistryInput, place: Place, title: string
   ): string {
     const id = `${place}/${title}`
     const known = this.#keys.get(id)

@@ -72,7 +72,7 @@ export class CatalogueSource {
   constructor ({ now = Date.now, ...deps }: SourceDeps) {
     this.#deps = { now, ...deps }
     const { name, reportOutage: report } = deps
-    this.#outage = new Outage(report, { ill: `${name} is not available`, well: `${name} is available` }, now)
+    this.#outage = new Outage(report, { failing: `${name} is not available`, working: `${name} is available` }, now)
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { ConvertedPackage } from '../../../schemas/catalogues.ts'
 import { firstSchemaProblem } from '../../../schemas/problem.ts'
-import type { Argument, Package, RegistryTransport, ServerJson } from '../../../schemas/server-json.ts'
+import type { RegistryArgument, RegistryPackage, RegistryTransport, ServerJson } from '../../../schemas/server-json.ts'
 import { configProblem, ServerConfig } from '../../../schemas/server.ts'
 import { ConfigInputs, serverNameOfEntry, checkConfigText, quoteText, UnusableEntryError } from './inputs.ts'
 
@@ -133,7 +133,7 @@ const unsupportedTypeMessages: Readonly<Record<string, string>> = {
 }
 
 /** Returns the config for a package. @throws UnusableEntryError */
-function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
+function fromPackage (given: RegistryPackage, inputs: ConfigInputs): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
   if (!runner) {
@@ -159,7 +159,7 @@ function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
 }
 
 /** Checks that the command would run exactly the package of the entry. @throws UnusableEntryError */
-function checkSource (given: Package, runner: Runner): void {
+function checkSource (given: RegistryPackage, runner: Runner): void {
   const { identifier, version, registryBaseUrl, registryType, fileSha256, runtimeHint, runtimeArguments = [] } = given
   const { command } = runner
   if (!runner.identifierPattern.test(identifier)) {
@@ -181,7 +181,7 @@ function checkSource (given: Package, runner: Runner): void {
 }
 
 /** Returns the argument of the command that names the package, with its version. */
-function targetOf ({ registryType, registryBaseUrl, identifier, version }: Package): string {
+function targetOf ({ registryType, registryBaseUrl, identifier, version }: RegistryPackage): string {
   if (registryType !== 'oci') return version === undefined ? identifier : `${identifier}@${version}`
   const image = withHost(identifier, registryBaseUrl)
   const isTagged = /[:@]/.test(image.slice(image.lastIndexOf('/') + 1)) || image.includes('@')
@@ -207,7 +207,7 @@ function notStdioMessage (type: string, url: string | undefined): string {
  * Converts arguments to words of a command line, without optional ones that have no value.
  * @throws UnusableEntryError
  */
-function toCommandWords (given: readonly Argument[], inputs: ConfigInputs): string[] {
+function toCommandWords (given: readonly RegistryArgument[], inputs: ConfigInputs): string[] {
   return given.flatMap((argument, at) => {
     if (argument.type === 'positional') {
       const value = inputs.resolveInput(argument, 'argument', argument.valueHint ?? `argument ${at + 1}`)

@@ -43,7 +43,7 @@ class OwnVariables {
     principal: Principal, name: string, values: Readonly<Record<string, string | null>>
   ): Promise<{ data: DescribedVariables, message: string }> {
     const { server, user } = this.#serverAndUser(principal, name)
-    const missing = await this.#values.give(server, user, values)
+    const missing = await this.#values.set(server, user, values)
     this.#addChange(toAuthor(principal), {
       entity: 'values', name, after: { server: name, user, names: Object.keys(values) }
     })

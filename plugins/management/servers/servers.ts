@@ -180,7 +180,7 @@ export class Servers {
     if (renamed === undefined) await store()
     else if (changesIn(this.#settings.current).length > 0) {
       const former = managedServer(this.#settings.current, principal, name)
-      await this.#values.keepOver(former, renamed, this.#settings, store)
+      await this.#values.renameServer(former, renamed, this.#settings, store)
     }
     return this.get(principal, newName ?? name)
   }

@@ -5,7 +5,7 @@ import fp from 'fastify-plugin'
 import { isObject } from '../../../protocol/json.ts'
 import { separatorWarning } from '../../../schemas/names.ts'
 import { schemaProblems } from '../../../schemas/problem.ts'
-import { withCurrentNames } from '../../../schemas/smart-routing.ts'
+import { withCurrentSmartRoutingNames } from '../../../schemas/smart-routing.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { errors, type Finding, invalidInput } from '../../base/errors/index.ts'
 import { isMask, maskConfig } from '../../base/secrets/index.ts'
@@ -139,7 +139,7 @@ function withoutLegacyKey (body: Json): Json {
 /** Replaces former names of members, which files and clients may still use, by the current ones. */
 function replaceFormerNames (system: Json): Json {
   const { smartRouting } = system
-  return isObject(smartRouting) ? { ...system, smartRouting: withCurrentNames(smartRouting) } : system
+  return isObject(smartRouting) ? { ...system, smartRouting: withCurrentSmartRoutingNames(smartRouting) } : system
 }
 
 /** Returns the configuration as GET returns it to admins: with defaults, and masked secrets. */

@@ -11,7 +11,7 @@ import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { errors } from '../../base/errors/index.ts'
 import { isPlaceholder, maskTokens, maskAll, maskConfig, type MaskSecret } from '../../base/secrets/index.ts'
 import { itemKinds } from '../../settings/index.ts'
-import { mapVariablePlaces, keepsVariables } from '../../upstream/index.ts'
+import { mapVariablePlaces, createUnexpandedCheck } from '../../upstream/index.ts'
 import { variableNamesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>
@@ -80,7 +80,7 @@ const isWrittenByUser = ({ storedByUser }: Readonly<Json>): boolean =>
  * replaced by other variables, in the notations of all programs that an import reads. Variables `${user.…}` are kept.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
-  const isUnexpanded = keepsVariables(config.storedByUser as StoredByUser)
+  const isUnexpanded = createUnexpandedCheck(config.storedByUser as StoredByUser)
   const portable = toPortable(config) as ServerConfig
   return mapVariablePlaces(portable, (text, place, ...within) => isUnexpanded(place, ...within)
     ? text.replace(anyVariablePattern, (written) => isPlaceholder(written) && written.startsWith('${user.')

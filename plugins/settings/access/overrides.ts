@@ -2,7 +2,7 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import { skillFrontmatter } from '../../../protocol/skills.ts'
 import { prefixedName, acceptedPrefixesOf } from './item-names.ts'
-import { allItems, type ItemOverride, type ServerConfig } from '../../../schemas/server.ts'
+import { allItemsKey, type ItemOverride, type ServerConfig } from '../../../schemas/server.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 
 /** The kinds of items that an admin may override and a group may select. */
@@ -25,7 +25,7 @@ export interface OverriddenServer { readonly name?: string, readonly config: Ser
  */
 export function overrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)
-  if (hasUris(kind) || own?.enabled !== undefined || server.config[kind]?.[allItems]?.enabled !== false) {
+  if (hasUris(kind) || own?.enabled !== undefined || server.config[kind]?.[allItemsKey]?.enabled !== false) {
     return own
   }
   return { ...own, enabled: false }
@@ -76,7 +76,7 @@ export function unmatchedOverrides (server: OverriddenServer, { lists }: Pick<Ca
     // The override may be for a resource that matches a listed template.
     if (names.length === 0 || (kind === 'resources' && lists.resourceTemplates.length > 0)) return []
     const keys = new Set(lists[kind].map(({ key }) => key))
-    const unlisted = names.filter((name) => name !== allItems && !keys.has(name))
+    const unlisted = names.filter((name) => name !== allItemsKey && !keys.has(name))
     const merged = new Set(
       unlisted.length === 0 ? [] : [...keys].flatMap((key) => [...mergedNames(prefixesIn(section, server), key)])
     )

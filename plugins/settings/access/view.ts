@@ -158,7 +158,7 @@ const keyScopeText = memoized(({ accessType, groups, servers }: KeyScope) =>
  * A key that identifies the route of a view, regardless of the principal. A merged route and its `$smart` route, which
  * call the same items, have the same key.
  */
-export const routeOf = ({ scope, presentation }: View): string =>
+export const routeKeyOf = ({ scope, presentation }: View): string =>
   JSON.stringify([...scopeKeyParts(scope), presentation === 'search' ? 'merged' : presentation])
 
 function scopeKeyParts (scope: ViewScope): string[] {

@@ -3,7 +3,7 @@ import { memoized } from '../../../protocol/memoized.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
 import type { DirectorySnapshot } from './directory.ts'
-import { shareOf } from './teams.ts'
+import { sharedEntryOf } from './teams.ts'
 import type { KeyScope, Principal, ViewScope, View } from './view.ts'
 
 /** The value of PUBLIC_TOOLS, which determines the servers that callers without credentials see. */
@@ -17,7 +17,7 @@ export function canSee (
   if (isAdmin) return true
   if (username === undefined && team === undefined) return isVisibleToAnybody(config, publicTools)
   return config.visibility === 'public' || (username !== undefined && config.owner === username) ||
-    shareOf(snapshot, principal, config.sharedWithUsers) !== undefined
+    sharedEntryOf(snapshot, principal, config.sharedWithUsers) !== undefined
 }
 
 /** Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP. */
@@ -107,7 +107,7 @@ const groupMembersOf = (snapshot: Snapshot, id: string): readonly GroupMember[] 
 export function resolveRouteScope (snapshot: Snapshot, idOrName: string, byName: boolean): ViewScope | undefined {
   const group = findGroup(snapshot, idOrName, byName)
   const server = snapshot.servers.get(idOrName)
-  return group && (!server || group.id === idOrName || hasPrecedence(snapshot, group, server))
+  return group && (!server || group.id === idOrName || groupTakesPrecedence(snapshot, group, server))
     ? groupScope(group, idOrName)
     : server && { kind: 'server', name: idOrName }
 }
@@ -128,7 +128,7 @@ const findGroup = (snapshot: Snapshot, idOrName: string, byName: boolean): Store
  * precedence over another user's server, whichever is older: otherwise the group's owner would decide what agents get
  * under that server's name.
  */
-export const hasPrecedence = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
+export const groupTakesPrecedence = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
   isAdminOwner(snapshot, owner) || owner === config.owner
 
 const groupsByName = memoized(({ groups }: Snapshot): ReadonlyMap<string, StoredGroup> =>

@@ -56,8 +56,8 @@ export class ListLoader {
     const isAwaited = isSingleServer || !isUserOwned()
     const changed = isAwaited ? reading : []
     if (catalogues.has(capabilityClass) || own?.catalogue || this.#deps.lacksValues(client)) return changed
-    const budget = this.#budget(capabilityClass, isSingleServer)
-    if (budget <= 0) return changed
+    const maxWait = this.#maxWait(capabilityClass, isSingleServer)
+    if (maxWait <= 0) return changed
     // In a merged list, a new capability class gets the lists of clients without capabilities, and no process is
     // started to read its own.
     const isShown = !isSingleServer && catalogues.has(emptyCapabilityClass)
@@ -65,7 +65,7 @@ export class ListLoader {
     const slot = isSingleServer || isShown ? placement.listingSlot(client) : placement.pool.base
     const done = this.#read(slot).catch(() => {})
     const isLeftOut = isShown || !(isAwaited || (!catalogues.isKnown && shouldWaitFor(client)))
-    return isLeftOut ? changed : [...changed, { done, budget }]
+    return isLeftOut ? changed : [...changed, { done, maxWait }]
   }
 
   /** Reads the lists for a client if they are unknown and the server is connected. */
@@ -89,14 +89,14 @@ export class ListLoader {
     const readings: ListLoading[] = []
     for (const each of own ? [own, base] : [base]) {
       const reading = this.#deps.catalogues.catchUp(each, each === base, each === base || !base.link)
-      const budget = reading ? gatewayLimits.firstAnswerBudget + reading.since - Date.now() : 0
-      if (reading && budget > 0) readings.push({ done: reading.done, budget })
+      const maxWait = reading ? gatewayLimits.firstAnswerBudget + reading.since - Date.now() : 0
+      if (reading && maxWait > 0) readings.push({ done: reading.done, maxWait })
     }
     return readings
   }
 
   /** Max wait for the lists of a class of clients, in ms. */
-  #budget (capabilityClass: string, isSingleServer: boolean): number {
+  #maxWait (capabilityClass: string, isSingleServer: boolean): number {
     const { supervisor, isRemote, waitsForUsers } = this.#deps
     if (supervisor.status === 'connecting') {
       return isSingleServer ? gatewayLimits.connectionWait : supervisor.firstAnswerBudget

@@ -1,6 +1,6 @@
 import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { validCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { gatewayName, instanceId, instanceKey } from '../../../protocol/instance.ts'
 import { smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import {
@@ -136,7 +136,7 @@ async function readOne (
     return await readFrom(link, kind, maxSize, warn)
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
-    return error.code === code.methodNotFound ? { items: [], extra: '{}' } : { failure: error.message }
+    return error.code === rpcCode.methodNotFound ? { items: [], extra: '{}' } : { failure: error.message }
   }
 }
 
@@ -189,7 +189,7 @@ export class UndeclaredTools {
         this.#losses = 0
         throw error
       }
-      this.#isMethodUnknown = error instanceof RpcError && error.code === code.methodNotFound
+      this.#isMethodUnknown = error instanceof RpcError && error.code === rpcCode.methodNotFound
       const isLost = error instanceof UpstreamError && error.fault === 'broken' && error.status === undefined
       this.#refusal = isLost
         ? `tools/list failed: ${error.message}`

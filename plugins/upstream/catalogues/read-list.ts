@@ -2,8 +2,8 @@ import { cachingOf, combineCaching, type Caching } from '../../../protocol/cachi
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { eachElement, membersOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
-import { listResultShape } from '../../../protocol/mended-members.ts'
-import { parseIndexedList, mend } from '../../../protocol/mending.ts'
+import { listResultShape } from '../../../protocol/message-shapes.ts'
+import { indexedObjectToList, mend } from '../../../protocol/mending.ts'
 import { detachedCopy, truncate, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { toItem } from './to-item.ts'
@@ -198,7 +198,7 @@ function pagePartsOf (result: string, kind: ListKind): PageParts {
 /** The items of a list, and the problem if the server did not send an array. */
 function toList (written: string | undefined, kind: ListKind): Pick<PageParts, 'list' | 'problem'> {
   if (written?.startsWith('[') === true) return { list: written, problem: undefined }
-  const list = written === undefined ? undefined : parseIndexedList(written)
+  const list = written === undefined ? undefined : indexedObjectToList(written)
   if (list !== undefined) {
     return {
       list, problem: `"${kind}" is an object with numeric keys, as PHP writes some lists, and is treated as a list`

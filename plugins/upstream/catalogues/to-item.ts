@@ -3,9 +3,9 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { type Item, type ListKind, listKinds } from '../../../protocol/lists.ts'
 import { toLegacyTool } from '../../../protocol/modern/for-legacy-clients.ts'
-import { itemShapes } from '../../../protocol/mended-members.ts'
+import { itemShapes } from '../../../protocol/message-shapes.ts'
 import { mend } from '../../../protocol/mending.ts'
-import { latestModern } from '../../../protocol/modern/envelope.ts'
+import { latestModernVersion } from '../../../protocol/modern/envelope.ts'
 import { truncate } from '../../../protocol/text.ts'
 import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { upstreamLimits } from '../limits.ts'
@@ -88,8 +88,8 @@ export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): 
   }
   const item = { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
   if (kind === 'tools' && toLegacyTool(item.text) === undefined) {
-    warn(`${JSON.stringify(name)} was omitted for clients of revisions before ${latestModern}, which do not support ` +
-      'its inputSchema')
+    warn(`${JSON.stringify(name)} was omitted for clients of revisions before ${latestModernVersion}, which do not ` +
+      'support its inputSchema')
   }
   if (places[0] !== undefined) remarks.mended(name, places[0])
   return item

@@ -1,6 +1,6 @@
 import type { Call } from '../../../protocol/call.ts'
 import { requireClientCapability, capabilityClassOf } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { isStreamNotification } from '../../../protocol/events.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
@@ -96,10 +96,12 @@ function questionRecipientOf (
 ): QuestionRecipient {
   const target = recipientOf(slot, link, origin, params, forQuestions)
   if (target.kind === 'call' || target.kind === 'owner') return target
-  if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${method} belongs to has ended`)
+  if (target.kind === 'over') {
+    throw new RpcError(rpcCode.invalidRequest, `The request that ${method} belongs to has ended`)
+  }
   if (target.kind === 'contested') onContested()
   throw new RpcError(
-    code.invalidRequest,
+    rpcCode.invalidRequest,
     `Tool-Hub cannot tell which client ${method} is for: several share this connection. ` +
     `Set "isolation": "session" for server ${JSON.stringify(name)}`
   )

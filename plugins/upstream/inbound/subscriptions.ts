@@ -1,4 +1,4 @@
-import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { ShareError } from '../../base/limits/index.ts'
 import type { Placement } from '../links/placement.ts'
@@ -93,7 +93,7 @@ export class ResourceSubscriptions {
     const server = JSON.stringify(this.#server)
     const sentence = `This session has ${gatewayLimits.subscriptionsPerSession} subscriptions with server ${server}, ` +
       'the maximum'
-    throw new RpcError(code.badRequest, sentence, 'limit')
+    throw new RpcError(rpcCode.badRequest, sentence, 'limit')
   }
 }
 
@@ -106,7 +106,7 @@ function addToTable (slot: Slot, client: Client, uri: string): boolean {
   try {
     return slot.subscriptions.add(uri, client)
   } catch (error) {
-    if (error instanceof ShareError) throw new RpcError(code.unavailable, error.message, 'limit')
+    if (error instanceof ShareError) throw new RpcError(rpcCode.unavailable, error.message, 'limit')
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { type GivenValues, hasUserVariables, withoutMissingValues } from '../../../schemas/user-variables.ts'
-import { configScrubber } from '../../base/secrets/index.ts'
+import { type UserVariableValues, hasUserVariables, withoutMissingValues } from '../../../schemas/user-variables.ts'
+import { configRedactor } from '../../base/secrets/index.ts'
 import type { ServerValues } from '../values/server-values.ts'
 import { expandVariables, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
 
@@ -76,10 +76,10 @@ export class PreparedConfig {
     return { ...expanded, redact: (text) => this.redact(redact(text)) }
   }
 
-  #expand (install: PackageIndexes | undefined, values?: GivenValues): ConnectableConfig {
+  #expand (install: PackageIndexes | undefined, values?: UserVariableValues): ConnectableConfig {
     const written = values ? withoutMissingValues(this.#written, values) : this.#written
     const { config, hide } = expandVariables(written, this.#environment, values)
-    const scrub = configScrubber({ ...config, install })
+    const scrub = configRedactor({ ...config, install })
     return { config, install, redact: (text) => scrub(hide(text)) }
   }
 

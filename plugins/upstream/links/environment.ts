@@ -1,7 +1,7 @@
 import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { createUserAuthorshipCheck } from '../../../schemas/stored-by-user.ts'
-import type { GivenValues } from '../../../schemas/user-variables.ts'
+import type { UserVariableValues } from '../../../schemas/user-variables.ts'
 
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
 export interface PackageIndexes { npmRegistry?: string, pythonIndexUrl?: string }
@@ -105,7 +105,7 @@ export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
  * Returns a function that tests whether variables at a place must not be expanded, because a user without admin rights
  * wrote them.
  */
-export function keepsVariables (
+export function createUnexpandedCheck (
   storedByUser: ServerConfig['storedByUser']
 ): (place: string, ...within: Array<string | number>) => boolean {
   const isUsers = createUserAuthorshipCheck(storedByUser)
@@ -158,11 +158,11 @@ const expansionPattern = /\$\{(user\.(?=\w+\}))?([A-Za-z_][A-Za-z0-9_]*)(?::-([^
  * @param given values of one user for `${user.NAME}`, percent-encoded in `url`; undefined: these are left as they are
  */
 export function expandVariables (
-  config: ServerConfig, environment: ProcessEnvironment, given?: GivenValues
+  config: ServerConfig, environment: ProcessEnvironment, given?: UserVariableValues
 ): ExpandedConfig {
   const warnings = new Set<string>()
   const values = new Map<string, string>()
-  const isLeft = keepsVariables(config.storedByUser)
+  const isLeft = createUnexpandedCheck(config.storedByUser)
   const fill: ExpandText = (text, place, ...within) => text.replace(expansionPattern, (
     written, ofUser: string | undefined, name: string, fallback: string | undefined
   ) => {

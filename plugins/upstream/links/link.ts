@@ -78,7 +78,7 @@ export class Link {
   async open (onDialled: () => void): Promise<void> { await this.#session.open(onDialled) }
 
   /** Sends a client's request. The response may be an error. @throws UpstreamError when there is no response */
-  call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {
+  call (exchange: Exchange, options: Omit<CallOptions, 'onEnd'>): Promise<Response> {
     this.recordUser(exchange.client)
     return this.#session.call(exchange, options)
   }

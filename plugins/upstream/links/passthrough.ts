@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { RequestHeaders } from '../../../protocol/exchange.ts'
 import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
 import { containsCredential } from '../../base/secrets/index.ts'
@@ -66,7 +66,7 @@ export function selectPassedHeaders (
     const problem = problemOf(value)
     if (problem !== undefined) {
       throw new RpcError(
-        code.invalidParams,
+        rpcCode.invalidParams,
         `The header ${JSON.stringify(name)}, which is forwarded to server ${JSON.stringify(server)}, ${problem}`
       )
     }

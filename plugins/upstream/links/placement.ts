@@ -1,5 +1,5 @@
 import { eraOf } from '../../../protocol/era.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
 import { isolationOf, type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
@@ -181,7 +181,7 @@ export class Placement {
     if (!method.startsWith('tasks/') || typeof taskId !== 'string') return (link) => link
     const run = this.taskRun(exchange, taskId)
     return (link) => {
-      if (this.taskRun(exchange, taskId) !== run) throw new RpcError(code.invalidParams, 'Unknown task')
+      if (this.taskRun(exchange, taskId) !== run) throw new RpcError(rpcCode.invalidParams, 'Unknown task')
       return link
     }
   }

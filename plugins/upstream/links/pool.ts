@@ -1,5 +1,5 @@
 import { ownLinkCapabilities, sharedLinkCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
 import type { LinkKey } from './link-key.ts'
@@ -74,7 +74,7 @@ export class SlotPool {
     if (isProcess && !children.mayStart(owner)) {
       const sentence = `You start processes of server ${JSON.stringify(server)} faster than one caller may; try ` +
         'again later'
-      throw new RpcError(code.unavailable, sentence, 'share')
+      throw new RpcError(rpcCode.unavailable, sentence, 'share')
     }
     this.#makeRoom(owner)
     if (isProcess) children.recordStart(owner)
@@ -163,7 +163,7 @@ export class SlotPool {
       }
     }
     if (!oldest && reason === 'share') oldest = findUnanswered(candidates)
-    if (!oldest) throw new RpcError(code.unavailable, sentence, reason)
+    if (!oldest) throw new RpcError(rpcCode.unavailable, sentence, reason)
     for (const call of oldest.link?.openCalls ?? []) call.cancel(new UpstreamError('closed', evictedClause))
     void this.#end(oldest)
   }

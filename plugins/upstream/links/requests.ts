@@ -1,5 +1,5 @@
 import type { ParamChanges } from '../../../protocol/call.ts'
-import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { Circuits } from './circuits.ts'
 import { UserActionRequired } from '../login/problems.ts'
@@ -74,7 +74,7 @@ export class RequestRunner {
     const pause = this.#circuits.pauseOf(circuit)
     if (pause > 0) {
       const seconds = Math.ceil(pause / 1_000)
-      throw new RpcError(code.unavailable, `Server ${this.#name} is unavailable: it failed ` +
+      throw new RpcError(rpcCode.unavailable, `Server ${this.#name} is unavailable: it failed ` +
         `${circuit.failures} times in a row; the next check is in ${seconds} s`, 'not-connected')
     }
     circuit.probe ??= this.#probe(slot).finally(() => { circuit.probe = undefined })
@@ -123,7 +123,7 @@ export class RequestRunner {
   #notConnected (error: UpstreamError, exchange: Exchange | undefined): RpcError {
     if (error instanceof UserActionRequired) return error.toRpcError(this.#server, exchange?.client)
     const reason = error.fault === 'closed' ? 'cancelled' : 'not-connected'
-    return new RpcError(code.unavailable, `Server ${this.#name} is not connected: ${this.#redacted(error)}`, reason)
+    return new RpcError(rpcCode.unavailable, `Server ${this.#name} is not connected: ${this.#redacted(error)}`, reason)
   }
 
   #toRpcError (error: UpstreamError, exchange: Exchange | undefined): RpcError {
@@ -131,21 +131,22 @@ export class RequestRunner {
     const why = this.#redacted(error)
     switch (error.fault) {
       case 'timeout': return new RpcError(
-        code.unavailable, `Request timed out: server ${this.#name} gave ${why}`, 'timeout'
+        rpcCode.unavailable, `Request timed out: server ${this.#name} gave ${why}`, 'timeout'
       )
       case 'broken': return new RpcError(
-        code.unavailable, `Server ${this.#name} failed: ${why}. The request may have run`, 'no-answer'
+        rpcCode.unavailable, `Server ${this.#name} failed: ${why}. The request may have run`, 'no-answer'
       )
       case 'no-room':
       case 'share-used': {
         const reason = error.fault === 'share-used' ? 'share' : 'limit'
         return new RpcError(
-          code.unavailable, `Server ${this.#name} answered, but ${why}. The request may have run`, reason
+          rpcCode.unavailable, `Server ${this.#name} answered, but ${why}. The request may have run`, reason
         )
       }
-      case 'refused': return new RpcError(code.unavailable, `Server ${this.#name} failed: ${why}`, 'no-answer')
-      case 'closed': return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'cancelled')
-      default: return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'no-answer')
+      case 'refused': return new RpcError(rpcCode.unavailable, `Server ${this.#name} failed: ${why}`, 'no-answer')
+      case 'closed':
+        return new RpcError(rpcCode.unavailable, `Server ${this.#name} did not answer: ${why}`, 'cancelled')
+      default: return new RpcError(rpcCode.unavailable, `Server ${this.#name} did not answer: ${why}`, 'no-answer')
     }
   }
 

@@ -1,4 +1,4 @@
-import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { visibleText } from '../../base/pages/index.ts'
@@ -84,14 +84,14 @@ export class UserActionRequired extends UpstreamError {
     const canOpen = isObject(client?.capabilities.elicitation) && isObject(client.capabilities.elicitation.url)
     const { flow } = this
     if (this.who !== 'user' || !flow || !client || !canOpen) {
-      return new RpcError(code.unavailable, `Server ${name} is not connected: ${this.messageForClients}`,
+      return new RpcError(rpcCode.unavailable, `Server ${name} is not connected: ${this.messageForClients}`,
         'not-connected')
     }
     flow.addRecipient(client)
     const message = `Server ${name} requires you to ${this.#words.action}`
     const data = { elicitations: [{ mode: 'url', elicitationId: flow.id, url: flow.url, message }] }
-    const text = JSON.stringify({ code: code.urlElicitationRequired, message, data })
-    return new RpcError(code.urlElicitationRequired, message, 'not-connected', text)
+    const text = JSON.stringify({ code: rpcCode.urlElicitationRequired, message, data })
+    return new RpcError(rpcCode.urlElicitationRequired, message, 'not-connected', text)
   }
 }
 

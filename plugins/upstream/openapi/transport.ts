@@ -1,5 +1,5 @@
 import { messageOf } from '../../../db/errors.ts'
-import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isLegacyVersion, latestLegacyVersion } from '../../../protocol/legacy/versions.ts'
 import type { Request } from '../../../protocol/message.ts'
 import { parseMessage } from '../../../protocol/parse-message.ts'
@@ -120,7 +120,7 @@ export class OpenApiTransport implements Transport {
           signal
         })
       default:
-        throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+        throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
     }
   }
 

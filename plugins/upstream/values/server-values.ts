@@ -3,14 +3,14 @@ import type { StoredUserValues, UserValueKey, UserValueRecords } from '../../../
 import type { RpcError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { type GivenValues, missingVariables } from '../../../schemas/user-variables.ts'
+import { type UserVariableValues, missingVariables } from '../../../schemas/user-variables.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
-import { createScrubber } from '../../base/secrets/index.ts'
+import { createRedactor } from '../../base/secrets/index.ts'
 import { upstreamLimits } from '../limits.ts'
 import { UserActionRequired, type UserPage } from '../login/problems.ts'
 
 /** Called when the values of a user have changed; `values` is undefined if the user has removed them. */
-export type ValuesListener = (user: string, values: GivenValues | undefined) => void
+export type ValuesListener = (user: string, values: UserVariableValues | undefined) => void
 
 interface ServerValuesDeps {
   readonly server: string
@@ -28,7 +28,7 @@ interface ServerValuesDeps {
 /** The URL of a page, and the version of the stored values that it adds to; undefined if there are none. */
 export interface PageAddress { readonly url: string, readonly version: string | undefined }
 
-interface HeldValues { readonly version: string, readonly values: GivenValues }
+interface HeldValues { readonly version: string, readonly values: UserVariableValues }
 interface OpenPage extends UserPage, PageAddress { readonly recipients: Set<Client> }
 
 /** Min length of values that are masked in texts: shorter ones are hardly secrets, and occur within ordinary words. */
@@ -72,7 +72,7 @@ export class ServerValues {
   }
 
   /** The values for a link. @param user undefined for links of the gateway @throws UserActionRequired, StorageError */
-  async valuesFor (user: string | undefined): Promise<GivenValues> {
+  async valuesFor (user: string | undefined): Promise<UserVariableValues> {
     const held = await this.#find(user ?? this.#deps.owner)
     if (user === undefined) this.isOwnerMissing = !held
     if (held) return held.values
@@ -100,7 +100,7 @@ export class ServerValues {
 
   /** Masks users' values in a text. */
   mask (text: string): string {
-    this.#scrub ??= createScrubber([...this.#masked.keys()].flatMap(spellingsOf))
+    this.#scrub ??= createRedactor([...this.#masked.keys()].flatMap(spellingsOf))
     return this.#scrub(text)
   }
 

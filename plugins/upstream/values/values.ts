@@ -7,7 +7,7 @@ import { memoized } from '../../../protocol/memoized.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { MyVariables } from '../../../schemas/server-api.ts'
 import {
-  type GivenValues, hasUserVariables, missingVariables, userVariableTarget, valueProblem
+  type UserVariableValues, hasUserVariables, missingVariables, userVariableTarget, valueProblem
 } from '../../../schemas/user-variables.ts'
 import { errors } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
@@ -104,7 +104,7 @@ export class UserValues {
    * @returns the names of the values that are still missing
    * @throws InvalidInput for a value that cannot be used, StorageError
    */
-  async give (server: Server, user: string, given: GivenByUser): Promise<string[]> {
+  async set (server: Server, user: string, given: GivenByUser): Promise<string[]> {
     const key = this.#check(server, user, given)
     if ((server.config.userVariables ?? []).length === 0) return []
     for (let left = maxAttempts; left > 0; left--) {
@@ -149,7 +149,7 @@ export class UserValues {
   }
 
   /** Stores all values of a user. @returns false if the stored ones have another version, so that nothing is stored */
-  async #swap (key: UserValueKey, version: string | undefined, values: GivenValues): Promise<boolean> {
+  async #swap (key: UserValueKey, version: string | undefined, values: UserVariableValues): Promise<boolean> {
     if (!await this.#deps.records.swap(key, version, Object.fromEntries(values))) return false
     await this.#servers.get(key.server)?.onChanged(key.user)
     return true
@@ -204,7 +204,7 @@ export class UserValues {
    * @param change makes the change of the settings
    * @throws as `change`
    */
-  async keepOver (
+  async renameServer (
     server: Server, next: string, settings: Settings, change: () => Promise<unknown>
   ): Promise<void> {
     const { records } = this.#deps
@@ -284,7 +284,7 @@ export class UserValues {
 }
 
 /** Merges the given values into a user's stored ones. @param stored the stored values, possibly for another target */
-function valuesAfter (key: UserValueKey, stored: StoredUserValues | undefined, given: GivenByUser): GivenValues {
+function valuesAfter (key: UserValueKey, stored: StoredUserValues | undefined, given: GivenByUser): UserVariableValues {
   const isOwn = stored?.account === key.account && stored.target === key.target
   const values = Object.entries({ ...isOwn ? stored.values : {}, ...given })
   return new Map(values.filter((each): each is [string, string] => each[1] !== null))

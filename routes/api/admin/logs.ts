@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { toAuthor } from '../../../plugins/settings/index.ts'
-import { LogEntry } from '../../../schemas/logs.ts'
+import { LogRecord } from '../../../schemas/logs.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
 import { principalOf } from '../principal.ts'
@@ -17,7 +17,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'List the newest lines of the log',
     description: 'Up to 5,000 lines of this process and of the output of server processes, oldest first, with ' +
       'secrets masked. A server that prints a lot displaces its own lines.',
-    data: Type.Array(LogEntry)
+    data: Type.Array(LogRecord)
   }, () => ({ data: app.logs.list() }))
 
   api.delete('/logs', { summary: 'Clear the log' }, ({ principal, request }) => {

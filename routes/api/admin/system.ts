@@ -68,7 +68,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'automatically.',
     query: CleanupQuery,
     data: DeletedCount,
-    before: () => { app.activities.mustBeAvailable() }
+    before: () => { app.activities.assertAvailable() }
   }, async ({ principal, query: { daysOld = 30 } }) => {
     const deletedCount = await app.activities.cleanup(daysOld)
     app.audit.addChange(

@@ -9,7 +9,10 @@ test('without a terminal the words of a first start are in a file for its owner 
   const dataDir = join(await temporaryFolder(t), 'data')
   const named: string[] = []
   const words = new FirstStartNotice({
-    terminal: undefined, dataDir, makeFolder: () => { mkdirSync(dataDir, { recursive: true }) }, named: (path) => { named.push(path) }
+    terminal: undefined,
+    dataDir,
+    makeFolder: () => { mkdirSync(dataDir, { recursive: true }) },
+    onFileWritten: (path) => { named.push(path) }
   })
   const file = join(dataDir, 'first-start-2.txt')
   const unread = join(dataDir, 'first-start.txt')
@@ -31,7 +34,7 @@ test('without a terminal the words of a first start are in a file for its owner 
 
 test('words that nobody could read are an error', async (t) => {
   const dataDir = await temporaryFolder(t)
-  const none = { dataDir, makeFolder: () => {}, named: () => { assert.fail() } }
+  const none = { dataDir, makeFolder: () => {}, onFileWritten: () => { assert.fail() } }
   const gone = { write: (_text: unknown, done: unknown) => { (done as (error: Error) => void)(new Error('EIO')); return false } }
   await assert.rejects(new FirstStartNotice({ ...none, terminal: gone }).write('x'), /The terminal cannot be written to \(EIO\)/)
   const closed = new FirstStartNotice({ ...none, terminal: undefined, makeFolder: () => { throw new Error('Change DATA_DIR to a place') } })

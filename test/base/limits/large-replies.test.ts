@@ -6,7 +6,7 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { test } from 'tap'
 import { Annexes } from '../../../plugins/base/annexes/index.ts'
 import config, { type SharedEnv } from '../../../plugins/base/config/config.ts'
-import { chunkedReply } from '../../../plugins/base/limits/large-body.ts'
+import { pacedReply } from '../../../plugins/base/limits/paced-reply.ts'
 import largeReplies from '../../../plugins/base/limits/large-replies.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
 import { turnsOfLoop } from '../../helpers/clock.ts'
@@ -107,11 +107,11 @@ const text = `"${'x€'.repeat(8 * MiB)}"`
 const length = Buffer.byteLength(text)
 for (const [what, write] of [
   ['streamed', async (raw) => {
-    for await (const bytes of chunkedReply(raw as unknown as ServerResponse, [text], length)) raw.write(bytes as Buffer)
+    for await (const bytes of pacedReply(raw as unknown as ServerResponse, [text], length)) raw.write(bytes as Buffer)
     raw.end()
   }],
   ['streamed in turns of its owner', async (raw) => {
-    for await (const bytes of chunkedReply(raw as unknown as ServerResponse, [text], length, { owner: 'ann' })) raw.write(bytes as Buffer)
+    for await (const bytes of pacedReply(raw as unknown as ServerResponse, [text], length, { owner: 'ann' })) raw.write(bytes as Buffer)
     raw.end()
   }]
 ] satisfies Array<[string, (raw: Eager) => Promise<void>]>) {

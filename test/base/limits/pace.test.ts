@@ -133,10 +133,10 @@ for (const isNews of [false, true]) {
 test('answers have shares of the memory: one owner leaves the last quarter to those that hold little', async () => {
   const memory = new MemoryBudget()
   memory.configure(256 * MiB)
-  const accounts = Array.from({ length: 5 }, () => memory.open('ann'))
+  const accounts = Array.from({ length: 5 }, () => memory.openAccount('ann'))
   const fits = accounts.map((account) => account.resize(15 * MiB))
   assert.deepEqual(fits, [true, true, true, false, false])
-  const other = memory.open('ben')
+  const other = memory.openAccount('ben')
   assert.equal(other.resize(6 * MiB), true, 'a small holder is served')
   assert.equal(other.resize(12 * MiB), false)
   for (const account of [...accounts, other]) account.close()

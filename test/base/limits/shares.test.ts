@@ -249,7 +249,7 @@ test('large answers count in the name of who called: 429 beyond his share, 503 b
     for (const others of ['somebody else', '']) {
       // An answer is held until its reader has all of it.
       await until(() => memory.held < MiB)
-      const release = memory.take(others, bound * 0.74)
+      const release = memory.reserve(others, bound * 0.74)
       assert.equal(await call(server, 't4'), 200, `${server}: he holds little`)
       assert.equal(await call(server, 't7'), 429, `${server}: beyond his share`)
       release()

@@ -4,7 +4,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'tap'
 import { memoryOfJson } from '../../../plugins/base/body/values.ts'
-import { chunkedReply } from '../../../plugins/base/limits/large-body.ts'
+import { pacedReply } from '../../../plugins/base/limits/paced-reply.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
 import { detachedCopy, largeText, memoryOf, detachedSlice } from '../../../protocol/text.ts'
 
@@ -14,7 +14,7 @@ const close = (raw: ServerResponse): void => { raw.emit('close') }
 test('a reply in chunks counts in its owner\'s share from the beginning, until its connection is gone', async () => {
   const { held } = memory
   const raw = reply()
-  const body = chunkedReply(raw, [Buffer.alloc(1_000_000), Buffer.alloc(500_000)], 1_500_000, { owner: 'reader', cost: 1 })
+  const body = pacedReply(raw, [Buffer.alloc(1_000_000), Buffer.alloc(500_000)], 1_500_000, { owner: 'reader', cost: 1 })
   assert.equal(memory.held - held, 1_500_000)
   body.destroy()
   close(raw)

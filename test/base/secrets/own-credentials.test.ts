@@ -48,7 +48,7 @@ const forms = (secret: string): string[] => [
 
 test('credentials are found in a header, wherever they stand and in whatever form', async () => {
   const credentials = new OwnCredentials()
-  credentials.watch(() => keys)
+  credentials.setKeySource(() => keys)
   for (const secret of [`thk_${hex}`, `thl_${hex}`, `tht_${random}`, `thr_${random}`, ...Object.values(imported)]) {
     for (const form of forms(secret)) assert.ok(credentials.hasMatchIn(form), form)
   }
@@ -62,7 +62,7 @@ test('credentials are found in a header, wherever they stand and in whatever for
 
 test('credentials are masked in a text, and nothing else is', async () => {
   const credentials = new OwnCredentials()
-  credentials.watch(() => keys)
+  credentials.setKeySource(() => keys)
   const table: Array<[text: string, masked: string]> = [
     [`key thk_${hex}, and more`, 'key thk_••••, and more'],
     [`{"token":"tht_${random}"}`, '{"token":"tht_••••"}'],
@@ -83,7 +83,7 @@ test('credentials are masked in a text in whatever encoding they stand there', a
   const escaped = (text: string): string => [...text].map((each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
   const odd = 'Zq3+/aB9"\\x/imported-key-0123456789'
   const credentials = new OwnCredentials('metrics-token-abcdef0123456789')
-  credentials.watch(() => new Map([...keys, ['odd', stored(odd)]]))
+  credentials.setKeySource(() => new Map([...keys, ['odd', stored(odd)]]))
   const secrets = [`thk_${hex}`, `tht_${random}`, loginToken('tool-hub'), odd, imported.long, 'metrics-token-abcdef0123456789']
   for (const secret of secrets) {
     const json = JSON.stringify(secret).slice(1, -1)
@@ -114,7 +114,7 @@ test('of many credentials in escapes each is masked, and a large text is no work
 test('a change of the keys counts at once', async () => {
   const credentials = new OwnCredentials()
   let now = new Map<string, BearerKey>()
-  credentials.watch(() => now)
+  credentials.setKeySource(() => now)
   assert.ok(!credentials.hasMatchIn(imported.long))
   now = keys
   assert.ok(credentials.hasMatchIn(imported.long))

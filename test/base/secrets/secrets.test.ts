@@ -15,7 +15,7 @@ import { isMask, mask, maskUrl } from '../../../plugins/base/secrets/mask.ts'
 import { maskConfig } from '../../../plugins/base/secrets/mask-config.ts'
 import { unmask } from '../../../plugins/base/secrets/unmask.ts'
 import { maskPatterns } from '../../../plugins/base/secrets/own-credentials.ts'
-import { configScrubber } from '../../../plugins/base/secrets/redact.ts'
+import { configRedactor } from '../../../plugins/base/secrets/redact.ts'
 import { openKeyRing } from '../../../plugins/base/secrets/key-ring.ts'
 import { seal, unseal } from '../../../plugins/base/secrets/seal.ts'
 import { openVault } from '../../../plugins/base/secrets/vault.ts'
@@ -491,7 +491,7 @@ void test('masks: of an OpenAPI document the addresses are looked at, and nothin
   const document =
     'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: ' +
     'Many animals at once\n'
-  const redact = configScrubber({ openapi: { schema: document } })
+  const redact = configRedactor({ openapi: { schema: document } })
   assert.equal(redact('line 6: description: Many animals at once: no answer'),
     'line 6: description: Many animals at once: no answer', 'the words of a document are no secrets')
   for (const leak of ['https://user:password1@h.example/v1 is away', 'wrong password: password1']) {
@@ -618,7 +618,7 @@ void test('vault: whoever edits the table by hand is believed', async () => {
 })
 
 test('secrets of a config and what looks like a credential are masked in escapes of JSON, too', async () => {
-  const redact = configScrubber({ env: { TOKEN: 'a/secret"of-a-server' } })
+  const redact = configRedactor({ env: { TOKEN: 'a/secret"of-a-server' } })
   for (const written of ['a\\/secret\\"of-a-server', '\\u0061/secret\\u0022of-a-server', 'a%2Fsecret%22of-a-server', '\\\\u0061/secret\\\\\\"of-a-server']) {
     assert.match(redact(`{"x":"${written}","y":"\\u0062"}`), /^\{"x":"••••[^"]{0,4}","y":"\\u0062"\}$/, written)
   }

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { makeCatalogue } from '../../../protocol/lists.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 
@@ -13,7 +13,7 @@ const clock: Provider = {
   name: 'clock',
   catalogue: () => catalogue,
   call: async ({ params }, { name }) => {
-    if (name !== '"now"') throw new RpcError(code.invalidParams, `The clock has no item ${name}`)
+    if (name !== '"now"') throw new RpcError(rpcCode.invalidParams, `The clock has no item ${name}`)
     const { zone = 'UTC' } = params.arguments as { zone?: string }
     const text = new Date().toLocaleTimeString('en-GB', { timeZone: zone, timeZoneName: 'short' })
     return { kind: 'response', id: null, resultText: JSON.stringify({ content: [{ type: 'text', text }] }) }

@@ -7,7 +7,7 @@ import { makeView } from '../../../plugins/settings/access/view.ts'
 import { DisconnectSignal } from '../../../plugins/downstream/tools/exchange.ts'
 import { HttpCallExchange } from '../../../plugins/downstream/tools/exchange.ts'
 import { InFlightCalls } from '../../../plugins/downstream/tools/in-flight-calls.ts'
-import { code, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
 import { Refusal, startUpstream, tool, type Answer, type Upstream } from '../../fakes/fault-http.ts'
 import { appFor } from '../../helpers/app.ts'
 import { KEY, settings } from '../../helpers/client.ts'
@@ -73,27 +73,27 @@ test('an answer that does not come, and a server that is away', async (t) => {
 test('toHttpError: each reason has its status', async () => {
   const calls = new InFlightCalls({ handle: async () => '{}', redact: (_server, text) => text.replaceAll('secret', '***') })
   const table: Record<ErrorReason, [number, status: number]> = {
-    request: [code.invalidRequest, 502],
-    'unknown-tool': [code.invalidParams, 404],
-    'unknown-prompt': [code.invalidParams, 404],
-    'unknown-resource': [code.resourceNotFound, 404],
-    'not-connected': [code.unavailable, 502],
-    timeout: [code.unavailable, 504],
-    'no-answer': [code.unavailable, 502],
+    request: [rpcCode.invalidRequest, 502],
+    'unknown-tool': [rpcCode.invalidParams, 404],
+    'unknown-prompt': [rpcCode.invalidParams, 404],
+    'unknown-resource': [rpcCode.resourceNotFound, 404],
+    'not-connected': [rpcCode.unavailable, 502],
+    timeout: [rpcCode.unavailable, 504],
+    'no-answer': [rpcCode.unavailable, 502],
     upstream: [-5, 502],
-    cancelled: [code.unavailable, 502],
-    limit: [code.unavailable, 503],
-    share: [code.unavailable, 429],
-    refused: [code.badRequest, 403],
-    quota: [code.badRequest, 429],
-    internal: [code.internal, 502]
+    cancelled: [rpcCode.unavailable, 502],
+    limit: [rpcCode.unavailable, 503],
+    share: [rpcCode.unavailable, 429],
+    refused: [rpcCode.badRequest, 403],
+    quota: [rpcCode.badRequest, 429],
+    internal: [rpcCode.internal, 502]
   }
   for (const [reason, [number, status]] of Object.entries(table)) {
     const error = calls.toHttpError(new RpcError(number, 'the secret', reason as ErrorReason), 'up', exchange()) as { statusCode: number, message: string }
     assert.equal(error.statusCode, status, reason)
     assert.ok(!error.message.includes('secret'), reason)
   }
-  assert.equal((calls.toHttpError(new RpcError(code.invalidParams, 'what'), 'up', exchange()) as { statusCode: number }).statusCode, 400)
+  assert.equal((calls.toHttpError(new RpcError(rpcCode.invalidParams, 'what'), 'up', exchange()) as { statusCode: number }).statusCode, 400)
   const other = new Error('the secret')
   assert.equal(calls.toHttpError(other, 'up', exchange()), other, 'what is no JSON-RPC error is somebody else\'s to answer')
 })
@@ -102,7 +102,7 @@ test('a caller that goes away cancels its call; one that had gone before the cal
   const reasons: string[] = []
   const calls = new InFlightCalls({
     handle: async (each) => await new Promise((_resolve, reject) => {
-      each.onCancel((reason) => { reasons.push(reason); reject(new RpcError(code.unavailable, reason, 'cancelled')) })
+      each.onCancel((reason) => { reasons.push(reason); reject(new RpcError(rpcCode.unavailable, reason, 'cancelled')) })
     }),
     redact: (_server, text) => text
   })

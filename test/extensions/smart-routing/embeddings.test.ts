@@ -8,7 +8,7 @@ import { MemoryVectors } from '../../../db/memory/vectors.ts'
 import { ApiEmbeddings } from '../../../plugins/extensions/smart-routing/embeddings/index.ts'
 import { Embedder } from '../../../plugins/extensions/smart-routing/embeddings/embedder.ts'
 import { vectorIdOf } from '../../../plugins/extensions/smart-routing/embeddings/texts.ts'
-import { ShownTool } from '../../../plugins/extensions/smart-routing/search-tools.ts'
+import { ShownTool } from '../../../plugins/extensions/smart-routing/shown-tools.ts'
 import { BackOff } from '../../../plugins/extensions/smart-routing/embeddings/back-off.ts'
 import { QueryComparer } from '../../../plugins/extensions/smart-routing/embeddings/query-comparer.ts'
 import { embeddingOptionsOf } from '../../../plugins/extensions/smart-routing/embeddings/options.ts'
@@ -363,7 +363,7 @@ void test('back-off and quota', async () => {
   backOff.recordSuccess()
   assert.equal(backOff.waitTime, 0)
   const told: string[] = []
-  const telling = new BackOff(() => now, new Outage((_level, sentence) => { told.push(sentence) }, { ill: 'ill', well: 'well' }, () => now))
+  const telling = new BackOff(() => now, new Outage((_level, sentence) => { told.push(sentence) }, { failing: 'ill', working: 'well' }, () => now))
   for (let n = 0; n < 5; n++) telling.recordFailure(0, new Error('HTTP 500'))
   for (let n = 0; n < 5; n++) telling.recordSuccess()
   assert.deepEqual(told.map((line) => line.slice(0, 13)), ['ill: HTTP 500', 'well again si'], 'the log hears of the first failure, and of the end')

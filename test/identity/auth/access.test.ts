@@ -170,7 +170,7 @@ test('what the management API answers is kept by nobody on the way', async (t) =
   assert.deepEqual(await ask('POST', '/auth/register', account, { 'x-auth-token': token }), [201, 'no-store'])
   assert.deepEqual(await ask('POST', '/auth/keys', { name: 'one' }, { 'x-auth-token': token }), [201, 'no-store'])
   assert.deepEqual(await ask('GET', `/auth/user?token=${token}`), [200, 'no-store'])
-  await app.annexes.open()
+  await app.annexes.openAll()
   for (const { method, url: path, scope } of app.routeTable.filter(({ scope }) => scope === 'api' || scope === 'admin')) {
     assert.deepEqual(await ask(method, path.replace('/api', '').replaceAll(':', '')), [401, 'no-store'], `${scope} ${path}`)
   }
@@ -335,7 +335,7 @@ test('hostile bodies over all routes: no 5xx, no hang', async (t) => {
       groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', servers: ['thing'] }]
     }
   })
-  await app.annexes.open()
+  await app.annexes.openAll()
   const rows = app.routeTable.filter(({ scope, method }) => scope !== 'docs' && method !== 'OPTIONS')
   const words = fc.constantFrom('thing', 'team', 'admin', '__proto__', '%00', 'a%2Fb', '%F0%9F%98%80',
     'x'.repeat(300), '33333333-3333-4333-8333-333333333333')

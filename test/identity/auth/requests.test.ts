@@ -232,7 +232,7 @@ test('HEAD is answered wherever GET reads, and runs nothing', async (t) => {
     assert.equal((await get.arrayBuffer()).byteLength > 0, true)
   }
   assert.deepEqual((await fetch(`${url}/api/servers`, { method: 'HEAD' })).status, 401)
-  await app.annexes.open()
+  await app.annexes.openAll()
   const urls = (method: string): string[] =>
     app.routeTable
       .filter((row) => row.method === method && row.effect === 'read' && !/^(?:mcp|docs|console)/.test(row.scope))

@@ -142,7 +142,7 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
       catalogue: (): Catalogue | undefined => undefined,
       loadLists: () => {
         asked = true
-        return [{ done: new Promise<void>((resolve) => { learnt = resolve }), budget: 10_000 }]
+        return [{ done: new Promise<void>((resolve) => { learnt = resolve }), maxWait: 10_000 }]
       }
     })
     const beginning = send(`${url}/mcp`, { key: laptop.token, body: initialize() })

@@ -4,7 +4,7 @@ import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 import { test } from 'tap'
 import { assetPath } from '../../../package.ts'
 import { loadPageTemplates } from '../../../plugins/management/console/render.ts'
-import { withCapital } from '../../../plugins/management/console/sentences.ts'
+import { capitalizeMessage } from '../../../plugins/management/console/sentences.ts'
 
 const root = assetPath('console')
 const templates = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.eta'))
@@ -22,7 +22,7 @@ const it = {
   readonly: false,
   assets: { css: '/a.css', js: '/a.js', icons: '/icons.svg' },
   version: '1',
-  sentence: withCapital,
+  sentence: capitalizeMessage,
   values: {},
   errors: {}
 }

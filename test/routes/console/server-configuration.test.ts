@@ -115,9 +115,9 @@ void test('names stand in errors as they are written, and several errors at once
   assert.match(text, /args\.0: /)
   assert.doesNotMatch(text, /Headers\.|Args\.|"AutoApprove"/)
   assert.deepEqual(stored(app), { ...stored(app), ...mine })
-  const { withCapital } = await import('../../../plugins/management/console/sentences.ts')
+  const { capitalizeMessage } = await import('../../../plugins/management/console/sentences.ts')
   assert.deepEqual(
-    ['must not be empty', '"autoApprove" has no effect', 'headers.Authorization is wrong', 'env: expected', 'npx is not there', 'the end'].map(withCapital),
+    ['must not be empty', '"autoApprove" has no effect', 'headers.Authorization is wrong', 'env: expected', 'npx is not there', 'the end'].map(capitalizeMessage),
     ['Must not be empty', '"autoApprove" has no effect', 'headers.Authorization is wrong', 'env: expected', 'npx is not there', 'The end']
   )
 })

@@ -519,7 +519,7 @@ test('every route, asked by everybody, about everything', async (t) => {
   })
   const plain = await start(t, {}, {})
   const open = await start(t, {}, { skipAuth: true })
-  for (const app of [plain, open]) await app.annexes.open()
+  for (const app of [plain, open]) await app.annexes.openAll()
   const readonly = await start(t, { READONLY: true }, {})
   // test/routes/console/matrix.test.ts asks the console's.
   const rows = plain.routeTable.filter(({ scope }) => !scope.startsWith('console'))

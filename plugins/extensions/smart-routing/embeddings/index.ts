@@ -4,7 +4,7 @@ import type { Counters } from '../../../../db/store.ts'
 import { Outage } from '../../../base/limits/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import type { SemanticSearch, SimilarityResult } from '../search.ts'
-import type { ShownTool } from '../search-tools.ts'
+import type { ShownTool } from '../shown-tools.ts'
 import { EmbeddingsApi } from './api.ts'
 import { BackOff } from './back-off.ts'
 import { Embedder, type EmbedderDeps } from './embedder.ts'
@@ -82,8 +82,8 @@ export class ApiEmbeddings implements SemanticSearch {
     const { collection, dbUrl } = options
     const api = new EmbeddingsApi(outbound, options)
     const vectors = async (): Promise<VectorStore> => dbUrl === undefined ? own : await vectorsAt.open(dbUrl)
-    const backOffOf = (ill: string, well: string): BackOff =>
-      new BackOff(undefined, new Outage((_level, sentence) => { warn(undefined, sentence) }, { ill, well }))
+    const backOffOf = (failing: string, working: string): BackOff =>
+      new BackOff(undefined, new Outage((_level, sentence) => { warn(undefined, sentence) }, { failing, working }))
     const backOff = backOffOf('tools cannot be embedded', 'tools are embedded')
     const embedder = new Embedder({ api, backOff, vectors, collection, counters, ownerOf, warn })
     const isStored = (id: string): boolean => embedder.isStored(id)

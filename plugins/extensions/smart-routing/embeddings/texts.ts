@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
-import type { ShownTool } from '../search-tools.ts'
+import type { ShownTool } from '../shown-tools.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**

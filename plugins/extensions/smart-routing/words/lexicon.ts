@@ -1,7 +1,7 @@
 import { pushTo } from '../../../../protocol/grouping.ts'
 import { LoopBudget } from '../../../../protocol/yield.ts'
 import { readAsset } from '../../../base/config/index.ts'
-import { stopWords } from './common-words.ts'
+import { stopWords } from './stop-words.ts'
 import { stemOf } from './stem.ts'
 import { foldCase, isUnspaced, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'

@@ -36,8 +36,8 @@ export class SchemaForm {
    * @param schema the schema of an object, which is not validated
    * @param options `wantsText`: whether a required string must not be empty; by default, it may be
    */
-  constructor (schema: unknown, { wantsText = false }: { readonly wantsText?: boolean } = {}) {
-    this.#wantsText = wantsText
+  constructor (schema: unknown, { wantsText: requiresText = false }: { readonly wantsText?: boolean } = {}) {
+    this.#wantsText = requiresText
     this.#schema = isObject(schema) ? schema : {}
     this.#context = this.#newContext(0)
     let depth = maxDepth

@@ -5,8 +5,8 @@ import { isObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { translateConfig } from '../../../../schemas/foreign-config.ts'
 import { type EditorInput, readForeignDocument } from '../../../../schemas/foreign-document.ts'
-import { formatOf, parseText } from '../../../../schemas/foreign-text.ts'
-import { inputVariable } from '../../../../schemas/foreign-variables.ts'
+import { textFormatOf, parseTomlOrYaml } from '../../../../schemas/foreign-text.ts'
+import { inputVariableName } from '../../../../schemas/foreign-variables.ts'
 import { jsoncToJson } from '../../../../schemas/jsonc.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
@@ -44,9 +44,9 @@ const orderedLevels = 4
 export function readPasted (text: string): PastedServer[] {
   const whole = withoutBom(text).trim()
   if (whole === '') throw new errors.InvalidInput('"text": paste a configuration, a command line or an address')
-  const format = formatOf(whole)
+  const format = textFormatOf(whole)
   const found = format !== undefined
-    ? ofValue(parse(format, () => parseText(whole, format)), format)
+    ? ofValue(parse(format, () => parseTomlOrYaml(whole, format)), format)
     : jsonPattern.test(whole) ? ofJson(whole) : ofLines(whole)
   limitServers(found.length)
   const names = new Map<string, number>()
@@ -54,7 +54,7 @@ export function readPasted (text: string): PastedServer[] {
     const ids = new Set([...JSON.stringify(raw).matchAll(/\$\{input:([^{}"\\]{1,100})\}/g)].map(([, id = '']) => id))
     const inputs = [...ids].slice(0, maxInputs).map((id) => {
       const { description: title = id, isSecret = true, fallback } = asked.get(id) ?? {}
-      return { id, key: inputVariable(id), title, isSecret, ...fallback !== undefined && { fallback } }
+      return { id, key: inputVariableName(id), title, isSecret, ...fallback !== undefined && { fallback } }
     })
     const texts = Object.fromEntries(inputs.map(({ id, key }) => [id, `\${${key}}`]))
     const { config, warnings } = translateConfig(raw, { inputs: texts })

@@ -1,4 +1,4 @@
-import { code, RpcError, UpstreamError } from '../../../../protocol/errors.ts'
+import { rpcCode, RpcError, UpstreamError } from '../../../../protocol/errors.ts'
 import { memberOf } from '../../../../protocol/json.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import { type Outbound, outboundAccessOf } from '../../../base/outbound/index.ts'
@@ -68,7 +68,7 @@ export class OperationCaller {
     const index = typeof name === 'string' ? compiled.names.indexOf(name) : -1
     const plan = JSON.parse(compiled.plans[index] ?? 'null') as OperationPlan | null
     if (!plan) {
-      throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
+      throw new RpcError(rpcCode.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
     }
     let request: ApiRequest
     try {

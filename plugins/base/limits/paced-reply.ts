@@ -16,7 +16,7 @@ type BodyPart = string | Buffer
  * event loop gets a turn between them, even if the client reads fast. The whole body counts as unread from the start.
  * @param length of all parts, in bytes of UTF-8
  */
-export function chunkedReply (
+export function pacedReply (
   raw: ServerResponse, parts: readonly BodyPart[], length: number, options?: UnreadReplyOptions
 ): Readable {
   const pieces = piecesOf(parts)
