@@ -88,7 +88,7 @@ export const identityLimits = {
    */
   keysAtHand: 1_000,
 
-  /** Max bearer keys per user who is not an admin; beyond that, 503. */
+  /** Max bearer keys per user who is not an admin; beyond that, 429. */
   keysPerUser: 100,
 
   /**

@@ -44,10 +44,13 @@ test('an entry is there while a process runs, and names it', onLinux, async (t) 
   assert.deepEqual(readdirSync(folder), [`${self?.pid}_${self?.started}_${mark}`])
   const known = findProcess(child.pid)
   assert.equal(readFileSync(join(folder, readdirSync(folder)[0] ?? ''), 'utf8'), `${known?.pid} ${known?.started}`)
+  // Of a gateway in another container, with the same id.
+  const other = `${self?.pid}_${Number(self?.started) + 1}_${randomUUID()}`
+  writeFileSync(join(folder, other), '')
   child.stdin.end()
   await child.exited
   await record.close()
-  assert.deepEqual(readdirSync(folder), [])
+  assert.deepEqual(readdirSync(folder), [other])
 })
 
 test('a command that cannot be started leaves no entry', onLinux, async (t) => {

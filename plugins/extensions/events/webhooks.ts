@@ -252,11 +252,12 @@ export class Webhooks {
   /** Ends the gateway's own subscription at the server, without waiting for the response. */
   #unsubscribeAtServer (subscription: EventSubscription): void {
     const { gateway, base, hasServer, logError } = this.#deps
-    if (!hasServer(subscription)) return
+    const address = base()
+    // Without refreshes, the subscription expires by itself.
+    if (!hasServer(subscription) || address === undefined) return
     const { provider, key } = subscription.event
-    const request = unsubscribeRequest(subscription, `${base()}${subscription.own.token}`)
+    const request = unsubscribeRequest(subscription, `${address}${subscription.own.token}`)
     gateway.send(request, provider, key, {}).catch((error: unknown) => {
-      // Without refreshes, the subscription expires by itself.
       if (!(error instanceof RpcError)) logError(error, 'a subscription at a server could not be ended')
     })
   }

@@ -71,7 +71,9 @@ export class ChildRecord {
 
   /** Removes the entries of this gateway, whose processes have all ended. */
   async close (): Promise<void> {
-    const own = (await this.#entries()).filter(({ gateway }) => gateway.pid === process.pid)
+    // Gateways in containers have equal process ids, and may share the folder.
+    const own = (await this.#entries()).filter(({ gateway: { pid, started } }) =>
+      pid === this.#gateway?.pid && started === this.#gateway.started)
     await Promise.all(own.map(async ({ file }) => { await rm(file, { force: true }) }))
   }
 
