@@ -140,4 +140,4 @@ export class MaintenanceReport {
 }
 
 /** The arguments of a maintenance command (backup, restore, db). */
-export interface MaintenanceTask { readonly io: Io, readonly report: MaintenanceReport }
+export interface MaintenanceContext { readonly io: Io, readonly report: MaintenanceReport }

@@ -29,7 +29,7 @@ export const UserUpdate = ClosedObject(Type.Object({
 }, { description: '`isAdmin`, `newPassword`, or both', examples: [{ newPassword: 'Difference-2' }] }))
 
 /** The servers, groups and tools that a user sees. */
-export const UserView = Type.Object({
+export const VisibleToUser = Type.Object({
   servers: Type.Array(ServerRecord),
   groups: Type.Array(GroupRecord),
   tools: Type.Array(Type.Object(

@@ -15,14 +15,14 @@ import {
 } from './archive.ts'
 import { explainFileError } from '../errors.ts'
 import { gatewayPathsOf, type GatewayPaths } from '../gateway-paths.ts'
-import type { MaintenanceReport, MaintenanceTask } from '../context.ts'
+import type { MaintenanceReport, MaintenanceContext } from '../context.ts'
 import { packageVersion } from '../../package.ts'
 
 interface CreateOptions { readonly file: string | undefined, readonly withKey: boolean, readonly force: boolean }
 
 /** Creates a backup. @throws Error with a message for the user; nothing is left behind then */
 export async function createBackup (
-  { io, report }: MaintenanceTask, { file, withKey, force }: CreateOptions
+  { io, report }: MaintenanceContext, { file, withKey, force }: CreateOptions
 ): Promise<void> {
   const env = readEnvironment(io.env)
   const paths = gatewayPathsOf(env, io.cwd)

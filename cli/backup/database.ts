@@ -14,7 +14,7 @@ import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
 import { explainFileError } from '../errors.ts'
 import { gatewayPathsOf } from '../gateway-paths.ts'
-import type { MaintenanceTask } from '../context.ts'
+import type { MaintenanceContext } from '../context.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
 
@@ -23,7 +23,7 @@ interface ExportOptions { readonly file: string | undefined, readonly force: boo
 
 /** Runs `work` with the database of DB_URL. @param mustExist whether a database without tables is an error */
 async function withDatabase (
-  { io, report }: MaintenanceTask,
+  { io, report }: MaintenanceContext,
   mustExist: boolean,
   work: (driver: DatabaseDriver, env: Env) => Promise<void>
 ): Promise<void> {
@@ -51,13 +51,13 @@ async function withDatabase (
 const vaultOf = async (env: Env, cwd: string): Promise<Vault> =>
   await openVault({ dataDir: gatewayPathsOf(env, cwd).dataDir, encryptionKey: env.ENCRYPTION_KEY })
 
-export async function migrateDatabase (task: MaintenanceTask): Promise<void> {
+export async function migrateDatabase (task: MaintenanceContext): Promise<void> {
   await withDatabase(task, false, async () => {
     task.report.writeResult({ migrated: true }, 'The tables are up to date.')
   })
 }
 
-export async function importSettings (task: MaintenanceTask, { file, replace }: ImportOptions): Promise<void> {
+export async function importSettings (task: MaintenanceContext, { file, replace }: ImportOptions): Promise<void> {
   const { io, report } = task
   await withDatabase(task, false, async (driver, env) => {
     const path = resolve(io.cwd, file ?? env.SETTINGS_PATH)
@@ -70,14 +70,14 @@ export async function importSettings (task: MaintenanceTask, { file, replace }: 
   })
 }
 
-export async function exportSettings (task: MaintenanceTask, options: ExportOptions): Promise<void> {
+export async function exportSettings (task: MaintenanceContext, options: ExportOptions): Promise<void> {
   await withDatabase(task, true, async (driver, env) => { await writeExport(driver, env, task, options) })
 }
 
 async function writeExport (
   driver: DatabaseDriver,
   env: Env,
-  { io, report }: MaintenanceTask,
+  { io, report }: MaintenanceContext,
   { file, force, masked }: ExportOptions
 ): Promise<void> {
   const path = file === '-' ? '-' : resolve(io.cwd, file ?? env.SETTINGS_PATH)

@@ -10,7 +10,7 @@ import { openRestoreTarget, type RestoreTarget } from './target.ts'
 import { currentVersionLink } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
 import type { Env } from '../../schemas/env.ts'
-import type { MaintenanceTask } from '../context.ts'
+import type { MaintenanceContext } from '../context.ts'
 import { openKeyRing } from '../../plugins/base/secrets/index.ts'
 
 interface RestoreOptions {
@@ -22,7 +22,7 @@ interface RestoreOptions {
 
 /** Restores a backup. @throws Error with a message for the user; nothing is changed then */
 export async function restoreBackup (
-  { io, report }: MaintenanceTask,
+  { io, report }: MaintenanceContext,
   { file, replace, keepTokens, withoutKey }: RestoreOptions
 ): Promise<void> {
   const env = readEnvironment(io.env)

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type CommandRun, type MaintenanceTask, MaintenanceReport } from '../context.ts'
+import { type CommandRun, type MaintenanceContext, MaintenanceReport } from '../context.ts'
 import { printError } from '../errors.ts'
 
 interface BackupOptions { withKey?: boolean, force?: boolean }
@@ -81,7 +81,7 @@ In a clone, put two dashes before options: npm run db:import -- --replace`)
 
 /** Runs a maintenance command. Its error is printed without the program's name, and sets the exit code. */
 async function perform (
-  run: CommandRun, command: Command, work: (task: MaintenanceTask) => Promise<void>
+  run: CommandRun, command: Command, work: (task: MaintenanceContext) => Promise<void>
 ): Promise<void> {
   const { json: isJson = false } = command.optsWithGlobals<{ json?: boolean }>()
   try {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { ServerParams } from '../../schemas/server-api.ts'
-import { ServerUser, UserParams, UserView } from '../../schemas/users.ts'
+import { ServerUser, UserParams, VisibleToUser } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
@@ -13,7 +13,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Show what a user sees',
     description: 'The servers and groups in the form that the user gets, and the tools. For the user and for admins.',
     params: UserParams,
-    data: UserView,
+    data: VisibleToUser,
     preSerialization: serializeRecords
   }, ({ principal, params }) => ({ data: people.viewOf(principal, params.username) }))
 

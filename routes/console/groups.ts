@@ -4,7 +4,7 @@ import { revisionOf } from '../entity-tag.ts'
 import {
   endpointOf, filterByText, type Form, listOf, noticeOf, pagesOf, removeAction, revisionIn, textOf, type Visit
 } from './page.ts'
-import { requestsChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
+import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { listedItemsOf } from './server-head.ts'
 import { paginate } from './lists.ts'
 import { type ShownServer, stateOf } from './server-states.ts'
@@ -58,7 +58,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   edit('group', { title: 'Create a group', path: '/groups/new' }, newGroupPage, async (visit) => {
     const { request, form: sent } = visit
-    if (requestsChoices(sent)) return await showAgain(visit, newGroupPage(visit))
+    if (asksForOtherChoices(sent)) return await showAgain(visit, newGroupPage(visit))
     const done = await api.ask(request, 'POST', '/groups', groupIn(sent))
     const { id } = done.data as { id: string }
     return { to: pathOf(id), notice: noticeOf(done) }
@@ -83,14 +83,14 @@ const routes: FastifyPluginAsync = async (app) => {
       },
       ...membersOf(app, visit, group.servers),
       // If the form is shown again with other servers, it keeps the revision that it was created with.
-      revision: requestsChoices(form) ? revisionIn(form) : revisionOf(group),
+      revision: asksForOtherChoices(form) ? revisionIn(form) : revisionOf(group),
       stored: JSON.stringify(
         { name: group.name, description: group.description, servers: group.servers }, undefined, 2
       ),
       seen: { tools, tokens, names: names.slice(0, 100) }
     }
   }
-  edit('group', { title: 'Group', path: '/groups/:id' }, groupPage, async (visit) => requestsChoices(visit.form)
+  edit('group', { title: 'Group', path: '/groups/:id' }, groupPage, async (visit) => asksForOtherChoices(visit.form)
     ? await showAgain(visit, groupPage(visit))
     : await submit(visit, '/groups/:id', 'PUT', '/groups/:id', groupIn(visit.form)))
 

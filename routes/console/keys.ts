@@ -5,7 +5,7 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import {
   enabledIn, endpointOf, filterByText, listOf, pagesOf, removeAction, textOf, toggleAction, type Visit
 } from './page.ts'
-import { requestsChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
+import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { paginate } from './lists.ts'
 
 type Key = ReturnType<FastifyInstance['keys']['list']>[number]
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   edit('key-new', { title: 'Create a key', path: '/keys/new' }, newKeyPage, async (visit) => {
     const { principal, request, reply, form } = visit
-    if (requestsChoices(form)) {
+    if (asksForOtherChoices(form)) {
       renderer.send(reply, 'key-new', { ...newKeyPage(visit), values: form })
       return undefined
     }

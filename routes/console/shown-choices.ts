@@ -29,5 +29,5 @@ export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<stri
  * Whether a form was submitted to show other choices rather than to be saved: by the buttons for that, or by Enter in
  * the search field.
  */
-export const requestsChoices = (form: Form): boolean =>
+export const asksForOtherChoices = (form: Form): boolean =>
   /^(?:find$|open:)/.test(textOf(form.do)) || textOf(form.find) !== textOf(form.found)

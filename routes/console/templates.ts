@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { type Form, listOf, noticeOf, objectIn, pagesOf, textOf, type Visit } from './page.ts'
-import { requestsChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
+import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { targetOf } from './server-states.ts'
 
 /** The members of a pasted template that the page reads. They are not validated. */
@@ -29,7 +29,7 @@ const routes: FastifyPluginAsync = async (app) => {
     effect: 'change', showAgain: (visit) => ({ page: 'templates', data: choices(visit) })
   }, async (visit) => {
     const { request, reply, form: sent } = visit
-    if (requestsChoices(sent)) {
+    if (asksForOtherChoices(sent)) {
       kit.renderer.send(reply, 'templates', { ...choices(visit), values: sent })
       return undefined
     }

@@ -75,7 +75,7 @@ export function addClients (document: SettingsDocument, entries: readonly Client
 }
 
 /** Returns the keys of the clients whose unknown members are encrypted with a former encryption key. */
-export async function findOutdatedClients (db: Db, vault: Vault): Promise<string[]> {
+export async function findClientsToReseal (db: Db, vault: Vault): Promise<string[]> {
   const sealed =
     await db.select({ key: clients.key, sealed: clients.sealed }).from(clients).where(isNotNull(clients.sealed))
   return sealed.flatMap((row) => row.sealed !== null && vault.isOutdated(row.sealed) ? [row.key] : [])

@@ -1,6 +1,6 @@
 import type { Vault } from '../../store.ts'
 import type { Db } from '../connection/driver.ts'
-import { findOutdatedClients, resealClients } from './clients.ts'
+import { findClientsToReseal, resealClients } from './clients.ts'
 import type { DatabaseState } from './read.ts'
 import { resealRows } from './write.ts'
 
@@ -20,7 +20,7 @@ export async function resealInBatches (
   for (let at = 0; at < outdated.length; at += batchSize) {
     await runBatch(async (db) => { await resealRows(db, vault, rows, outdated.slice(at, at + batchSize)) })
   }
-  const clients = await runBatch(async (db) => await findOutdatedClients(db, vault))
+  const clients = await runBatch(async (db) => await findClientsToReseal(db, vault))
   for (let at = 0; at < clients.length; at += batchSize) {
     await runBatch(async (db) => { await resealClients(db, vault, clients.slice(at, at + batchSize)) })
   }

@@ -8,7 +8,7 @@ import { errorCode } from '../../../db/errors.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 
 /** The content of the access file, with which the CLI reaches a gateway on the same machine. */
-export interface LocalAccess {
+export interface AccessFile {
   readonly url: string
   /** A credential that is accepted only from this machine. */
   readonly token: string
@@ -25,7 +25,7 @@ export interface LocalAccess {
  */
 export function storageLocation (
   settingsPath: string, dbUrl: string | undefined
-): Pick<LocalAccess, 'settings' | 'database'> {
+): Pick<AccessFile, 'settings' | 'database'> {
   const settings = realPath(settingsPath)
   if (dbUrl === undefined) return { settings }
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
@@ -43,7 +43,7 @@ function realPath (path: string): string {
 }
 
 /** Whether a gateway uses this storage. Without a database, only the paths of the settings files are compared. */
-export const isSameStorage = (one: Pick<LocalAccess, 'settings' | 'database'>, access: LocalAccess): boolean =>
+export const isSameStorage = (one: Pick<AccessFile, 'settings' | 'database'>, access: AccessFile): boolean =>
   one.settings === access.settings && (one.database === undefined || one.database === access.database)
 
 /** The path of the access file. */
@@ -78,7 +78,7 @@ function accessProblem (folder: string): string | undefined {
  * process.
  * @throws Error with a sentence, or an error of `node:fs`
  */
-export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
+export function writeLocalAccess (dataDir: string, access: AccessFile): void {
   requireWritableFolder(dataDir)
   replaceFile(pathOf(dataDir), `${JSON.stringify(access)}\n`)
 }
@@ -106,7 +106,7 @@ export function removeLocalAccess (dataDir: string, token: string): void {
  * @returns undefined if there is no valid one
  * @throws Error with a sentence if users other than its owner may read the file, or this user may not
  */
-export function readLocalAccess (dataDir: string): LocalAccess | undefined {
+export function readLocalAccess (dataDir: string): AccessFile | undefined {
   const path = pathOf(dataDir)
   let file: number
   try {
@@ -128,9 +128,9 @@ export function readLocalAccess (dataDir: string): LocalAccess | undefined {
   }
 }
 
-function parse (text: string): LocalAccess | undefined {
+function parse (text: string): AccessFile | undefined {
   try {
-    const { url, token, pid, settings, database } = JSON.parse(text) as Partial<Record<keyof LocalAccess, unknown>>
+    const { url, token, pid, settings, database } = JSON.parse(text) as Partial<Record<keyof AccessFile, unknown>>
     if (typeof url !== 'string' || typeof token !== 'string' || typeof pid !== 'number' ||
         typeof settings !== 'string') {
       return undefined

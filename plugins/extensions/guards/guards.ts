@@ -10,7 +10,7 @@ import { GuardedExchange } from './guarded-exchange.ts'
 import { guardsFor, type CallSide } from './rules.ts'
 import { ContentRefusal, SearchedCharacters, type TextOrigin, type Screen } from './screen.ts'
 import type { GuardWebhooks } from './webhooks.ts'
-import { changedParams, objectOf, paramsOf, withoutToken, type Param } from './params.ts'
+import { changedParams, objectOf, parseParams, withoutToken, type Param } from './params.ts'
 
 /** Methods whose params have a name, which the gateway resolves, and arguments, which are sent to guards' webhooks. */
 const namedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
@@ -145,7 +145,7 @@ export class Guards {
       masked = error.masked
     }
     if (masked === text) return { members }
-    const parts = paramsOf(masked)
+    const parts = parseParams(masked)
     const found = members.map((member, at): Param => {
       // If the text could not be searched, `masked` is `{}`, and every member is replaced by `{}`.
       const { name, text } = parts[at] ?? { name: member.name, text: '{}' }
@@ -261,7 +261,7 @@ const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner 
 function searchedMembers (method: string, paramsText: string): readonly Param[] {
   // Ending a subscription is never refused.
   if (method === 'events/unsubscribe') return []
-  const members = paramsOf(paramsText).filter(({ name }) => !unsearchedMembers.has(name))
+  const members = parseParams(paramsText).filter(({ name }) => !unsearchedMembers.has(name))
   // The client's callback URL and secret are not sent to the server.
   if (isAboutEvents(method)) return members.filter(({ name }) => name !== 'delivery')
   if (!namedMethods.has(method)) return members

@@ -4,7 +4,7 @@ import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 export interface Param { readonly name: string, readonly text: string }
 
 /** Returns the members of an object in JSON text; of members with the same name, the last one. */
-export const paramsOf = (text: string): Param[] =>
+export const parseParams = (text: string): Param[] =>
   [...new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))]
     .map(([name, text]) => ({ name, text }))
 

@@ -197,7 +197,7 @@ function splitOrigins (text: string): readonly string[] {
  * Validates the redirect target after a login: it must be a path on this gateway, or an address of a trusted origin.
  * @returns undefined if the target is not allowed
  */
-export function validateRedirectTarget (target: string, isTrusted: (origin: string) => boolean): string | undefined {
+export function allowedRedirectTarget (target: string, isTrusted: (origin: string) => boolean): string | undefined {
   // Browsers read a backslash as a slash, and remove tabs and line breaks.
   if (/[\s\\]|\p{Cc}/u.test(target)) return undefined
   if (target.startsWith('/')) return target.startsWith('//') ? undefined : target

@@ -9,7 +9,7 @@ import type { User } from '../../../schemas/settings.ts'
 import { accountMarkOf, accountSubjectOf } from '../users/account.ts'
 import type { BetterAuth, LoginAccount } from './better-auth.ts'
 import {
-  cookieNames, type CookieNames, hasSessionCookie, pickCookies, originOf, validateRedirectTarget, type SocialSettings
+  cookieNames, type CookieNames, hasSessionCookie, pickCookies, originOf, allowedRedirectTarget, type SocialSettings
 } from './settings.ts'
 import { identityEmail, type SocialAccounts } from './local-accounts.ts'
 import type { IdentityProvider } from './providers/provider.ts'
@@ -97,7 +97,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   async begin (provider: string, target: string): Promise<BrowserRedirect> {
     const { mount, trusted } = await this.#ensureRunning()
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
-    const safe = validateRedirectTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
+    const safe = allowedRedirectTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
     if (safe === undefined) {
       throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an address of a trusted origin')
     }

@@ -4,7 +4,7 @@ import { percentDecode } from '../../../../protocol/text.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
-import { memberTexts, pairsOf, percentEncode, scalarOf } from './values.ts'
+import { memberJsonTexts, pairsOf, percentEncode, scalarOf } from './values.ts'
 
 /** The bytes of a request body, and its `content-type`. */
 interface EncodedBody { contentType: string, bytes: Buffer }
@@ -48,7 +48,7 @@ function fieldsOf (
     throw new ArgumentError(`"${body.argument}" must be an object: its members are the form's fields`)
   }
   const declared = new Map(body.fields.map((field) => [field.name, field]))
-  return [...(whole === undefined ? given : memberTexts(whole))]
+  return [...(whole === undefined ? given : memberJsonTexts(whole))]
     .filter(([, text]) => text !== 'null')
     .map(([name, text]) => [declared.get(name) ?? { name }, text])
 }

@@ -3,7 +3,7 @@ import { toHeaderValue } from '../http-syntax.ts'
 import type { OperationPlan, Parameter } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
 import { encodeBody } from './body.ts'
-import { memberTexts, expandParameter, pairsOf } from './values.ts'
+import { memberJsonTexts, expandParameter, pairsOf } from './values.ts'
 
 /** A request to an HTTP API, before credentials. */
 export interface ApiRequest {
@@ -31,7 +31,7 @@ type Arguments = Map<string, string>
  * @throws ArgumentError
  */
 export function toRequest (plan: OperationPlan, paramsText: string, server: string): ApiRequest {
-  const args: Arguments = memberTexts(memberOf(paramsText, 'arguments') ?? '{}')
+  const args: Arguments = memberJsonTexts(memberOf(paramsText, 'arguments') ?? '{}')
   const query: string[] = []
   const cookies: string[] = []
   const headers = new Map<string, string>()

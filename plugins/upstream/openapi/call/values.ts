@@ -12,7 +12,7 @@ type Value =
 export const scalarOf = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : toOneLine(text)
 
 /** The members of an object's JSON text, as JSON texts by name. The last one of duplicate names is used. */
-export const memberTexts = (text: string): Map<string, string> =>
+export const memberJsonTexts = (text: string): Map<string, string> =>
   new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
 
 const isNull = (text: string): boolean => text === 'null'
@@ -23,7 +23,7 @@ function valueOf (text: string): Value {
     return { kind: 'array', elements: elementsOf(text).filter((element) => !isNull(element)).map(scalarOf) }
   }
   if (text.startsWith('{')) {
-    const members = [...memberTexts(text)].filter(([, member]) => !isNull(member))
+    const members = [...memberJsonTexts(text)].filter(([, member]) => !isNull(member))
     return { kind: 'object', entries: members.map(([name, member]) => [name, scalarOf(member)]) }
   }
   return { kind: 'scalar', text: scalarOf(text) }
@@ -121,7 +121,7 @@ function deepPairs (name: string, text: string, encode: (value: string) => strin
     return elementsOf(text).flatMap((element, index) => deepPairs(nameOf(String(index)), element, encode))
   }
   if (text.startsWith('{')) {
-    return [...memberTexts(text)].flatMap(([member, each]) => deepPairs(nameOf(member), each, encode))
+    return [...memberJsonTexts(text)].flatMap(([member, each]) => deepPairs(nameOf(member), each, encode))
   }
   return [`${name}=${encode(scalarOf(text))}`]
 }
