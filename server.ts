@@ -12,7 +12,7 @@ import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
 import {
   commandLine, explainListenError, findChildUser, firstStartText, FirstStartNotice, nextStepsText, isLoopback,
-  type LocalAccess,
+  type AccessFile,
   localUrl, newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storageLocation, writeLocalAccess
 } from './plugins/base/config/index.ts'
 import { createLogOutput, createTerminalCloser } from './plugins/extensions/index.ts'
@@ -220,7 +220,7 @@ async function lockDataDir (dataDir: string): Promise<void> {
 }
 
 /** Writes a credential for this user's command line; it is removed when the process exits. */
-function writeCommandLineCredential (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
+function writeCommandLineCredential (app: FastifyInstance, dataDir: string, access: AccessFile): void {
   try {
     makeFolder(dataDir, 'DATA_DIR')
     writeLocalAccess(dataDir, access)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { Value } from '@sinclair/typebox/value'
 import { messageOf } from '../db/errors.ts'
 import {
-  isSameStorage, type LocalAccess, readEnvironment, readLocalAccess, storageLocation
+  isSameStorage, type AccessFile, readEnvironment, readLocalAccess, storageLocation
 } from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
 import { createHttpApi, type ManagementApi } from './api.ts'
@@ -67,7 +67,7 @@ function checkUrlOption (url: string): string {
 }
 
 /** Finds the running gateway that wrote the local credential in the data folder. @throws CommandError */
-async function findRunningGateway (dataDir: string): Promise<LocalAccess | undefined> {
+async function findRunningGateway (dataDir: string): Promise<AccessFile | undefined> {
   let access
   try {
     access = readLocalAccess(dataDir)

@@ -240,11 +240,11 @@ export interface StorageAdapter {
   resealing: Resealing
   counters: Counters
   vectors: VectorStore
-  /** Available with a database only. */
+  /** Available only with a database. */
   activities?: Activities
-  /** Available with a database only. */
+  /** Available only with a database. */
   auditTrail?: AuditTrail
-  /** Available with a database only. */
+  /** Available only with a database. */
   socialLogins?: SocialLogins
 }
 
@@ -261,7 +261,7 @@ export interface Storage extends Omit<StorageAdapter, 'records'> {
   tasks: Tasks
   userValues: UserValueRecords
   approvals: Approvals
-  /** Available with a database only. */
+  /** Available only with a database. */
   pins?: PinStore
   usage: UsageCounts
 }

@@ -57,7 +57,10 @@ export class EventStreamParser {
     if (this.pending > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
   }
 
-  /** Reads the rest of a stream that has ended. @returns the data of an event without the empty line that ends it */
+  /**
+   * Reads the rest of a stream that has ended.
+   * @returns the data of a last event that no empty line ended; '' if there is none
+   */
   end (): string {
     const line = this.#begun.take('')
     if (line !== '') this.#line(line)

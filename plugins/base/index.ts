@@ -28,7 +28,7 @@ export interface BaseOptions {
 
 export { createServer, type ServerOptions } from './server.ts'
 
-/** Registers what all other wings need: options, errors, limits, route scopes, outbound connections, pages. */
+/** Registers what the other plugins need: options, errors, limits, route scopes, outbound connections, pages. */
 export default fp<BaseOptions>(async (app, { version, env, storage, credentials }) => {
   app.decorate('phase', { name: 'starting' })
   app.decorate('credentials', credentials)

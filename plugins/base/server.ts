@@ -99,7 +99,7 @@ function takeOver (server: Server, handler: RequestListener): Server {
 }
 
 /**
- * Replaces Fastify's content type parsers by one that does not read the body: otherwise, Fastify would parse the body
+ * Replaces Fastify's content type parsers with one that does not read the body: otherwise, Fastify would parse the body
  * of a request without a route. Scopes whose routes have bodies register their own parsers.
  */
 function ignoreBodies (app: FastifyInstance): void {

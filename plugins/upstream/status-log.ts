@@ -76,7 +76,9 @@ export function limitedPrinter (print: (line: string) => void): TransportDeps['o
   return ({ length, text }) => { if (limit.allows(Math.max(length, size / lines))) print(text()) }
 }
 
-/** Max sentences about corrections in one server's messages, and about one reading of its lists. */
+/**
+ * Max sentences logged per server: about corrected messages, and, for each reading of its lists, about omitted items.
+ */
 const maxSentences = 20
 const maxNameLength = 100
 

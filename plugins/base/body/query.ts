@@ -21,7 +21,8 @@ export const checkQueryEncoding: preValidationHookHandler = (request, _reply, do
 
 /** Rejects a query with too many parameters, before any other hook, route or library parses it. */
 export const limitQueryParameters: onRequestHookHandler = ({ url }, reply, done) => {
-  // The whole URL is counted: the router and routes that parse it themselves disagree on where the query starts.
+  // Parameters are counted in the whole URL, since the router and the routes that parse it themselves disagree on where
+  // the query starts.
   if (!hasTooMany(url)) {
     done()
     return

@@ -5,7 +5,7 @@ export { findChildUser, readEnvironment } from './environment.ts'
 export { commandLine, firstStartText, FirstStartNotice, nextStepsText, shellQuote } from './first-start.ts'
 export { explainListenError, isLoopback, localUrl } from './listening.ts'
 export {
-  type AccessFile as LocalAccess, requireWritableFolder, isSameStorage, newLocalToken, readLocalAccess, removeLocalAccess,
+  type AccessFile, requireWritableFolder, isSameStorage, newLocalToken, readLocalAccess, removeLocalAccess,
   storageLocation, writeLocalAccess
 } from './local-access.ts'
 export { trustedProxies, peerTrust } from './trust-proxy.ts'

@@ -94,7 +94,9 @@ export function replaceFile (path: string, text: string): void {
   }
 }
 
-/** Removes the access file with this token; another process may have replaced it. Never throws. */
+/**
+ * Removes the access file if it still contains this token, since another process may have replaced it. Never throws.
+ */
 export function removeLocalAccess (dataDir: string, token: string): void {
   try {
     if (readLocalAccess(dataDir)?.token === token) rmSync(pathOf(dataDir), { force: true })

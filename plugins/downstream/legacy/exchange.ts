@@ -30,7 +30,7 @@ export class LegacyExchange implements Exchange<View> {
   readonly #idText: string
   readonly #reply: ReplyChannel
   readonly #onCancel: Array<(reason: string) => void> = []
-  /** The unanswered questions sent on its stream. */
+  /** The questions to the client that are still open on this request's stream; aborted when the request ends. */
   #questions: Set<AbortController> | undefined
   #over = false
   cancelled: string | undefined

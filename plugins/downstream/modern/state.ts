@@ -49,7 +49,7 @@ const maxAnswered = 10_000
 const nonceLength = 12
 const tagLength = 16
 
-/** A state that a request brings back, without a parked call. */
+/** A returned `requestState` for which no call is parked here. */
 export interface ResumedState {
   /** The server that issued the state (`serverIdentityOf`), if any. */
   readonly server: string | undefined

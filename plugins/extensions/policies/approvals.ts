@@ -195,8 +195,8 @@ export class CallApprovals {
   }
 
   /**
-   * Whether a principal may decide about a call. Admins decide about all calls; a user decides about calls under
-   * policies that name the user now, if they are not older than the account.
+   * Whether a principal may decide about a call. Admins decide about all calls; a user, about calls whose policy names
+   * the user now, unless the call is older than the user's account.
    */
   #canDecide (
     { isAdmin, username }: Pick<Principal, 'isAdmin' | 'username'>, { policy, createdAt }: Approval

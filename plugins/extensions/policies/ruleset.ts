@@ -33,7 +33,7 @@ export class Ruleset {
     this.#fixedKeyOf = keyWriterOf(this.rules.filter(({ isFixed }) => isFixed))
   }
 
-  /** Returns the filter of items that the rules hide from a view; undefined if none of them hides items. */
+  /** Returns the filter that removes the items that the rules hide from a view; undefined if the rules hide none. */
   filterOf (facts: ViewFacts): ItemFilter | undefined {
     if (this.listRules.length === 0) return undefined
     const key = this.#filterKeyOf(facts)

@@ -148,7 +148,7 @@ export function parseGroupMembers (
     // selectors and alias.
     const member = typeof each === 'string' ? former ?? { name } : withSkills(each, former)
     const server = snapshot.servers.get(name)
-    // Admins see members whose server is no longer configured, and may send them back.
+    // Admins see members whose server is no longer configured, and may include them again in an update.
     if (!(principal.isAdmin && former) && (!server || !canSee(snapshot, principal, server, 'public'))) {
       throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     }

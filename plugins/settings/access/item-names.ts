@@ -47,8 +47,8 @@ export const exposedName = (label: string, separator: string, name: string): str
   prefixedName(prefixOf(label, separator), name)
 
 /**
- * Whether a merged route may list an item under the name `shown`, which ends in a hash. It compares the rest of the
- * name only, so that most items need not be hashed.
+ * Whether a merged route could list an item as `shown`, a name that ends in a hash. Compares only the part before the
+ * hash, so that most items need not be hashed.
  */
 export function canBeShownAs (shown: string, prefix: string, name: string): boolean {
   const whole = `${prefix}${name}`

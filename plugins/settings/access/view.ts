@@ -31,8 +31,8 @@ export interface Principal {
   /** The principal in a later snapshot; undefined if it is no longer valid. Absent for bearer keys on MCP routes. */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
   /**
-   * Throws if the settings do not match the request's precondition (If-Match). Called with the current snapshot before
-   * each attempt to change it.
+   * Throws if the current settings do not match the request's precondition (If-Match). Called before each attempt to
+   * change them.
    */
   readonly checkPrecondition?: () => void
   /**

@@ -24,7 +24,7 @@ interface OpenApiTransportOptions {
   clientHeaders?: () => Readonly<Record<string, string>> | undefined
   /** Whether a value contains a credential of this gateway. Default: decided by its form. */
   isOwnCredential?: ((value: string) => boolean) | undefined
-  /** The owner that requests are counted for if no client causes them. */
+  /** The owner that requests are charged to if no client causes them. */
   owner: string
   warn: (sentence: string) => void
 }
