@@ -7,7 +7,7 @@ interface ListPage<Item> {
 }
 
 /** Number of rows on a page. */
-const pageSize = 50
+export const pageSize = 50
 
 /**
  * Returns the page of a list that a query selects.

@@ -1,12 +1,15 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ConsentRecord, OAuthClientRecord } from '../../schemas/oauth.ts'
+import type { ApiAnswer } from '../../plugins/management/index.ts'
 import { pagesOf, removeAction } from './page.ts'
-import { paginate } from './lists.ts'
+import { paginate, pageSize, urlWithQuery } from './lists.ts'
 import { serverPageUrl } from './server-states.ts'
 
 type Client = Static<typeof OAuthClientRecord>
 type Consent = Static<typeof ConsentRecord>
+/** As in the API. `total`: number of clients. */
+interface Pagination { readonly page: number, readonly total: number, readonly totalPages: number }
 
 /** Page: OAuth clients and consents, and logins at upstream servers. */
 export const oauth: FastifyPluginAsync = async (app) => {
@@ -16,16 +19,24 @@ export const oauth: FastifyPluginAsync = async (app) => {
 
   page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
     const { principal, request } = visit
+    const { page: loginsPage = '', clients: clientsPage } = visit.query
     // While the authorization server is disabled, these routes do not exist.
-    const list = async (path: string): Promise<unknown> =>
-      app.oauth.settings.enabled ? (await api.ask(request, 'GET', path)).data : undefined
+    const ask = async (path: string): Promise<ApiAnswer | undefined> =>
+      app.oauth.settings.enabled ? await api.ask(request, 'GET', path) : undefined
+    const askForClients = async (page: number): Promise<ApiAnswer | undefined> => {
+      const answer = await ask(`/oauth/clients?limit=${pageSize}&page=${page}`)
+      const { totalPages: last = 0 } = (answer?.pagination ?? {}) as Partial<Pagination>
+      return page > last && last > 0 ? await askForClients(last) : answer
+    }
+    const urlOfClients = (page: number): string =>
+      urlWithQuery(`${base}/oauth`, { page: loginsPage, clients: String(page) })
     return {
       parts: [
         ...principal.isAdmin
-          ? [clientsPart(base, await list('/oauth/clients?limit=100') as readonly Client[] | undefined)]
+          ? [clientsPart(base, await askForClients(Math.max(1, Math.trunc(Number(clientsPage)) || 1)), urlOfClients)]
           : [],
-        consentsPart(base, await list('/oauth/consents') as readonly Consent[] | undefined),
-        loginsPart(base, await servers.listWithLoginUrls(principal), visit.query.page)
+        consentsPart(base, (await ask('/oauth/consents'))?.data as readonly Consent[] | undefined),
+        loginsPart(base, await servers.listWithLoginUrls(principal), { page: loginsPage, clients: clientsPage ?? '' })
       ]
     }
   })
@@ -51,26 +62,41 @@ const actionsColumn = { title: 'Actions', isHidden: true }
 /** Returns the host of a URI; a URI without one unchanged, such as that of an app. */
 const hostOf = (uri: string): string => URL.canParse(uri) ? new URL(uri).host || uri : uri
 
-const clientsPart = (base: string, clients: readonly Client[] | undefined): object => ({
-  id: 'clients',
-  heading: 'Applications',
-  empty: clients ? 'No application has registered.' : disabledText,
-  caption: 'Applications',
-  columns: [
-    { title: 'Application' }, { title: 'Redirects to' }, { title: 'Permissions' }, { title: 'Last used' }, actionsColumn
-  ],
-  rows: (clients ?? []).map(({ clientId, name, redirectUris, scopes, origin, lastUsedAt }) => ({
-    cells: [
-      { text: name, under: clientId, tags: origin === undefined ? [] : [origin] },
-      [...new Set(redirectUris.map(hostOf))].join(', '),
-      scopes.join(', '),
-      lastUsedAt === undefined ? 'not yet' : { time: lastUsedAt },
-      {
-        actions: [removeAction(`${base}/oauth/clients/${encodeURIComponent(clientId)}`)]
-      }
-    ]
-  }))
-})
+/** @param answer the API's page of clients; undefined while the authorization server is disabled */
+function clientsPart (base: string, answer: ApiAnswer | undefined, urlOf: (page: number) => string): object {
+  const clients = (answer?.data ?? []) as readonly Client[]
+  const { page, total, totalPages } = (answer?.pagination ?? { page: 1, total: 0, totalPages: 1 }) as Pagination
+  const before = (page - 1) * pageSize
+  return {
+    id: 'clients',
+    heading: 'Applications',
+    empty: answer ? 'No application has registered.' : disabledText,
+    caption: 'Applications',
+    unit: total === 1 ? 'application' : 'applications',
+    pages: {
+      from: before + 1,
+      to: before + clients.length,
+      total,
+      ...page > 1 && { previous: urlOf(page - 1) },
+      ...page < totalPages && { next: urlOf(page + 1) }
+    },
+    columns: [
+      { title: 'Application' }, { title: 'Redirects to' }, { title: 'Permissions' }, { title: 'Last used' },
+      actionsColumn
+    ],
+    rows: clients.map(({ clientId, name, redirectUris, scopes, origin, lastUsedAt }) => ({
+      cells: [
+        { text: name, under: clientId, tags: origin === undefined ? [] : [origin] },
+        [...new Set(redirectUris.map(hostOf))].join(', '),
+        scopes.join(', '),
+        lastUsedAt === undefined ? 'not yet' : { time: lastUsedAt },
+        {
+          actions: [removeAction(`${base}/oauth/clients/${encodeURIComponent(clientId)}`)]
+        }
+      ]
+    }))
+  }
+}
 
 const consentsPart = (base: string, consents: readonly Consent[] | undefined): object => ({
   id: 'consents',
@@ -97,10 +123,11 @@ const consentsPart = (base: string, consents: readonly Consent[] | undefined): o
 })
 
 function loginsPart (
-  base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listWithLoginUrls']>>, page = '1'
+  base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listWithLoginUrls']>>,
+  query: Readonly<Record<'page' | 'clients', string>>
 ): object {
   const withLogin = servers.filter(({ status, config }) => status === 'oauth_required' || config.oauth !== undefined)
-  const { items, pages } = paginate(withLogin, `${base}/oauth`, { page })
+  const { items, pages } = paginate(withLogin, `${base}/oauth`, query)
   return {
     pages,
     unit: 'servers',
