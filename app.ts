@@ -6,13 +6,13 @@ import gateway, { type GatewayOptions } from './plugins/gateway/index.ts'
 import identity, { type IdentityOptions } from './plugins/identity/index.ts'
 import management, { type ManagementOptions } from './plugins/management/index.ts'
 import settings, { type SettingsOptions } from './plugins/settings/index.ts'
-import upstream, { type UpstreamWingOptions } from './plugins/upstream/index.ts'
+import upstream, { type UpstreamPluginOptions } from './plugins/upstream/index.ts'
 import routes, { type RoutesOptions } from './routes/index.ts'
 
 /** The options of all plugins. `drainTimeout`: max time for calls in flight at shutdown, in ms. */
 export type AppOptions =
   & ServerOptions & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & GatewayOptions
-  & UpstreamWingOptions & DownstreamOptions & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions
+  & UpstreamPluginOptions & DownstreamOptions & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions
   & { drainTimeout: number }
 
 /** Max time after draining for requests whose body is still being received, in ms. */

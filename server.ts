@@ -11,12 +11,12 @@ import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
 import {
-  commandLine, explainListenError, findChildUser, firstStartText, FirstStartNotice, nextStepsText, isLoopback,
+  cliCommand, explainListenError, findChildUser, firstStartText, FirstStartNotice, nextStepsText, isLoopback,
   type AccessFile,
-  localUrl, newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storageLocation, writeLocalAccess
+  loopbackUrl, newLocalToken, readEnvironment, removeAccessFile, shellQuote, storageLocation, writeAccessFile
 } from './plugins/base/config/index.ts'
-import { createLogOutput, createTerminalCloser } from './plugins/extensions/index.ts'
-import { loginSecret, openKeyRing, SealedVault, createSealer } from './plugins/base/secrets/index.ts'
+import { createLogOutput, createLostTerminalCloser } from './plugins/extensions/index.ts'
+import { readOrCreateLoginSecret, openKeyRing, SealedVault, createSealer } from './plugins/base/secrets/index.ts'
 import { configuredBaseUrl } from './plugins/settings/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
 import { durationWarnings, misspeltVariableWarnings } from './schemas/read-env.ts'
@@ -59,7 +59,7 @@ async function start (): Promise<void> {
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
-    env: { ...env, JWT_SECRET: loginSecret(env, dataDir, warn) },
+    env: { ...env, JWT_SECRET: readOrCreateLoginSecret(env, dataDir, warn) },
     initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
     requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
     drainTimeout: parseTimerDuration(env.DRAIN_TIMEOUT),
@@ -143,10 +143,10 @@ async function start (): Promise<void> {
     throw explainListenError(error, env)
   })
   const admin = await firstAdmin
-  await app.keys.migrate().catch((error: unknown) => {
+  await app.keys.migrateLegacyKey().catch((error: unknown) => {
     app.log.warn(`routing.bearerAuthKey could not be migrated to a key: ${messageOf(error)}`)
   })
-  const local = localUrl(base)
+  const local = loopbackUrl(base)
   if (local !== undefined) {
     writeCommandLineCredential(
       app, dataDir, { url: local, token: localToken, pid: process.pid, ...storageLocation(settingsPath, env.DB_URL) }
@@ -162,7 +162,7 @@ async function start (): Promise<void> {
   const hasServers = app.settings.current.servers.size > 0
   // A custom DATA_DIR must also be in the environment of the command line.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
-  const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
+  const addWith = hasServers ? undefined : `${prefix}${cliCommand()} --config ${shellQuote(settingsPath)}`
   const welcome = createWelcomeLink(app, admin, env.HOST, local)
   await notice.write(nextStepsText({ url, key, addWith, welcome })).catch((
     error: unknown
@@ -180,7 +180,7 @@ function createWelcomeLink (
 ): string | undefined {
   const user = app.users.get(username)
   if (password === undefined || !user || !app.console.isOn || !isLoopback(host) || local === undefined) return undefined
-  return `${local}/console/welcome?code=${app.console.welcome.make(user)}`
+  return `${local}/console/welcome?code=${app.console.welcome.createCode(user)}`
 }
 
 /**
@@ -223,8 +223,8 @@ async function lockDataDir (dataDir: string): Promise<void> {
 function writeCommandLineCredential (app: FastifyInstance, dataDir: string, access: AccessFile): void {
   try {
     makeFolder(dataDir, 'DATA_DIR')
-    writeLocalAccess(dataDir, access)
-    process.once('exit', () => { removeLocalAccess(dataDir, access.token) })
+    writeAccessFile(dataDir, access)
+    process.once('exit', () => { removeAccessFile(dataDir, access.token) })
   } catch (error) {
     app.log.warn(
       `The command line has no credential, since ${join(dataDir, 'command-line.json')} cannot be written ` +
@@ -236,7 +236,7 @@ function writeCommandLineCredential (app: FastifyInstance, dataDir: string, acce
 
 // The gateway keeps running when the reader of its output ends, as with `| head`.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
-process.on('exit', createTerminalCloser(closeSync))
+process.on('exit', createLostTerminalCloser(closeSync))
 
 /** Prints why the start failed: as text on a terminal, otherwise in the format of the log. */
 function printFailure (sentence: string, level: number): void {

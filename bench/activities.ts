@@ -12,9 +12,9 @@ import { compare, type Target } from './compare.ts'
 import { echoCall } from './session.ts'
 import { waitUntilListed, httpServer, startEcho } from './upstreams.ts'
 import type { Activities } from '../db/ports/activities.ts'
-import { describeCall } from '../plugins/extensions/activities/describe.ts'
+import { toActivity } from '../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder } from '../plugins/extensions/activities/recorder.ts'
-import { configRedactor } from '../plugins/base/secrets/redact.ts'
+import { createConfigRedactor } from '../plugins/base/secrets/redact.ts'
 import { spread } from './statistics.ts'
 
 /**
@@ -100,10 +100,10 @@ const rounds = 7
  * @param call one that has just ended
  */
 export async function costOfRecording (store: Activities, call: () => FinishedCall): Promise<number> {
-  const redact = configRedactor({ url: 'http://127.0.0.1:1/mcp', headers: { authorization: 'Bearer of the upstream' } })
+  const redact = createConfigRedactor({ url: 'http://127.0.0.1:1/mcp', headers: { authorization: 'Bearer of the upstream' } })
   const recorder = new ActivityRecorder({
     store,
-    describe: (each) => describeCall(each, { includesPayloads: true, redact: (_server, text) => redact(text) }),
+    describe: (each) => toActivity(each, { includesPayloads: true, redact: (_server, text) => redact(text) }),
     isStorageAway: () => false,
     bounds: { entries: batch * 2, size: 2 ** 30 },
     log: () => {}

@@ -1,4 +1,4 @@
-import { ToolIndex, type SearchTool } from '../plugins/extensions/smart-routing/words/index.ts'
+import { ToolIndex, type SearchableTool } from '../plugins/extensions/smart-routing/words/index.ts'
 import type { Bench, Measurement } from './gateway.ts'
 import { measureCost } from './search/cost.ts'
 import { plainBm25, measure, type Search } from './search/quality.ts'
@@ -42,7 +42,7 @@ async function run ({ quick, log }: Bench): Promise<string> {
   ].join('\n\n')
 }
 
-function byWords (index: ToolIndex, tools: SearchTool[]): Array<[string, Search]> {
+function byWords (index: ToolIndex, tools: SearchableTool[]): Array<[string, Search]> {
   const plain = plainBm25(tools)
   const ranked = rankedBy(index, tools)
   return [
@@ -76,18 +76,18 @@ async function quality (searches: Array<[string, Search]>, parts: Array<[string,
 }
 
 /** Tokens (o200k) of the list of all tools, and of results as a client gets them, on average. */
-async function tokens (tools: SearchTool[], searches: Array<[string, Search]>, questions: Question[]): Promise<string> {
+async function tokens (tools: SearchableTool[], searches: Array<[string, Search]>, questions: Question[]): Promise<string> {
   const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base')
-  const known = new Map<SearchTool, number>()
-  const count = (tool: SearchTool): number => {
+  const known = new Map<SearchableTool, number>()
+  const count = (tool: SearchableTool): number => {
     const { name, description, inputSchema } = tool
     const tokens = known.get(tool) ?? countTokens(JSON.stringify({ name, description, inputSchema }))
     known.set(tool, tokens)
     return tokens
   }
-  const sum = (list: SearchTool[]): number => list.reduce((total, tool) => total + count(tool), 0)
+  const sum = (list: SearchableTool[]): number => list.reduce((total, tool) => total + count(tool), 0)
   const [, search] = searches.at(-1) ?? ['', () => []]
-  const results: SearchTool[][] = []
+  const results: SearchableTool[][] = []
   for (const { text } of questions) results.push(await search(text))
   const mean = (most: number): string => {
     const total = results.reduce((before, found) => before + sum(found.slice(0, most)), 0)

@@ -8,9 +8,9 @@ import { translateConfig } from '../schemas/foreign-config.ts'
 import { readForeignDocument, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
 import { jsoncToJson } from '../schemas/jsonc.ts'
 import { toServerName } from '../schemas/names.ts'
-import { readStdin, processIo, type Io } from './io.ts'
+import { readStdin, createProcessIo, type Io } from './io.ts'
 import { exitCodes, CommandError } from './errors.ts'
-import { recordTextOrder } from '../db/text-order.ts'
+import { rememberTextOrder } from '../db/text-order.ts'
 import { withoutBom } from '../protocol/text.ts'
 
 /** A server of a client's configuration file, converted to the form that the gateway stores. */
@@ -27,7 +27,7 @@ export interface ImportedGroup {
 }
 
 /** The content of a client's configuration file. `warnings`: about the file as a whole. */
-export interface ClientFile {
+export interface ClientConfigFile {
   readonly servers: readonly ImportedServer[]
   readonly groups: readonly ImportedGroup[]
   readonly warnings: readonly string[]
@@ -39,12 +39,12 @@ export interface ClientFile {
  * @param project a folder in the `projects` of Claude Code's file, whose servers are read too
  * @throws CommandError
  */
-export async function readClientFile (
+export async function readClientConfigFile (
   path: string,
   answer: (input: EditorInput) => Promise<string | undefined>,
   project?: string,
-  io: Io = processIo()
-): Promise<ClientFile> {
+  io: Io = createProcessIo()
+): Promise<ClientConfigFile> {
   const document = await parse(path, io)
   const { cwd } = io
   const folder = project === undefined ? undefined : projectOf(document, project, path, cwd)
@@ -209,5 +209,5 @@ const orderedLevels = 4
  */
 export function parseJsonc (text: string): unknown {
   const json = jsoncToJson(withoutBom(text))
-  return recordTextOrder(json, JSON.parse(json) as unknown, orderedLevels)
+  return rememberTextOrder(json, JSON.parse(json) as unknown, orderedLevels)
 }

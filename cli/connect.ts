@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs'
 import { Value } from '@sinclair/typebox/value'
 import { messageOf } from '../db/errors.ts'
 import {
-  isSameStorage, type AccessFile, readEnvironment, readLocalAccess, storageLocation
+  isSameStorage, type AccessFile, readEnvironment, readAccessFile, storageLocation
 } from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
 import { createHttpApi, type ManagementApi } from './api.ts'
 import { exitCodes, CommandError } from './errors.ts'
-import { processIo, type Environment, type Io } from './io.ts'
+import { createProcessIo, type Environment, type Io } from './io.ts'
 import { gatewayPathsOf } from './gateway-paths.ts'
 import { requestLocalGateway } from './request.ts'
 
@@ -23,7 +23,7 @@ interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean
  */
 export async function connectToManagementApi (
   { url, needsGateway = false }: GatewayChoice,
-  io: Pick<Io, 'env' | 'cwd' | 'stderr'> = processIo()
+  io: Pick<Io, 'env' | 'cwd' | 'stderr'> = createProcessIo()
 ): Promise<ManagementApi> {
   const env = parseEnvironment(io.env)
   const address = url === undefined ? env.TOOL_HUB_URL : checkUrlOption(url)
@@ -70,7 +70,7 @@ function checkUrlOption (url: string): string {
 async function findRunningGateway (dataDir: string): Promise<AccessFile | undefined> {
   let access
   try {
-    access = readLocalAccess(dataDir)
+    access = readAccessFile(dataDir)
   } catch (error) {
     throw new CommandError(messageOf(error), exitCodes.forbidden)
   }

@@ -116,7 +116,7 @@ export class Output {
 }
 
 /** Prints the progress and the result of a maintenance command: as text on stderr, or as one JSON value (`--json`). */
-export class MaintenanceReport {
+export class MaintenanceReporter {
   readonly #io: Pick<Io, 'stdout' | 'stderr'>
   /** With `--json`, the progress messages so far, which are part of the result. */
   readonly #remarks: string[] | undefined
@@ -140,4 +140,4 @@ export class MaintenanceReport {
 }
 
 /** The arguments of a maintenance command (backup, restore, db). */
-export interface MaintenanceContext { readonly io: Io, readonly report: MaintenanceReport }
+export interface MaintenanceContext { readonly io: Io, readonly report: MaintenanceReporter }

@@ -1,9 +1,9 @@
 import { messageOf } from '../db/errors.ts'
 import type { SettingsDocument } from '../db/apply.ts'
-import { readDocument } from '../db/document.ts'
+import { parseSettingsDocument } from '../db/document.ts'
 import { readSettings } from '../db/seed.ts'
 import { readEnvironment } from '../plugins/base/config/index.ts'
-import { missingNameWarnings } from '../plugins/settings/index.ts'
+import { danglingReferenceWarnings } from '../plugins/settings/index.ts'
 import { expandVariables } from '../plugins/upstream/index.ts'
 import { durationWarnings, misspeltVariableWarnings } from '../schemas/read-env.ts'
 import type { Env } from '../schemas/env.ts'
@@ -17,7 +17,7 @@ interface Finding { level: 'error' | 'warning', place: string, message: string }
  * The problems of the environment and the settings file, errors before warnings.
  * @param cwd the folder that relative paths start from
  */
-export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
+export async function findConfigurationProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
   const add: AddFinding = (level, place, error) => {
     findings.push({ level, place, message: messageOf(error) })
@@ -56,7 +56,7 @@ async function settingsOf (
       if (env.DB_URL === undefined) add('warning', path, 'there is no settings file yet: the first start creates it')
       return undefined
     }
-    const { snapshot } = readDocument(document, 1)
+    const { snapshot } = parseSettingsDocument(document, 1)
     const warned = new Set(snapshot.warnings)
     for (const problem of snapshot.problems) add(warned.has(problem) ? 'warning' : 'error', path, problem)
     for (const { name, config, problem } of snapshot.servers.values()) {
@@ -64,7 +64,7 @@ async function settingsOf (
       const { warnings } = expandVariables(config, environment)
       for (const warning of warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
     }
-    for (const warning of missingNameWarnings(snapshot)) add('warning', path, warning)
+    for (const warning of danglingReferenceWarnings(snapshot)) add('warning', path, warning)
     return document
   } catch (error) {
     add('error', path, error)

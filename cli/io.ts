@@ -41,12 +41,12 @@ function onBrokenOutput (error: NodeJS.ErrnoException): void {
 }
 
 /** Handles errors of stdout and stderr, which would otherwise end the process with a stack trace. */
-export function guardOutputs (): void {
+export function handleOutputErrors (): void {
   for (const stream of outputs) stream.on('error', onBrokenOutput)
 }
 
 /** Creates the `Io` of the current process. */
-export const processIo = (): Io => ({
+export const createProcessIo = (): Io => ({
   env: process.env,
   cwd: process.cwd(),
   stdin: process.stdin,

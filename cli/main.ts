@@ -3,5 +3,5 @@
 import { useCompileCache } from './compile-cache.ts'
 
 useCompileCache({ environment: process.env, mayWrite: false })
-const { runProcessCommand: run } = await import('./run.ts')
+const { runCommandFromArgv: run } = await import('./run.ts')
 await run()

@@ -13,7 +13,7 @@ import type { Env } from '../schemas/env.ts'
 import { ManagementApi } from './api.ts'
 import type { GatewayPaths } from './gateway-paths.ts'
 import { exitCodes, CommandError } from './errors.ts'
-import { processIo, type Io } from './io.ts'
+import { createProcessIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 
 /**
@@ -23,7 +23,7 @@ import { packageVersion } from '../package.ts'
  * @throws CommandError
  */
 export async function createOfflineApi (
-  env: Env, paths: GatewayPaths, io: Pick<Io, 'env' | 'stderr'> = processIo()
+  env: Env, paths: GatewayPaths, io: Pick<Io, 'env' | 'stderr'> = createProcessIo()
 ): Promise<ManagementApi> {
   if (env.DB_URL === undefined && !existsSync(paths.settings)) {
     throw new CommandError(

@@ -1,6 +1,6 @@
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import { entities, type EntityName, type ListEntityName } from './entities.ts'
-import { orderedEntries, orderedObject } from './order.ts'
+import { orderedEntries, createOrderedObject } from './order.ts'
 import { InvalidChangeError, type Change } from './store.ts'
 
 /** The settings as plain JSON, including unknown members. Immutable: versions share their unchanged parts. */
@@ -43,7 +43,7 @@ class ObjectSection {
     const names = Object.keys(this.#former)
     const isUnchanged =
       names.length === this.#entries.size && names.every((name) => this.#entries.get(name) === this.#former[name])
-    return isUnchanged ? undefined : orderedObject([...this.#entries])
+    return isUnchanged ? undefined : createOrderedObject([...this.#entries])
   }
 }
 

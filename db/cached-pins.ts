@@ -3,7 +3,7 @@ import type { PinStore, StoredPins } from './ports/pins.ts'
 import type { CatalogueCache } from './store.ts'
 
 /** Pinned definitions if there is no database: one file per server, beside the file of its catalogue in DATA_DIR. */
-export class CachedPins implements PinStore {
+export class FilePinStore implements PinStore {
   readonly isShared = false
   readonly #cache: Pick<CatalogueCache, 'readPins' | 'writePins' | 'removePins'>
 

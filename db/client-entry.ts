@@ -22,8 +22,8 @@ const textMembers = [
 /** The members with lists of strings that have the same name in a client and in its entry. */
 const listMembers = ['responseTypes', 'contacts'] as const
 /**
- * The members of an entry that `readClient` reads; all others are unknown members. `clientSecret` is the secret in
- * plain text, as a person may write it into the file.
+ * The members of an entry that `parseClientEntry` reads; all others are unknown members. `clientSecret` is the secret
+ * in plain text, as a person may write it into the file.
  */
 const knownMembers: ReadonlySet<string> = new Set([
   ...textMembers,
@@ -51,7 +51,7 @@ const cachedClients = new WeakMap<object, OAuthClient>()
  * Reads the client of an entry. The result is cached by entry, since entries are immutable.
  * @returns undefined if the entry is not a valid client; the caller keeps such an entry unchanged
  */
-export function readClient (entry: unknown): OAuthClient | undefined {
+export function parseClientEntry (entry: unknown): OAuthClient | undefined {
   if (!isPlainObject(entry)) return undefined
   const known = cachedClients.get(entry)
   if (known !== undefined) return known
@@ -93,7 +93,7 @@ export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): C
   return JSON.parse(JSON.stringify(entry)) as ClientEntry
 }
 
-/** Returns the members of an entry that `readClient` does not read. */
+/** Returns the members of an entry that `parseClientEntry` does not read. */
 export const unknownClientMembers = (entry: ClientEntry): Record<string, unknown> =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => !knownMembers.has(name)))
 

@@ -5,7 +5,7 @@ import { orderedEntries } from './order.ts'
 const orderedLevels = 3
 
 /** Returns the text of a settings file: indented JSON, with the servers in their order of configuration. */
-export const documentText = (document: Readonly<object>): string => `${textOf(document, orderedLevels, '')}\n`
+export const serializeSettings = (document: Readonly<object>): string => `${textOf(document, orderedLevels, '')}\n`
 
 /**
  * Returns indented JSON; the first line has no indentation. Objects in the first `levels` levels keep the order of

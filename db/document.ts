@@ -9,12 +9,12 @@ import { SystemConfig, type Group } from '../schemas/settings.ts'
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import type { SettingsDocument } from './apply.ts'
 import { entities, entityNames, listEntityNames, type EntityName, type ListEntityName } from './entities.ts'
-import { maskedPath } from './masks.ts'
+import { findMaskPath } from './masks.ts'
 import { orderedEntries } from './order.ts'
-import { recordSections } from './records.ts'
+import { recordSectionNames } from './records.ts'
 import { repeatedServerNames } from './repeated-names.ts'
 import { limitWarnings, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './settings-warnings.ts'
-import type { ItemOf, Server, Snapshot, StoredGroup } from './store.ts'
+import type { SnapshotEntryOf, Server, Snapshot, NormalizedGroup } from './store.ts'
 
 /**
  * The items of a section of the document. `raw`: the value of the section; `problems`: messages about unusable entries;
@@ -30,10 +30,10 @@ interface Section<Item> {
 const emptySection = (raw: unknown, ...problems: string[]) =>
   ({ raw, items: new Map<string, never>(), problems, warnings: [] })
 
-type Sections = { readonly [Name in EntityName]: Section<ItemOf<Name>> }
+type Sections = { readonly [Name in EntityName]: Section<SnapshotEntryOf<Name>> }
 
 /** A document and the snapshot that was read from it. */
-export interface DocumentReading {
+export interface DocumentWithSnapshot {
   readonly document: SettingsDocument
   readonly snapshot: Snapshot
   readonly sections: Sections
@@ -66,10 +66,10 @@ const lockReasons = new WeakMap<object, string>()
 /**
  * Marks an entry whose secrets cannot be decrypted as locked, with the reason. A locked entry is kept, but not used.
  */
-export const lockEntry = (entry: object, reason: string): void => { lockReasons.set(entry, reason) }
+export const markUndecryptable = (entry: object, reason: string): void => { lockReasons.set(entry, reason) }
 
-/** Returns the reason passed to `lockEntry`; undefined if the entry is not locked. */
-export const lockReasonOf = (entry: unknown): string | undefined =>
+/** Returns the reason passed to `markUndecryptable`; undefined if the entry is not locked. */
+export const undecryptableReasonOf = (entry: unknown): string | undefined =>
   isPlainObject(entry) ? lockReasons.get(entry) : undefined
 
 /** Creates a reader for a section that is a list. Results are cached by entry, since entries are immutable. */
@@ -83,7 +83,7 @@ function createListReader (
   const readEntry = (entry: unknown): Result => {
     const before = isPlainObject(entry) ? known.get(entry) : undefined
     if (before) return before
-    const problem = lockReasonOf(entry) ?? validate(entry)
+    const problem = undecryptableReasonOf(entry) ?? validate(entry)
     const warnings = problem === undefined && isPlainObject(entry) ? warningsOfEntry(name, schema, entry) : []
     const result = problem === undefined
       ? { item: name === 'groups' ? toStoredGroup(entry as Group) : entry, warnings }
@@ -114,7 +114,7 @@ function createListReader (
   }
 }
 
-const toStoredGroup = ({ servers, ...group }: Group): StoredGroup => ({
+const toStoredGroup = ({ servers, ...group }: Group): NormalizedGroup => ({
   ...group,
   members: servers.map((member) => (typeof member === 'string' ? { name: member } : member))
 })
@@ -131,12 +131,12 @@ const cachedServers = new WeakMap<object, { readonly server: Server, readonly se
 function readServer (name: string, raw: unknown, separator: string): Server {
   const before = isPlainObject(raw) ? cachedServers.get(raw) : undefined
   if (before?.server.name === name && before.separator === separator) return before.server
-  const locked = lockReasonOf(raw)
+  const locked = undecryptableReasonOf(raw)
   const { config, warnings: translationWarnings } = isPlainObject(raw) && locked === undefined
     ? translateConfig(raw)
     : { config: raw, warnings: [] }
   const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? configProblem(config as ServerConfig)
-  const masked = isPlainObject(config) && locked === undefined ? maskedPath(config) : undefined
+  const masked = isPlainObject(config) && locked === undefined ? findMaskPath(config) : undefined
   const warnings = masked === undefined
     ? translationWarnings
     : [...translationWarnings, `"${masked}" contains a mask (••••), not a secret: write the secret itself`]
@@ -183,14 +183,14 @@ function readServers (document: SettingsDocument, former: Section<Server> | unde
 }
 
 /** The sections that must be lists: entities of the settings, OAuth clients, and records. */
-const listSections = [...listEntityNames, 'oauthClients', ...recordSections]
+const listSections = [...listEntityNames, 'oauthClients', ...recordSectionNames]
 
 /**
  * Refuses an edit that changes the type of a section: the section would be read as empty, and all its entries would be
  * lost.
  * @throws Error with a clause as its message
  */
-export function checkSectionTypes (former: SettingsDocument, next: SettingsDocument): void {
+export function assertSectionTypesKept (former: SettingsDocument, next: SettingsDocument): void {
   for (const name of ['mcpServers', ...listSections]) {
     const [before, now] = [former[name], next[name]]
     const fits = name === 'mcpServers' ? isPlainObject : Array.isArray
@@ -203,7 +203,7 @@ export function checkSectionTypes (former: SettingsDocument, next: SettingsDocum
 const validateSystem = createSchemaCheck(SystemConfig)
 
 function systemProblems ({ systemConfig }: SettingsDocument): string[] {
-  const reason = lockReasonOf(systemConfig)
+  const reason = undecryptableReasonOf(systemConfig)
   return reason === undefined ? [] : [`the secrets in "systemConfig" are ignored: ${reason}`]
 }
 
@@ -213,7 +213,9 @@ function systemProblems ({ systemConfig }: SettingsDocument): string[] {
  * stay the same objects in the snapshot.
  * @throws Error when the system configuration is invalid: it decides who has access, so it must not be guessed
  */
-export function readDocument (document: SettingsDocument, version: number, former?: DocumentReading): DocumentReading {
+export function parseSettingsDocument (
+  document: SettingsDocument, version: number, former?: DocumentWithSnapshot
+): DocumentWithSnapshot {
   const system = document.systemConfig ?? {}
   const isSameSystem = former !== undefined && former.document.systemConfig === document.systemConfig
   const problem = isSameSystem ? undefined : validateSystem(system)

@@ -6,15 +6,16 @@ export const errorCode = (error: unknown): string | undefined =>
 export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
 /**
- * Thrown if the storage cannot be read or written. `isFull`: no space is left; `isFailing`: the disk reports errors.
+ * Thrown if the storage cannot be read or written. `isFull`: no space is left; `isDiskFailing`: the disk reports
+ * errors.
  */
 export class StorageError extends Error {
   readonly isFull: boolean
-  readonly isFailing: boolean
+  readonly isDiskFailing: boolean
   constructor (message: string, isFull: boolean, isFailing = false) {
     super(message)
     this.name = 'StorageError'
     this.isFull = isFull
-    this.isFailing = isFailing
+    this.isDiskFailing = isFailing
   }
 }

@@ -77,7 +77,7 @@ function isFolder (path: string): boolean {
  * Makes a file, or the list of files of a folder, durable by fsync. Errors by which file systems refuse it for folders
  * are ignored.
  */
-export async function syncPath (path: string): Promise<void> {
+export async function fsyncPath (path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
     await handle.sync()

@@ -10,7 +10,7 @@ const secretMembers = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'opena
  * Finds the first value in a server's config that contains a mask, which was copied from an API response.
  * @returns its path, such as `headers.authorization`; undefined if there is none
  */
-export function maskedPath (config: Record<string, unknown>): string | undefined {
+export function findMaskPath (config: Record<string, unknown>): string | undefined {
   for (const name of secretMembers) {
     // The API description is left out: it contains no secrets, and may be large.
     const value = name === 'openapi' && isPlainObject(config.openapi)

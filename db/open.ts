@@ -4,18 +4,18 @@ import { JsonFileStore } from './json/file.ts'
 import { FileRecords, withoutRecords } from './json/records.ts'
 import type { SectionAccess } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
-import type { OpenVectorStore } from './ports/vectors.ts'
+import type { OpenedVectorStore } from './ports/vectors.ts'
 import { Approvals } from './ports/approvals.ts'
 import { EventWebhooks } from './ports/event-webhooks.ts'
 import { OneTimeValues } from './ports/grants.ts'
 import { Consents } from './ports/consents.ts'
 import { ConsoleSessions } from './ports/console-sessions.ts'
 import { LoginStates, UsedRequestStates } from './ports/login-states.ts'
-import { RecordedPins } from './ports/pins.ts'
+import { RecordPinStore } from './ports/pins.ts'
 import { Tasks } from './ports/tasks.ts'
 import { OAuthTokens } from './ports/tokens.ts'
 import { UsageCounts } from './ports/usage.ts'
-import { FileUsage } from './json/usage.ts'
+import { FileUsageCounts } from './json/usage.ts'
 import { UpstreamTokens } from './ports/upstream-tokens.ts'
 import { UserValueRecords } from './ports/user-values.ts'
 import { readSeed, type Seed } from './seed.ts'
@@ -89,7 +89,9 @@ export function createFileStorage (
     resealing: records,
     vectors: new MemoryVectors(undefined, now)
   })
-  return usagePath === undefined ? storage : { ...storage, usage: new FileUsage(usagePath, records, counters, now) }
+  return usagePath === undefined
+    ? storage
+    : { ...storage, usage: new FileUsageCounts(usagePath, records, counters, now) }
 }
 
 /** Adds the ports that store their data as records to the ports of an adapter. */
@@ -107,7 +109,7 @@ function withRecordPorts ({ records, ...others }: StorageAdapter): Storage {
     approvals: new Approvals(records),
     eventWebhooks: new EventWebhooks(records),
     tasks: new Tasks(records),
-    ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {},
+    ...records.outlivesProcess ? { pins: new RecordPinStore(records) } : {},
     usage: new UsageCounts(records)
   }
 }
@@ -116,7 +118,7 @@ function withRecordPorts ({ records, ...others }: StorageAdapter): Storage {
  * Opens the database of `smartRouting.dbUrl` for embeddings only, and creates their table if it does not exist.
  * @throws Error with one sentence, without user and password, when it cannot be opened
  */
-export async function openVectorStore (dbUrl: string): Promise<OpenVectorStore> {
+export async function openVectorStore (dbUrl: string): Promise<OpenedVectorStore> {
   const { openVectorDatabase } = await import('./postgres/open-vectors.ts')
   return await openVectorDatabase(dbUrl)
 }

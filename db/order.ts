@@ -1,7 +1,7 @@
 /**
  * The order of members by object, for objects that cannot represent it: JavaScript sorts integer-like names such as `7`
  * before all others. The order of servers matters, since it decides which of two servers gets a name that both use. The
- * order comes from JSON text (`recordTextOrder`), or from the positions of database rows.
+ * order comes from JSON text (`rememberTextOrder`), or from the positions of database rows.
  */
 const orders = new WeakMap<object, readonly string[]>()
 
@@ -12,11 +12,11 @@ export function orderedEntries<Value> (object: Readonly<Record<string, Value>>):
 }
 
 /** Creates an object from entries, and records their order. A copy of the object does not have the recorded order. */
-export function orderedObject<Value> (
+export function createOrderedObject<Value> (
   entries: ReadonlyArray<readonly [name: string, value: Value]>
 ): Record<string, Value> {
   const object = Object.fromEntries(entries)
-  recordOrder(object, entries.map(([name]) => name))
+  rememberOrder(object, entries.map(([name]) => name))
   return object
 }
 
@@ -24,7 +24,7 @@ export function orderedObject<Value> (
  * Records the order of an object's members, if JavaScript's order differs.
  * @param names the members in order; for a repeated name, the first position is used
  */
-export function recordOrder (object: object, names: readonly string[]): void {
+export function rememberOrder (object: object, names: readonly string[]): void {
   const keys = Object.keys(object)
   const isInOrder = keys.length === names.length && keys.every((name, at) => name === names[at])
   const ordered = isInOrder ? keys : [...new Set(names)]

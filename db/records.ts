@@ -51,7 +51,7 @@ export interface StoredRecord extends Pick<RecordEntry, 'owner' | 'expiresAt'> {
 }
 
 /** Selects entries to list or remove: those that match all given members. */
-export interface EntryFilter {
+export interface RecordFilter {
   readonly owner?: string
   /** Entries with any of these labels. */
   readonly labels?: readonly string[]
@@ -76,9 +76,9 @@ export interface Records {
   ) =>
   Promise<boolean>
   /** Lists entries by `at`, newest first. @param isBrief omits the values */
-  list: (collection: RecordCollection, filter: EntryFilter, isBrief?: boolean) => Promise<StoredRecord[]>
+  list: (collection: RecordCollection, filter: RecordFilter, isBrief?: boolean) => Promise<StoredRecord[]>
   /** Removes one entry by its key, or those that match a filter. @returns how many were removed */
-  remove: (collection: RecordCollection, keyOrFilter: string | EntryFilter) => Promise<number>
+  remove: (collection: RecordCollection, keyOrFilter: string | RecordFilter) => Promise<number>
 }
 
 /** How long it is remembered that a one-time value was taken, a token family revoked, or a login removed, in ms. */
@@ -153,7 +153,7 @@ export const recordCollections = {
 } as const satisfies Record<string, RecordCollection>
 
 /** The sections of the settings file that contain records. */
-export const recordSections: readonly string[] =
+export const recordSectionNames: readonly string[] =
   Object.values<RecordCollection>(recordCollections).flatMap(({ name, isInFile }) => isInFile ? [name] : [])
 
 /** The labels for the client and the user of a record, in all collections. */

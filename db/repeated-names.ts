@@ -8,7 +8,7 @@ const repeatedNames = new WeakMap<object, readonly string[]>()
 export const repeatedServerNames = (servers: object): readonly string[] => repeatedNames.get(servers) ?? []
 
 /** Records the repeated server names of a text for `repeatedServerNames`. @param document the parsed text */
-export function recordRepeatedNames (text: string, document: SettingsDocument): void {
+export function rememberRepeatedNames (text: string, document: SettingsDocument): void {
   const { mcpServers: servers } = document
   if (!isPlainObject(servers)) return
   const seen = new Map<string, number>()

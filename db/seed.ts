@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { translateConfig } from '../schemas/foreign-config.ts'
 import type { SettingsDocument } from './apply.ts'
 import { isPlainObject } from '../schemas/unknown-members.ts'
-import { readDocument, type DocumentReading } from './document.ts'
+import { parseSettingsDocument, type DocumentWithSnapshot } from './document.ts'
 import { entities, entityNames } from './entities.ts'
 import { errorCode, messageOf } from './errors.ts'
 import { toReadError } from './json/load.ts'
 import { parseSettings } from './json/parse.ts'
-import { orderedEntries, orderedObject } from './order.ts'
+import { orderedEntries, createOrderedObject } from './order.ts'
 
 /**
  * Reads and validates a settings file without locking it.
@@ -19,7 +19,7 @@ export async function readSettings (path: string): Promise<SettingsDocument | un
 }
 
 /** Like `readSettings`, with the snapshot and the problems of the file. */
-async function readSettingsFile (path: string): Promise<DocumentReading | undefined> {
+async function readSettingsFile (path: string): Promise<DocumentWithSnapshot | undefined> {
   let bytes: Buffer
   try {
     bytes = await readFile(path)
@@ -29,7 +29,7 @@ async function readSettingsFile (path: string): Promise<DocumentReading | undefi
   }
   const document = parseSettings(bytes, path)
   try {
-    return readDocument(document, 1)
+    return parseSettingsDocument(document, 1)
   } catch (error) {
     const reason = messageOf(error)
     throw new Error(`The settings file ${path} cannot be used: ${reason}. It was not changed: correct it.`)
@@ -74,7 +74,7 @@ export async function readSeed (path: string): Promise<Seed> {
       'Set the visibility to "public" again if you want that.'
     )
   }
-  const servers = orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, toPrivate(config)]))
+  const servers = createOrderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, toPrivate(config)]))
   return { document: { ...document, mcpServers: servers }, messages }
 }
 

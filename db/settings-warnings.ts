@@ -10,7 +10,7 @@ import {
 } from '../schemas/unknown-members.ts'
 import type { SettingsDocument } from './apply.ts'
 import { entities, entityNames, type ListEntityName } from './entities.ts'
-import { recordSections } from './records.ts'
+import { recordSectionNames } from './records.ts'
 
 /** Max warnings about one section; further ones are counted. */
 const maxWarnings = 20
@@ -33,7 +33,7 @@ const SystemMembers =
 
 /** The names of the sections that a settings document may have. */
 const knownSections: readonly string[] = [
-  'version', ...entityNames, 'systemConfig', 'oauthClients', ...recordSections
+  'version', ...entityNames, 'systemConfig', 'oauthClients', ...recordSectionNames
 ]
 
 const isEmpty = (value: unknown): boolean =>

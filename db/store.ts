@@ -43,14 +43,14 @@ export const isUsableServer = ({ config, problem }: Server): boolean =>
   config.enabled !== false && problem === undefined
 
 /** A group whose members are all objects, where a `Group` may contain plain server names. */
-export interface StoredGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
+export interface NormalizedGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 
 /** An entry as a snapshot contains it. */
-export type ItemOf<Name extends EntityName> =
-  Name extends 'mcpServers' ? Server : Name extends 'groups' ? StoredGroup : EntryOf<Name>
+export type SnapshotEntryOf<Name extends EntityName> =
+  Name extends 'mcpServers' ? Server : Name extends 'groups' ? NormalizedGroup : EntryOf<Name>
 
 /** The entries of each entity by their keys, in the order of configuration. */
-type Items = { readonly [Name in EntityName as SnapshotMemberOf<Name>]: ReadonlyMap<string, ItemOf<Name>> }
+type Items = { readonly [Name in EntityName as SnapshotMemberOf<Name>]: ReadonlyMap<string, SnapshotEntryOf<Name>> }
 
 /** The settings at one moment. Immutable; a change makes a new snapshot with a higher version. */
 export interface Snapshot extends Items {
@@ -192,23 +192,23 @@ export interface Vault {
    *   a `url` without credentials. By default, the secrets are the values that API responses mask
    * @returns the value with masks in place of its secrets, and the encrypted secrets, null if it has none
    */
-  separateSecrets: <Value>(
+  encryptSecrets: <Value>(
     value: Value, place: string, plain?: ReadonlySet<string>
   ) => { value: Value, sealed: string | null }
-  /** Reverses `separateSecrets`. @throws Error when the key is not available, or the text is for another place */
-  restoreSecrets: <Value>(value: Value, sealed: string | null, place: string) => Value
+  /** Reverses `encryptSecrets`. @throws Error when the key is not available, or the text is for another place */
+  decryptSecrets: <Value>(value: Value, sealed: string | null, place: string) => Value
   /**
    * Returns the paths of masks in a value, such as `headers.Authorization`. A mask must never be stored as a secret.
    */
   findMasks: (value: unknown) => string[]
   /** Whether a text was encrypted with a former key, and should be re-encrypted with the newest. */
-  isOutdated: (sealed: string) => boolean
+  isSealedWithFormerKey: (sealed: string) => boolean
   /** Whether a text was encrypted with a key that is not available. */
   isLocked: (sealed: string) => boolean
 }
 
 /** The numbers of encrypted texts that are not encrypted with the newest key. */
-export interface SealedCounts {
+export interface OutdatedTextCounts {
   /** The number of texts encrypted with a former key that is available. */
   readonly former: number
   /** Texts that cannot be decrypted, by their kind (`logins at servers`) and the id of their key. */
@@ -220,13 +220,13 @@ export interface SealedCounts {
  * unavailable.
  */
 export interface Resealing {
-  count: () => Promise<SealedCounts>
+  countOutdatedTexts: () => Promise<OutdatedTextCounts>
   /**
    * Processes all texts once, in small steps. A text that is being changed, or that cannot be decrypted, is skipped; an
    * interrupted run leaves the remaining texts unchanged.
    * @returns `anew`: the number of re-encrypted texts
    */
-  run: (signal: AbortSignal) => Promise<{ readonly anew: number }>
+  resealAll: (signal: AbortSignal) => Promise<{ readonly anew: number }>
 }
 
 /**

@@ -1,5 +1,5 @@
 import { isPlainObject } from '../schemas/unknown-members.ts'
-import { isIntegerName, recordOrder } from './order.ts'
+import { isIntegerName, rememberOrder } from './order.ts'
 
 /** An array or object whose end has not been read yet. `object`: undefined if its members are not examined. */
 interface Level {
@@ -14,7 +14,7 @@ interface Level {
  * @param levels the number of object levels to examine; objects in arrays are not examined
  * @returns the value itself
  */
-export function recordTextOrder<Value> (text: string, value: Value, levels: number): Value {
+export function rememberTextOrder<Value> (text: string, value: Value, levels: number): Value {
   if (!hasReorderedMembers(value, levels)) return value
   const open: Level[] = []
   let [depth, start, end] = [0, 0, 0]
@@ -83,5 +83,5 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
 
 /** Records the order of an object whose end was reached. For a repeated name, the last call determines the order. */
 function closeLevel (level: Level | undefined): void {
-  if (level?.object) recordOrder(level.object, level.names)
+  if (level?.object) rememberOrder(level.object, level.names)
 }

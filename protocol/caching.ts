@@ -1,5 +1,5 @@
-import { smallMemberOf } from './json.ts'
-import { capabilityOf, type ListKind } from './lists.ts'
+import { parseSmallMember } from './json.ts'
+import { listCapabilityOf, type ListKind } from './lists.ts'
 
 // How long a result may be cached, and for whom (MCP 2026-07-28, "Caching").
 
@@ -17,8 +17,8 @@ export interface Caching {
  */
 export function cachingOf (result: string): Caching | undefined {
   if (!result.includes('"ttlMs"') && !result.includes('"cacheScope"')) return undefined
-  const ttlMs = smallMemberOf(result, 'ttlMs')
-  const scope = smallMemberOf(result, 'cacheScope')
+  const ttlMs = parseSmallMember(result, 'ttlMs')
+  const scope = parseSmallMember(result, 'cacheScope')
   if (ttlMs === undefined && scope === undefined) return undefined
   return {
     ttlMs: typeof ttlMs === 'number' && ttlMs > 0 && Number.isFinite(ttlMs)
@@ -57,7 +57,7 @@ export function staleAt (
 ): number {
   let first = Infinity
   for (const [kind, { ttlMs }] of Object.entries(lists) as Array<[ListKind, Caching]>) {
-    if (ttlMs === 0 && capabilityOf(capabilities, kind)?.listChanged === true) continue
+    if (ttlMs === 0 && listCapabilityOf(capabilities, kind)?.listChanged === true) continue
     first = Math.min(first, learnedAt + Math.min(Math.max(ttlMs, least), most))
   }
   return first

@@ -25,7 +25,7 @@ export type ParamChanges = Readonly<Record<string, string>>
 export type NextStep = { readonly changes: ParamChanges } | { readonly response: Response }
 
 /** How an MCP revision sends calls. A call without a style is sent as in revisions up to 2025-11-25. */
-export interface CallStyle {
+export interface CallAdapter {
   /** Serializes a request's params. @param id its upstream id, which is also its progress token */
   params: (exchange: Exchange, changes: ParamChanges, id: number) => string
   /** Returns the headers that MCP prescribes for the request. */
@@ -44,7 +44,7 @@ export interface CallStyle {
 
 /** The options of a call beyond its exchange. */
 export interface CallOptions {
-  style?: CallStyle
+  style?: CallAdapter
   /** Serializes the params of a call without a style. Default: `outgoingParams`. */
   paramsOf?: (exchange: Exchange, changes: ParamChanges, token: number) => string
   /** Members of the exchange's `params` to replace, as JSON text. */
@@ -80,7 +80,7 @@ export class Call {
   readonly #deadlines: Deadlines
   /** Headers from the client, sent with all requests of the call. */
   readonly headers: SendOptions['headers']
-  readonly #style: CallStyle | undefined
+  readonly #style: CallAdapter | undefined
   readonly #paramsOf: NonNullable<CallOptions['paramsOf']>
   readonly #onEnd: CallOptions['onEnd']
   readonly #started = Date.now()

@@ -167,7 +167,7 @@ const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' |
  * connect to a route with this server.
  * @returns `problems`: a sentence for each removed capability
  */
-export function validCapabilities (server: ServerCapabilities): {
+export function removeInvalidCapabilities (server: ServerCapabilities): {
   capabilities: ServerCapabilities, problems: string[]
 } {
   const problems: string[] = []

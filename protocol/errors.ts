@@ -51,10 +51,10 @@ export class RpcError extends Error {
 }
 
 /**
- * A request that an operator's rule refuses. A tool call gets a tool error, which the model can read (`toolErrorOf`);
- * prompts and resources get a JSON-RPC error; plain HTTP gets 403 or 429.
+ * A request that an operator's rule refuses. A tool call gets a tool error, which the model can read
+ * (`toRefusedToolResult`); prompts and resources get a JSON-RPC error; plain HTTP gets 403 or 429.
  */
-export class Refusal extends RpcError {
+export class RuleRefusalError extends RpcError {
   /** Seconds until the request may be repeated, if known. */
   readonly retryAfter: number | undefined
 
@@ -67,8 +67,8 @@ export class Refusal extends RpcError {
 }
 
 /** The result of a refused tool call for an MCP client, as JSON text; undefined for other errors and methods. */
-export const toolErrorOf = (method: string, error: unknown): string | undefined =>
-  error instanceof Refusal && method === 'tools/call'
+export const toRefusedToolResult = (method: string, error: unknown): string | undefined =>
+  error instanceof RuleRefusalError && method === 'tools/call'
     ? JSON.stringify({ content: [{ type: 'text', text: error.message }], isError: true })
     : undefined
 

@@ -5,10 +5,10 @@ import { TextPieces } from './pieces.ts'
  * One server-sent event. `data` is empty for a priming event; `id` and `retry` (in ms) are set only if the sender set
  * them.
  */
-export interface StreamEvent { event: string, data: string, id?: string, retry?: number }
+export interface ServerSentEvent { event: string, data: string, id?: string, retry?: number }
 
 /** Whether an event contains an MCP message. Some servers send error answers as events of the type `error`. */
-export const carriesMessage = ({ event, data }: StreamEvent): boolean =>
+export const carriesMessage = ({ event, data }: ServerSentEvent): boolean =>
   data !== '' && (event === 'message' || event === 'error')
 
 /**
@@ -18,7 +18,7 @@ export const carriesMessage = ({ event, data }: StreamEvent): boolean =>
  */
 export class EventStreamParser {
   readonly #decoder = new TextDecoder()
-  readonly #onEvent: (event: StreamEvent) => void
+  readonly #onEvent: (event: ServerSentEvent) => void
   readonly #limit: number
   readonly #begun = new TextPieces()
   #data: string[] = []
@@ -29,16 +29,16 @@ export class EventStreamParser {
   #afterReturn = false
   #messages = 0
 
-  constructor (onEvent: (event: StreamEvent) => void, limit: number) {
+  constructor (onEvent: (event: ServerSentEvent) => void, limit: number) {
     this.#onEvent = onEvent
     this.#limit = limit
   }
 
   /** The number of `message` events with data so far. */
-  get messages (): number { return this.#messages }
+  get messageCount (): number { return this.#messages }
 
   /** The size of the incomplete event, in characters. */
-  get pending (): number { return this.#begun.length + this.#dataSize }
+  get pendingSize (): number { return this.#begun.length + this.#dataSize }
 
   push (chunk: Uint8Array): void {
     let text = this.#decoder.decode(chunk, { stream: true })
@@ -54,7 +54,7 @@ export class EventStreamParser {
     }
     if (from === text.length) return
     this.#begun.push(from === 0 ? text : text.slice(from))
-    if (this.pending > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
+    if (this.pendingSize > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
   }
 
   /**

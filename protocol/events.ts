@@ -1,11 +1,11 @@
 // The Events extension, `io.modelcontextprotocol/events` (SEP-3415), of MCP 2026-07-28 and later: the parts that both
 // sides of the gateway use. All texts are JSON.
 import { rpcCode, RpcError } from './errors.ts'
-import { isObject, memberOf, smallMemberOf, withMembers } from './json.ts'
+import { isObject, memberOf, parseSmallMember, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 
 /** The error codes of SEP-3415 ("Error Handling"). The member `data` of an error distinguishes the cases of a code. */
-export const eventCode = {
+export const eventErrorCode = {
   notFound: -32023,
   forbidden: -32024,
   resourceExhausted: -32025,
@@ -13,7 +13,7 @@ export const eventCode = {
   callbackEndpoint: -32027
 } as const
 
-const messages: Readonly<Record<keyof typeof eventCode, string>> = {
+const messages: Readonly<Record<keyof typeof eventErrorCode, string>> = {
   notFound: 'NotFound',
   forbidden: 'Forbidden',
   resourceExhausted: 'ResourceExhausted',
@@ -21,15 +21,17 @@ const messages: Readonly<Record<keyof typeof eventCode, string>> = {
   callbackEndpoint: 'CallbackEndpointError'
 }
 
-export const isEventCode = (number: number): boolean =>
-  number <= eventCode.notFound && number >= eventCode.callbackEndpoint
+export const isEventErrorCode = (number: number): boolean =>
+  number <= eventErrorCode.notFound && number >= eventErrorCode.callbackEndpoint
 
 /** Creates an error of the extension. @param sentence an explanation for people */
 export function eventError (
-  name: keyof typeof eventCode, data: Readonly<Record<string, unknown>>, sentence?: string
+  name: keyof typeof eventErrorCode, data: Readonly<Record<string, unknown>>, sentence?: string
 ): RpcError {
   const message = sentence === undefined ? messages[name] : `${messages[name]}: ${sentence}`
-  return new RpcError(eventCode[name], message, 'request', JSON.stringify({ code: eventCode[name], message, data }))
+  return new RpcError(
+    eventErrorCode[name], message, 'request', JSON.stringify({ code: eventErrorCode[name], message, data })
+  )
 }
 
 /**
@@ -66,7 +68,7 @@ export interface EventPresentation {
 
 /** Replaces the server's cursor in an object (a result, a notification, or the body of a webhook) by the client's. */
 export function withClientCursor (text: string, { cursor }: Pick<EventPresentation, 'cursor'>): string {
-  const own = smallMemberOf(text, 'cursor')
+  const own = parseSmallMember(text, 'cursor')
   return typeof own === 'string' ? withMembers(text, { cursor: JSON.stringify(cursor(own)) }) : text
 }
 

@@ -125,7 +125,7 @@ const noCapabilities: ClientCapabilities = {}
  * A client without capabilities, which receives neither questions nor notifications: a plain HTTP caller, or the
  * gateway itself.
  */
-export class PlainClient implements Client {
+export class NonMcpClient implements Client {
   readonly id: string
   readonly user: string
   readonly principalKey: string | undefined
@@ -149,7 +149,7 @@ export class PlainClient implements Client {
 }
 
 /** The gateway itself as a client without capabilities. */
-export const gatewayClient: Client = new PlainClient('gateway', 'gateway')
+export const gatewayClient: Client = new NonMcpClient('gateway', 'gateway')
 
 /** Copies headers except the given ones. @param names in lower case */
 export function withoutHeaders (headers: RequestHeaders, names: readonly string[]): RequestHeaders {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { rpcCode, RpcError } from './errors.ts'
-import { isObject, memberOf, smallMemberOf, withMembers } from './json.ts'
+import { isObject, memberOf, parseSmallMember, withMembers } from './json.ts'
 import type { Request } from './message.ts'
 import type { Peer } from './peer.ts'
 
@@ -38,7 +38,7 @@ export function requestingInstance ({ _meta: meta }: Readonly<Record<string, unk
  */
 export function markForwarded (text: string, asking: string): string | undefined {
   const meta = memberOf(text, '_meta') ?? '{}'
-  const via = smallMemberOf(meta, viaKey)
+  const via = parseSmallMember(meta, viaKey)
   const ids: unknown[] = Array.isArray(via) ? via : []
   if (ids.includes(asking)) return undefined
   return withMembers(text, { _meta: withMembers(meta, { [viaKey]: JSON.stringify([...ids, instanceId]) }) })

@@ -116,7 +116,7 @@ export function memberOf (text: string, key: string): string | undefined {
 }
 
 /** Parses a member's value if its text has at most 16 Ki characters, which bounds the cost; otherwise undefined. */
-export function smallMemberOf (text: string, key: string): unknown {
+export function parseSmallMember (text: string, key: string): unknown {
   const member = memberOf(text, key)
   return member !== undefined && member.length <= 16 * 1024 ? JSON.parse(member) : undefined
 }
@@ -154,12 +154,12 @@ export function withMembers (
   defaults: Readonly<Record<string, string>> = {}
 ): string {
   let members = ''
-  for (const member of changedMembers(text, changes, defaults)) members += members === '' ? member : `,${member}`
+  for (const member of membersAfterChanges(text, changes, defaults)) members += members === '' ? member : `,${member}`
   return `{${members}}`
 }
 
 /** Yields the members of the object that `withMembers` returns, one by one. Unchanged members are slices of `text`. */
-export function * changedMembers (
+export function * membersAfterChanges (
   text: string,
   changes: Readonly<Record<string, string | undefined>>,
   defaults: Readonly<Record<string, string>> = {}

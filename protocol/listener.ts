@@ -1,4 +1,4 @@
-import { smallMemberOf } from './json.ts'
+import { parseSmallMember } from './json.ts'
 
 /** The log levels of MCP (RFC 5424), least severe first. */
 export const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
@@ -36,5 +36,5 @@ export interface Listener<View = unknown> {
  */
 export function passesLogLevel (level: LogLevel | undefined, method: string, paramsText: string | undefined): boolean {
   if (level === undefined || method !== 'notifications/message' || paramsText === undefined) return true
-  return meetsLogLevel(smallMemberOf(paramsText, 'level'), level)
+  return meetsLogLevel(parseSmallMember(paramsText, 'level'), level)
 }

@@ -1,5 +1,5 @@
 import { emptyCapabilityClass, eventsExtension, skillsExtension, type ServerCapabilities } from './capabilities.ts'
-import { isObject, smallMemberOf } from './json.ts'
+import { isObject, parseSmallMember } from './json.ts'
 
 interface ListFacts {
   readonly method: string
@@ -24,12 +24,14 @@ export type ListKind = keyof typeof listKinds
 export const allListKinds = Object.keys(listKinds) as ListKind[]
 
 /** The extension that defines a list; undefined if MCP itself does. */
-export const extensionOf = (kind: ListKind): string | undefined => (listKinds[kind] as ListFacts).extension
+export const listExtensionOf = (kind: ListKind): string | undefined => (listKinds[kind] as ListFacts).extension
 
 /** Returns the extension settings, or the capability, that announces a list; undefined if it is not announced. */
-export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind): Record<string, unknown> | undefined {
+export function listCapabilityOf (
+  capabilities: ServerCapabilities, kind: ListKind
+): Record<string, unknown> | undefined {
   const { [listKinds[kind].capability]: own, extensions } = capabilities
-  const name = extensionOf(kind)
+  const name = listExtensionOf(kind)
   const settings = name !== undefined && isObject(extensions) ? extensions[name] : undefined
   if (isObject(settings)) return settings
   // Drafts of the Events extension used a capability.
@@ -38,7 +40,7 @@ export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind):
 
 /** Whether a server with these capabilities has a list. */
 export const announcesList = (capabilities: ServerCapabilities, kind: ListKind): boolean =>
-  capabilityOf(capabilities, kind) !== undefined
+  listCapabilityOf(capabilities, kind) !== undefined
 
 /** The kinds of items that are identified by names, which have a prefix on merged routes. */
 export type NamedKind = 'tools' | 'prompts' | 'events'
@@ -88,7 +90,7 @@ export interface ListingHistory {
 
 /** Whether `serverInfo` has the members that MCP's `Implementation` requires. @param text as JSON */
 export const isServerInfo = (text: string): boolean =>
-  typeof smallMemberOf(text, 'name') === 'string' && typeof smallMemberOf(text, 'version') === 'string'
+  typeof parseSmallMember(text, 'name') === 'string' && typeof parseSmallMember(text, 'version') === 'string'
 
 let lastId = 0
 export const nextCatalogueId = (): number => ++lastId
@@ -128,7 +130,7 @@ export function makeCatalogue ({ name, version, instructions, ...given }: Static
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {
     const values: readonly ItemValue[] | undefined = kind === 'events' ? undefined : given[kind]
-    const extension = extensionOf(kind)
+    const extension = listExtensionOf(kind)
     if (values !== undefined) {
       capabilities[listKinds[kind].capability] = {}
       if (extension !== undefined) capabilities.extensions = { [extension]: {} }

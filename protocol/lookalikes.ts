@@ -142,7 +142,7 @@ export function lookalikeMethod (method: string): string | undefined {
 }
 
 /** Creates the error for an unknown method, with the method that may be meant. */
-export const unknownMethod = (method: string): RpcError => {
+export const unknownMethodError = (method: string): RpcError => {
   const meant = lookalikeMethod(method)
   const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
   return new RpcError(rpcCode.methodNotFound, `Method not found: ${truncate(method, maxFoldedLength)}${hint}`)

@@ -4,7 +4,7 @@
 import { decodeKey, membersOf, skipSpace, skipString, skipValue } from './json.ts'
 import { truncate } from './text.ts'
 import type { Shape, JsonType } from './shapes/shape.ts'
-import { RemovedRun } from './shapes/removed-run.ts'
+import { MemberRemover } from './shapes/removed-run.ts'
 
 /** The type of the value that starts at `at`; undefined for null. */
 function typeAt (text: string, at: number): JsonType | undefined {
@@ -236,7 +236,7 @@ class Mender {
     const counts = new Map<string, number>()
     for (const { key } of parts) counts.set(key, (counts.get(key) ?? 0) + 1)
     const textOf = this.#textOf(parts)
-    const run = new RemovedRun()
+    const run = new MemberRemover()
     for (const part of parts) {
       const { key, keyStart, start, end, shape } = part
       // Parsers differ in which of two duplicate members they read. Both stay, and the receiver rejects the message.
@@ -252,7 +252,7 @@ class Mender {
 
   #list (start: number, shape: Shape): void {
     const text = this.#text
-    const run = new RemovedRun()
+    const run = new MemberRemover()
     let at = skipSpace(text, start + 1)
     for (let index = 0; at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; index++) {
       this.#path.push(index)

@@ -5,89 +5,100 @@ import type { Shape } from './shapes/shape.ts'
 import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
 import {
-  value, opaque, object, list, values, required, meta, string, number, strings, requiredText, flag, checkedList
+  anyValue, anyObject, object, list, anyMembers, withFallback, meta, string, number, stringMembers, requiredText, flag,
+  checkedList
 } from './shapes/parts.ts'
-import { schema, form } from './shapes/schema.ts'
-import { contentsOf, blocks, samplingMessage, promptMessages } from './shapes/content.ts'
+import { schema, elicitationFormShape } from './shapes/schema.ts'
+import { resourceContentsShape, contentBlocks, samplingMessage, promptMessages } from './shapes/content.ts'
 
-const annotations = object({ audience: list(value), ...values('priority', 'lastModified') })
-const icons = list(object({ ...values('src', 'mimeType', 'theme'), sizes: list(value) }, { needs: 'src' }))
-const descriptiveMembers = { ...values('title', 'description'), icons, ...meta }
-const resource = { uri: value, name: value, ...descriptiveMembers, ...values('mimeType', 'size'), annotations }
-const toolAnnotations = object(values('title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'))
+const annotations = object({ audience: list(anyValue), ...anyMembers('priority', 'lastModified') })
+const icons = list(object({ ...anyMembers('src', 'mimeType', 'theme'), sizes: list(anyValue) }, { needs: 'src' }))
+const descriptiveMembers = { ...anyMembers('title', 'description'), icons, ...meta }
+const resource =
+  { uri: anyValue, name: anyValue, ...descriptiveMembers, ...anyMembers('mimeType', 'size'), annotations }
+const toolAnnotations = object(
+  anyMembers('title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint')
+)
 const tool = object({
-  name: value,
+  name: anyValue,
   ...descriptiveMembers,
-  inputSchema: required(schema, '{"type":"object"}'),
+  inputSchema: withFallback(schema, '{"type":"object"}'),
   outputSchema: schema,
   annotations: toolAnnotations,
-  execution: object(values('taskSupport'))
+  execution: object(anyMembers('taskSupport'))
 })
-const promptArgument = object(values('name', 'title', 'description', 'required'), { needs: 'name' })
+const promptArgument = object(anyMembers('name', 'title', 'description', 'required'), { needs: 'name' })
 
 export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   tools: tool,
-  prompts: object({ name: value, ...descriptiveMembers, arguments: list(promptArgument) }),
+  prompts: object({ name: anyValue, ...descriptiveMembers, arguments: list(promptArgument) }),
   resources: object(resource),
-  resourceTemplates: object({ ...resource, uriTemplate: value }),
-  skills: object({ uri: value, frontmatter: opaque, resources: value, ...meta }),
+  resourceTemplates: object({ ...resource, uriTemplate: anyValue }),
+  skills: object({ uri: anyValue, frontmatter: anyObject, resources: anyValue, ...meta }),
   events: object({
-    name: value, ...descriptiveMembers, delivery: list(value), inputSchema: schema, payloadSchema: schema
+    name: anyValue, ...descriptiveMembers, delivery: list(anyValue), inputSchema: schema, payloadSchema: schema
   })
 }
 
 /** The members that any result may have. */
-const commonMembers = { ...meta, ...values('nextCursor', 'cacheScope', 'resultType') }
+const commonMembers = { ...meta, ...anyMembers('nextCursor', 'cacheScope', 'resultType') }
 /** The members of results that clients may cache. `ttlMs` of a task is a different member, which may be null. */
-const cachedMembers = { ...commonMembers, ...values('ttlMs') }
+const cachedMembers = { ...commonMembers, ...anyMembers('ttlMs') }
 /** The shape of a list result without its items, which are checked one by one. */
 export const listResultShape: Shape = object(cachedMembers)
 
 /** The members of a task, in the form of 2025-11-25 and of the extension. `ttl` and `ttlMs` may be null. */
-const taskMembers = values(
+const taskMembers = anyMembers(
   'statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval', 'pollIntervalMs', 'result', 'error', 'inputRequests'
 )
 const task = object(taskMembers)
 /** `name` and `version` are not required: code that needs them supplies defaults. */
 export const serverInfoShape: Shape = object({
-  ...strings('name', 'version', 'title', 'description', 'websiteUrl'),
+  ...stringMembers('name', 'version', 'title', 'description', 'websiteUrl'),
   icons: checkedList({
     type: 'object',
     isObject: true,
     members: {
-      ...strings('src', 'mimeType'), sizes: { type: 'list', element: string }, theme: { values: ['"light"', '"dark"'] }
+      ...stringMembers('src', 'mimeType'),
+      sizes: { type: 'list', element: string },
+      theme: { values: ['"light"', '"dark"'] }
     },
     needs: 'src'
   })
 }, { type: 'object', fallback: '{}' })
-const listCapability = object(values('listChanged', 'subscribe'))
+const listCapability = object(anyMembers('listChanged', 'subscribe'))
 const capabilities = object({
   tools: listCapability,
   prompts: listCapability,
   resources: listCapability,
-  logging: opaque,
-  completions: opaque,
-  tasks: object({ list: opaque, cancel: opaque, requests: object({ tools: object({ call: opaque }) }) }),
-  extensions: { isObject: true, each: opaque },
-  experimental: { isObject: true, each: opaque }
+  logging: anyObject,
+  completions: anyObject,
+  tasks: object({ list: anyObject, cancel: anyObject, requests: object({ tools: object({ call: anyObject }) }) }),
+  extensions: { isObject: true, each: anyObject },
+  experimental: { isObject: true, each: anyObject }
 })
 
 const questions: Readonly<Record<string, Shape>> = {
   'sampling/createMessage': object({
     messages: list(samplingMessage),
     modelPreferences: object({
-      hints: list(object(values('name'))), ...values('costPriority', 'speedPriority', 'intelligencePriority')
+      hints: list(object(anyMembers('name'))), ...anyMembers('costPriority', 'speedPriority', 'intelligencePriority')
     }),
-    ...values('systemPrompt', 'includeContext', 'temperature', 'maxTokens'),
-    stopSequences: list(value),
-    metadata: opaque,
+    ...anyMembers('systemPrompt', 'includeContext', 'temperature', 'maxTokens'),
+    stopSequences: list(anyValue),
+    metadata: anyObject,
     tools: list(tool),
-    toolChoice: object(values('mode')),
-    task: object(values('ttl')),
+    toolChoice: object(anyMembers('mode')),
+    task: object(anyMembers('ttl')),
     ...meta
   }),
   'elicitation/create': object({
-    ...values('mode', 'message', 'url', 'elicitationId'), requestedSchema: form, task: object(values('ttl')), ...meta
+    ...anyMembers(
+      'mode', 'message', 'url', 'elicitationId'
+    ),
+    requestedSchema: elicitationFormShape,
+    task: object(anyMembers('ttl')),
+    ...meta
   })
 }
 /** A server's request to the client within a result (2026-07-28). */
@@ -96,7 +107,7 @@ const inputRequest: Shape = {
     params: object({ ...questions['sampling/createMessage']?.members, ...questions['elicitation/create']?.members })
   }
 }
-const inputMembers = { inputRequests: { isObject: true, each: inputRequest }, requestState: value }
+const inputMembers = { inputRequests: { isObject: true, each: inputRequest }, requestState: anyValue }
 /** The shape of a result that is not replaced if it is missing. */
 const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: { ...commonMembers, ...members } })
 
@@ -110,7 +121,13 @@ const isAnswer = (valueOf: (key: string) => unknown): boolean =>
 const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeeded: isAnswer })
 
 const toolResultMembers = {
-  content: neededList(blocks), isError: flag, task, ...inputMembers, ...values('statusMessage', 'pollIntervalMs')
+  content: neededList(contentBlocks),
+  isError: flag,
+  task,
+  ...inputMembers,
+  ...anyMembers(
+    'statusMessage', 'pollIntervalMs'
+  )
 }
 /** A tool result that is not an object is wrapped as the `content` of one. */
 const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
@@ -123,7 +140,7 @@ const serverMembers = { capabilities, serverInfo: serverInfoShape, instructions:
 const results: Readonly<Record<string, Shape>> = {
   initialize: result(serverMembers),
   'server/discover': result({
-    ...serverMembers, supportedVersions: list(value), _meta: object({ [metaKeys.serverInfo]: serverInfoShape })
+    ...serverMembers, supportedVersions: list(anyValue), _meta: object({ [metaKeys.serverInfo]: serverInfoShape })
   }),
   'tools/call': toolResult(toolResultMembers),
   'tasks/result': toolResult(toolResultMembers),
@@ -134,7 +151,9 @@ const results: Readonly<Record<string, Shape>> = {
   'completion/complete': {
     ...resultWith('completion', {
       completion: {
-        ...object({ values: required(checkedList(string), '[]'), total: number, hasMore: flag }, { type: 'object' }),
+        ...object(
+          { values: withFallback(checkedList(string), '[]'), total: number, hasMore: flag }, { type: 'object' }
+        ),
         required: ['values'],
         fallback: '{"values":[]}'
       }
@@ -145,14 +164,14 @@ const results: Readonly<Record<string, Shape>> = {
 /** The shape of a `resources/read` result. @param uri of the requested resource, as JSON text */
 const readResult = (uri: string): Shape => resultWith('contents', {
   contents: neededList(
-    checkedList(contentsOf(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
+    checkedList(resourceContentsShape(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
   ),
   ...inputMembers,
-  ...values('ttlMs')
+  ...anyMembers('ttlMs')
 })
 /** Before 2026-07-28, `structuredContent` must be an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
-  [method, toolResult({ ...toolResultMembers, structuredContent: opaque })]))
+  [method, toolResult({ ...toolResultMembers, structuredContent: anyObject })]))
 const anyResult = object(cachedMembers, { fallback: '{}' })
 const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
@@ -185,9 +204,9 @@ export const errorShape: Shape = {
 }
 
 const notifications: Readonly<Record<string, Shape>> = {
-  'notifications/progress': object({ ...values('total', 'message'), ...meta }),
-  'notifications/message': object({ ...values('logger'), ...meta }),
-  'notifications/cancelled': object({ ...values('reason'), ...meta }),
+  'notifications/progress': object({ ...anyMembers('total', 'message'), ...meta }),
+  'notifications/message': object({ ...anyMembers('logger'), ...meta }),
+  'notifications/cancelled': object({ ...anyMembers('reason'), ...meta }),
   'notifications/tasks/status': object({ ...taskMembers, ...meta })
 }
 const anyParams = object(meta)

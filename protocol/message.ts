@@ -1,5 +1,5 @@
 import { rpcCode, RpcError } from './errors.ts'
-import { smallMemberOf, memberOf } from './json.ts'
+import { parseSmallMember, memberOf } from './json.ts'
 
 export type RequestId = string | number
 
@@ -53,8 +53,8 @@ export const errorText = (idText: string, error: string): string => `{"jsonrpc":
 
 /** Creates an error from the text of an upstream's `error` member, which is relayed byte for byte. */
 export function toRpcError (text: string): RpcError {
-  const number = smallMemberOf(text, 'code')
-  const message = smallMemberOf(text, 'message')
+  const number = parseSmallMember(text, 'code')
+  const message = parseSmallMember(text, 'message')
   return new RpcError(
     typeof number === 'number' ? number : rpcCode.internal,
     typeof message === 'string' ? message : 'the upstream answered with an error',
@@ -64,5 +64,5 @@ export function toRpcError (text: string): RpcError {
 }
 
 /** Whether a result reports a tool error (`isError`). */
-export const reportsError = (output: string): boolean =>
+export const isToolErrorResult = (output: string): boolean =>
   output.includes('"isError"') && memberOf(output, 'isError') === 'true'

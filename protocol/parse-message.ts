@@ -7,8 +7,8 @@ import { scanJson, JsonTooDeep } from './json-scanner.ts'
 import { guardedNames, withoutLookalikes } from './lookalikes.ts'
 import type { MalformedMessage, Message, RequestId } from './message.ts'
 import { parseJsonText } from './parse-json-text.ts'
-import { parsePlainAnswer } from './plain-answer.ts'
-import { detachedCopy, largeText, detachedSlice, truncate, withoutBom } from './text.ts'
+import { parseSimpleResponse } from './plain-answer.ts'
+import { detachedCopy, largeTextLength, detachedSlice, truncate, withoutBom } from './text.ts'
 
 /** The side that sent a message. Servers may omit `jsonrpc`, and write `null` for absent members. */
 type Sender = 'client' | 'server'
@@ -37,7 +37,7 @@ export function parseMessage (
   sender: Sender = 'client'
 ): Message | Array<Message | MalformedMessage> {
   const text = withoutBom(written)
-  const parse = text.length > largeText ? parseLarge : parseSmall
+  const parse = text.length > largeTextLength ? parseLarge : parseSmall
   return parse(text, maxDepth, maxBatch, sender)
 }
 
@@ -46,7 +46,7 @@ function parseSmall (
 ): Message | Array<Message | MalformedMessage> {
   // Checked first, since `JSON.parse` is slow on deeply nested texts.
   if (isDeeperThan(text, maxDepth)) throw tooDeep(maxDepth)
-  const answer = sender === 'server' ? parsePlainAnswer(text) : undefined
+  const answer = sender === 'server' ? parseSimpleResponse(text) : undefined
   if (answer) return answer
   let value: unknown
   try {
@@ -86,7 +86,7 @@ function parseLarge (
       const message = parseMessage(element, maxDepth, 1, sender)
       if (Array.isArray(message)) throw notObject()
       return message
-    }, () => element.length > largeText ? undefined : parseJsonText(element), element)
+    }, () => element.length > largeTextLength ? undefined : parseJsonText(element), element)
   })
 }
 

@@ -1,7 +1,7 @@
 import { conforms } from './conforming.ts'
 import { UpstreamError } from './errors.ts'
 import { isObject, memberOf, membersOf } from './json.ts'
-import { lookalikeMethod, unknownMethod } from './lookalikes.ts'
+import { lookalikeMethod, unknownMethodError } from './lookalikes.ts'
 import { errorShape, paramsShape, resultShape } from './message-shapes.ts'
 import { mayNeedMending, mend } from './mending.ts'
 import type { Shape } from './shapes/shape.ts'
@@ -9,8 +9,8 @@ import {
   errorText, notificationText, requestText, resultText, toRpcError, type Message, type Notification, type Request,
   type Response
 } from './message.ts'
-import { Table } from './table.ts'
-import { largeText } from './text.ts'
+import { RequestTable } from './table.ts'
+import { largeTextLength } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
@@ -59,7 +59,7 @@ export class Peer implements Receiver {
   isModern = false
   /** Replaced once the other side's MCP revision is known. */
   handlers: PeerHandlers
-  readonly #pending = new Table<number, PendingRequest>()
+  readonly #pending = new RequestTable<number, PendingRequest>()
   #lastId = 0
   #closeReason: UpstreamError | undefined
 
@@ -116,7 +116,7 @@ export class Peer implements Receiver {
    * @returns the text of its result
    * @throws RpcError if the answer is an error; UpstreamError if there is none
    */
-  async ask (
+  async requestResult (
     method: string, paramsText: string | undefined, timeout: number, options?: MessageOptions
   ): Promise<string> {
     const id = this.nextId
@@ -144,7 +144,7 @@ export class Peer implements Receiver {
       // A client might take the method for one of MCP, whose checks the message has not passed.
       if (message.kind !== 'request') return false
       const { id, idText, method } = message
-      this.answer(idText, { kind: 'response', id, errorText: unknownMethod(method).toText() })
+      this.answer(idText, { kind: 'response', id, errorText: unknownMethodError(method).toText() })
     } else if (message.kind === 'request') this.handlers.request(this.#withParams(message), origin)
     else if (message.kind === 'notification') this.handlers.notification(this.#withParams(message), origin)
     else if (typeof message.id === 'number') {
@@ -162,7 +162,11 @@ export class Peer implements Receiver {
   #mendAnswer (answer: Response, { method, uri }: PendingRequest): void {
     if (answer.hasNullOrEmptyArray === false) return
     const { resultText, errorText } = answer
-    if (errorText !== undefined) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`, true)
+    if (errorText !== undefined) {
+      answer.errorText = this.#mended(
+        errorText, errorShape, `errors of ${method}`, true
+      )
+    }
     const shape = resultText === undefined ? undefined : resultShape(method, this.isModern, uri)
     if (resultText === undefined || shape === undefined) return
     const { value } = answer
@@ -176,7 +180,7 @@ export class Peer implements Receiver {
     if (message.hasNullOrEmptyArray === false || !mayNeedMending(paramsText)) return message
     const text = this.#mended(paramsText, paramsShape(method), method)
     if (text === paramsText) return message
-    if (text.length <= largeText) {
+    if (text.length <= largeTextLength) {
       return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
     }
     // Large members of `params` are parsed when accessed.

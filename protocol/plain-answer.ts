@@ -12,7 +12,7 @@ const maxBehind = 48
  * programs write. The text beside the other two members is the result if it is JSON on its own.
  * @returns undefined for any other text
  */
-export function parsePlainAnswer (text: string): Response | undefined {
+export function parseSimpleResponse (text: string): Response | undefined {
   const head = before.exec(text)
   if (head) return text.endsWith('}}') ? answerOf(text, Number(head[1]), head[0].length, text.length - 1) : undefined
   if (!text.startsWith(begin)) return undefined

@@ -100,9 +100,9 @@ export interface Provider {
 /** The gateway, as providers see it. */
 export interface ProviderHost {
   /** Called when the lists of any provider have changed. */
-  changed: () => void
+  onListsChanged: () => void
   /** Called before a provider sends a question to a client. @throws RpcError to refuse it */
-  question: (provider: string, question: Question, client: Client) => Promise<void>
+  onQuestion: (provider: string, question: Question, client: Client) => Promise<void>
   /**
    * Passes a notification that belongs to no open request to the hooks, then calls `send` with the resulting params
    * unless a hook drops it.

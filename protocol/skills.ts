@@ -1,4 +1,4 @@
-import { isObject, smallMemberOf, memberOf } from './json.ts'
+import { isObject, parseSmallMember, memberOf } from './json.ts'
 import type { Catalogue, Item, ListKind } from './lists.ts'
 import { memoized } from './memoized.ts'
 
@@ -13,7 +13,9 @@ export const skillFolder = (uri: string): string | undefined =>
  * The URIs of a skill's files: its `SKILL.md`, and the files in its manifest. Files outside its folder are ignored,
  * since the extension forbids them. A skill with dynamic content has no manifest.
  */
-export const skillFiles = memoized((skill: Item): readonly string[] => [...new Set([skill.key, ...manifestOf(skill)])])
+export const skillFileUris = memoized(
+  (skill: Item): readonly string[] => [...new Set([skill.key, ...manifestOf(skill)])]
+)
 
 function manifestOf ({ key, text }: Item): string[] {
   const folder = skillFolder(key)
@@ -33,7 +35,7 @@ export function skillFrontmatter (text: string): { name?: string, description?: 
   const frontmatter = memberOf(text, 'frontmatter') ?? ''
   if (!frontmatter.startsWith('{')) return {}
   const textOf = (name: string): string | undefined => {
-    const value = smallMemberOf(frontmatter, name)
+    const value = parseSmallMember(frontmatter, name)
     return typeof value === 'string' ? value : undefined
   }
   const [name, description] = [textOf('name'), textOf('description')]
@@ -43,5 +45,5 @@ export function skillFrontmatter (text: string): { name?: string, description?: 
 /** Yields the keys of a server's items of a kind. The files of its skills count as resources, listed or not. */
 export function * providedKeys ({ lists }: Pick<Catalogue, 'lists'>, kind: ListKind): Generator<string> {
   for (const { key } of lists[kind]) yield key
-  if (kind === 'resources') for (const skill of lists.skills) yield * skillFiles(skill)
+  if (kind === 'resources') for (const skill of lists.skills) yield * skillFileUris(skill)
 }

@@ -1,4 +1,4 @@
-import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from './json.ts'
+import { isObject, memberOf, membersOf, parseSmallMember, withMembers } from './json.ts'
 
 /** The member of `_meta` with the id of a message's task (MCP 2025-11-25, "Related Task Metadata"). */
 const relatedTask = 'io.modelcontextprotocol/related-task'
@@ -26,7 +26,7 @@ export function withoutRelatedTask (text: string): string {
 }
 
 /** Whether params refer to a task by the mark in `_meta` or by `task`, beside the task that the request is about. */
-export const hasTaskMark = ({ _meta: meta, task }: Readonly<Record<string, unknown>>): boolean =>
+export const refersToTask = ({ _meta: meta, task }: Readonly<Record<string, unknown>>): boolean =>
   (isObject(meta) && meta[relatedTask] !== undefined) || (isObject(task) && task.taskId !== undefined)
 
 /**
@@ -34,9 +34,9 @@ export const hasTaskMark = ({ _meta: meta, task }: Readonly<Record<string, unkno
  * tasks.
  * @param idOf returns the receiver's id for the sender's id; undefined for an unknown task
  */
-export function translateTaskMarks (text: string, idOf: (id: unknown) => string | undefined): string {
+export function translateTaskReferences (text: string, idOf: (id: unknown) => string | undefined): string {
   const ownId = (object: string): string | undefined => {
-    const id = idOf(smallMemberOf(object, 'taskId'))
+    const id = idOf(parseSmallMember(object, 'taskId'))
     return id === undefined ? undefined : JSON.stringify(id)
   }
   const changes: Record<string, string | undefined> = {}

@@ -34,14 +34,14 @@ export const toModernTask = (text: string): string =>
   withMembers(renameMembers(text, { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }), {}, { ttlMs: 'null' })
 
 /** Converts the result of a call that created a task from the shape of the extension to that of 2025-11-25. */
-export function toLegacyTaskResult (text: string): string {
+export function toLegacyCreateTaskResult (text: string): string {
   const meta = memberOf(text, '_meta')
   const task = toLegacyTask(withMembers(text, { _meta: undefined }))
   return `{"task":${task}${meta === undefined ? '' : `,"_meta":${meta}`}}`
 }
 
 /** Converts such a result from the shape of 2025-11-25 to that of the extension. @param task its member `task` */
-export function toModernTaskResult (text: string, task: string): string {
+export function toModernCreateTaskResult (text: string, task: string): string {
   const meta = memberOf(text, '_meta')
   return withMembers(toModernTask(task), { resultType: '"task"', ...(meta !== undefined && { _meta: meta }) })
 }

@@ -1,5 +1,5 @@
 /** Max length of texts that are parsed completely, in characters: the values of longer ones would take much memory. */
-export const largeText = 256 * 1024
+export const largeTextLength = 256 * 1024
 
 /** The first `length` UTF-16 units of a text; one fewer if that would split a surrogate pair. */
 export function truncate (text: string, length: number): string {

@@ -17,7 +17,7 @@ const guardedNames = new GuardedNames(['traceparent', 'tracestate'])
  * Adds a trace context to the changes of a request's params. The other members of `_meta` keep their bytes.
  * @param changes members of `params` to replace, as JSON text
  */
-export function withTrace (
+export function changesWithTrace (
   paramsText: string,
   changes: Readonly<Record<string, string>>,
   { traceparent, tracestate }: TraceContext

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { chargedOwnerOf } from '../plugins/settings/index.ts'
 import {
-  parseSize, collectBodyText, chunkedBodyReservation, reserveBodyMemory, readJsonBody
+  parseSize, collectBodyText, chunkedBodyReservation, createBodyMemoryHook, readJsonBody
 } from '../plugins/base/body/index.ts'
 import { ownerOfAddress } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
@@ -21,11 +21,11 @@ function senderOf ({ principal, caller, ip }: FastifyRequest): string {
  * undefined.
  * @param maxSize max size of a body, such as `64kb`, even if the settings allow more
  */
-export function parseJsonBodies (app: FastifyInstance, maxSize?: string): void {
+export function addJsonBodyParser (app: FastifyInstance, maxSize?: string): void {
   const limit = (): string =>
     maxSize === undefined || parseSize(limitOf(app)) < parseSize(maxSize) ? limitOf(app) : maxSize
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(limit()), ownerOf: senderOf }))
+  app.addHook('preParsing', createBodyMemoryHook({ limit: () => parseSize(limit()), ownerOf: senderOf }))
   app.addContentTypeParser(
     'application/json',
     async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
@@ -44,17 +44,17 @@ function chargeChange ({ server, principal, routeOptions }: FastifyRequest, leng
  * Reserves memory for the bodies of the calling scope and its children, which parse them themselves.
  * @param maxSize max size of a body, in bytes
  */
-export function reserveFormMemory (app: FastifyInstance, maxSize: number): void {
-  app.addHook('preParsing', reserveBodyMemory({ limit: () => maxSize, ownerOf: senderOf }))
+export function addFormMemoryReservation (app: FastifyInstance, maxSize: number): void {
+  app.addHook('preParsing', createBodyMemoryHook({ limit: () => maxSize, ownerOf: senderOf }))
 }
 
 /**
  * Makes the calling scope and its children read bodies as unparsed JSON text of limited size. The parser uses a
  * callback instead of a promise for speed, since every call passes through it.
  */
-export function readTextBodies (app: FastifyInstance): void {
+export function addTextBodyParser (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(limitOf(app)), ownerOf: senderOf }))
+  app.addHook('preParsing', createBodyMemoryHook({ limit: () => parseSize(limitOf(app)), ownerOf: senderOf }))
   app.addContentTypeParser('application/json', (request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
     collectBodyText(payload, parseSize(limitOf(app)), done, chunkedBodyReservation(request))
   })

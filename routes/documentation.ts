@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyPluginAsync } from 'fastify'
-import { securityHeaders } from '../plugins/base/browsers/index.ts'
+import { addSecurityHeaders } from '../plugins/base/browsers/index.ts'
 import { readAsset } from '../plugins/base/config/index.ts'
 import { enterScope, type RouteRow } from '../plugins/base/scopes/index.ts'
 import { completeApiDocument, apiDocumentBase } from '../schemas/openapi.ts'
@@ -10,7 +10,7 @@ import { completeApiDocument, apiDocumentBase } from '../schemas/openapi.ts'
 const documentation: FastifyPluginAsync = async (app) => {
   const { version, basePath } = app.config
   enterScope(app, 'docs')
-  securityHeaders(app)
+  addSecurityHeaders(app)
   await app.register(swagger, {
     openapi: apiDocumentBase(version, basePath),
     transformObject: (document) =>

@@ -6,27 +6,28 @@ import type { FastifyRequest, onSendHookHandler } from 'fastify'
  * unless the route sets one. On routes with `hasRevision`, the ETag is `"<revision>.<hash of the response>"`.
  * @param cacheControl the Cache-Control header of these responses
  */
-export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> => (request, reply, payload, done) => {
-  const isRead =
+export const createEntityTagHook = (cacheControl: string): onSendHookHandler<unknown> =>
+  (request, reply, payload, done) => {
+    const isRead =
     (request.method === 'GET' || request.method === 'HEAD') && request.routeOptions.config.effect === 'read'
-  if (!isRead || reply.statusCode !== 200 || !(typeof payload === 'string' || Buffer.isBuffer(payload))) {
-    done(null, payload)
-    return
+    if (!isRead || reply.statusCode !== 200 || !(typeof payload === 'string' || Buffer.isBuffer(payload))) {
+      done(null, payload)
+      return
+    }
+    const hash = createHash('sha256').update(payload).digest('base64url')
+    const ofRoute = reply.getHeader('etag')
+    const etag = request.routeOptions.config.hasRevision === true
+      ? `"${String(ofRoute).slice(1, -1)}.${hash}"`
+      : String(ofRoute ?? `"${hash}"`)
+    reply.headers({ etag, 'cache-control': cacheControl })
+    if (!matchesEntityTag(request, etag)) {
+      done(null, payload)
+      return
+    }
+    // No Content-Type and no Content-Length, which would describe the omitted body.
+    reply.code(304).removeHeader('content-type')
+    done(null, null)
   }
-  const hash = createHash('sha256').update(payload).digest('base64url')
-  const ofRoute = reply.getHeader('etag')
-  const etag = request.routeOptions.config.hasRevision === true
-    ? `"${String(ofRoute).slice(1, -1)}.${hash}"`
-    : String(ofRoute ?? `"${hash}"`)
-  reply.headers({ etag, 'cache-control': cacheControl })
-  if (!matchesEntityTag(request, etag)) {
-    done(null, payload)
-    return
-  }
-  // No Content-Type and no Content-Length, which would describe the omitted body.
-  reply.code(304).removeHeader('content-type')
-  done(null, null)
-}
 
 /**
  * Returns a digest that identifies a version of a record.
@@ -44,7 +45,7 @@ export const revisionOfServer = (
 /**
  * Whether If-Match is absent or matches this revision, which is the part of an ETag before the dot (RFC 9110 §13.1.1).
  */
-export function matchesRevision (request: FastifyRequest, revision: string): boolean {
+export function satisfiesIfMatch (request: FastifyRequest, revision: string): boolean {
   const { 'if-match': header = '*' } = request.headers
   return header.trim() === '*' ||
     header.split(',').some((each) => /^"([^".]*)[^"]*"$/.exec(each.trim())?.[1] === revision)
@@ -52,7 +53,9 @@ export function matchesRevision (request: FastifyRequest, revision: string): boo
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route sets the revision of its record as the ETag; `addEntityTag` appends the hash of the response. */
+    /**
+     * The route sets the revision of its record as the ETag; `createEntityTagHook` appends the hash of the response.
+     */
     hasRevision?: true
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
-import browsers, { securityHeaders } from '../plugins/base/browsers/index.ts'
+import browsers, { addSecurityHeaders } from '../plugins/base/browsers/index.ts'
 import type { ManagementRoutesOptions } from './management.ts'
 import mcpRoutes from './mcp/index.ts'
 import openRoutes from './open/index.ts'
@@ -13,11 +13,11 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
   const { basePath } = app.config
   await app.register(browsers)
   await app.register(async (scope) => {
-    securityHeaders(scope)
+    addSecurityHeaders(scope)
     await scope.register(publicRoutes, { prefix: basePath })
   })
   await app.register(async (scope) => {
-    securityHeaders(scope)
+    addSecurityHeaders(scope)
     await scope.register(openRoutes, { prefix: `${basePath}/api` })
   })
   await app.register(mcpRoutes, { prefix: basePath })

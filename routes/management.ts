@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { securityHeaders } from '../plugins/base/browsers/index.ts'
+import { addSecurityHeaders } from '../plugins/base/browsers/index.ts'
 import apiRoutes from './api/index.ts'
-import { parseJsonBodies } from './bodies.ts'
+import { addJsonBodyParser } from './bodies.ts'
 import oauthRoutes from './oauth/index.ts'
 import loginRoutes from './public/login.ts'
 import upstreamLogin from './public/upstream-login.ts'
@@ -16,14 +16,14 @@ export interface ManagementRoutesOptions {
 const routes: FastifyPluginAsync<ManagementRoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config
   await app.register(async (api) => {
-    securityHeaders(api)
-    parseJsonBodies(api)
+    addSecurityHeaders(api)
+    addJsonBodyParser(api)
     await api.register(loginRoutes, { developmentPassword })
     await api.register(apiRoutes)
   }, { prefix: `${basePath}/api` })
   await app.register(oauthRoutes)
   await app.register(async (pages) => {
-    securityHeaders(pages)
+    addSecurityHeaders(pages)
     await pages.register(upstreamLogin, { prefix: basePath })
   })
   await app.register(socialRoutes, { prefix: basePath })

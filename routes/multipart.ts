@@ -16,7 +16,7 @@ export const uploadOptions = (fields: number) => ({
  * @param field the name of the file's field, for the error
  * @throws MultipartExpected for a request with another content type
  */
-export const requireUpload = (field: string) => async (request: FastifyRequest): Promise<void> => {
+export const createMultipartHook = (field: string) => async (request: FastifyRequest): Promise<void> => {
   if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
     throw new errors.MultipartExpected(field)
   }

@@ -101,7 +101,7 @@ export const ActivityStats = Type.Object(
   { examples: [{ totalCalls: 12, successCount: 11, errorCount: 1, avgDuration: 8.5 }] }
 )
 const Names = Type.Array(Type.String())
-export const ActivityFilters = Type.Object(
+export const ActivityFilterChoices = Type.Object(
   { servers: Names, tools: Names, groups: Names, usernames: Names, keyNames: Names },
   {
     examples: [

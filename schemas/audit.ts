@@ -3,7 +3,7 @@ import { StringEnum } from './string-enum.ts'
 
 const AnyObject = Type.Object({}, { additionalProperties: true })
 /** Creates the schema of an entry of the audit log. @param entities the names of the entities that can be changed */
-export const auditRecord = <Name extends string>(entities: readonly Name[]) => Type.Object(
+export const createAuditRecordSchema = <Name extends string>(entities: readonly Name[]) => Type.Object(
   {
     id: Type.String(),
     timestamp: Type.String({ description: 'ISO 8601' }),
@@ -38,8 +38,8 @@ export const auditRecord = <Name extends string>(entities: readonly Name[]) => T
   }
 )
 
-/** Creates the schema of the filter for entries of the audit log. @param entities as for `auditRecord` */
-export const auditQuery = <Name extends string>(entities: readonly Name[]) => Type.Object({
+/** Creates the schema of the filter for entries of the audit log. @param entities as for `createAuditRecordSchema` */
+export const createAuditQuerySchema = <Name extends string>(entities: readonly Name[]) => Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
   username: Type.Optional(Type.String()),
   action: Type.Optional(StringEnum(['create', 'update', 'delete'])),

@@ -36,7 +36,7 @@ export const DefinitionChangeSchema = Type.Object(
 
 export type DefinitionChange = Static<typeof DefinitionChangeSchema>
 
-export const AcceptedChange = Type.Object(
+export const ChangeToAccept = Type.Object(
   {
     kind: DefinitionKindSchema,
     item: Type.Optional(Type.String({ description: 'The name of the item; may be absent for the instructions' })),

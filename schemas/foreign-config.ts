@@ -1,6 +1,6 @@
 import { translateVariables, type EditorVariables } from './foreign-variables.ts'
 import { allItemsKey, ServerConfig } from './server.ts'
-import { typeOfSpelling } from './transports.ts'
+import { parseTransportType } from './transports.ts'
 import { isPlainObject, quoteName } from './unknown-members.ts'
 import { type Json, ConfigTranslation } from './config-translation.ts'
 import { warnOfIneffectiveMembers, warnOfUnknownMembers } from './foreign-members.ts'
@@ -81,7 +81,7 @@ function readTransport (draft: ConfigTranslation): void {
   draft.move('transport', 'type')
   draft.move('transportType', 'type')
   const { type } = draft.config
-  const known = typeof type === 'string' ? typeOfSpelling(type) : undefined
+  const known = typeof type === 'string' ? parseTransportType(type) : undefined
   if (known !== undefined && known !== type) draft.put('type', known)
   // In opencode, the type `remote` does not state which HTTP transport is used.
   if (type === 'remote') draft.take('type')

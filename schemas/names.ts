@@ -1,5 +1,5 @@
 /** Names that no entity may have, since objects inherit members of these names, or pass them on (`prototype`). */
-export const inheritedNames: readonly string[] = [...Object.getOwnPropertyNames(Object.prototype), 'prototype']
+export const prototypeMemberNames: readonly string[] = [...Object.getOwnPropertyNames(Object.prototype), 'prototype']
 
 /**
  * The reason why no entity may have this name, as a clause that follows the member name; undefined if it is allowed.
@@ -9,7 +9,7 @@ export const reservedNameProblem = (name: string): string | undefined =>
 
 /** Names that servers and groups must not have: the inherited names, and segments of routes. */
 const reservedNames = new Set([
-  ...inheritedNames,
+  ...prototypeMemberNames,
   'call',
   'openapi',
   'openapi.json',
@@ -81,7 +81,7 @@ export function toServerName (name: string): string {
  * name in names of tools, but is not part of any route, so route segments are allowed.
  */
 export const aliasProblem = (name: string): string | undefined =>
-  patternProblem(name) ?? (inheritedNames.includes(name)
+  patternProblem(name) ?? (prototypeMemberNames.includes(name)
     ? `the name ${JSON.stringify(name)} is reserved`
     : composedProblem(name))
 
@@ -92,28 +92,28 @@ export const looksLikeId = (name: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)
 
 /** Max length of a tool name in the model APIs of agents. */
-export const maxModelNameLength = 64
+export const maxModelSafeNameLength = 64
 
 /** Whether the model APIs of agents accept a name of a tool, prompt or argument. */
-export const isModelName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
+export const isModelSafeName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
 
 /** A name separator reduced to the characters that model APIs accept. */
-export const toModelSeparator = (separator: string): string =>
-  isModelName(separator) ? separator : toModelCharacters(separator)
+export const toModelSafeSeparator = (separator: string): string =>
+  isModelSafeName(separator) ? separator : toModelSafeText(separator)
 
 /** A warning about a name separator that is changed for model APIs; undefined if it is used unchanged. */
 export const separatorWarning = (separator: unknown): string | undefined =>
-  typeof separator !== 'string' || !/^[!-~]{1,8}$/.test(separator) || isModelName(separator)
+  typeof separator !== 'string' || !/^[!-~]{1,8}$/.test(separator) || isModelSafeName(separator)
     ? undefined
-    : `"nameSeparator": ${JSON.stringify(separator)} becomes ${JSON.stringify(toModelSeparator(separator))} in ` +
+    : `"nameSeparator": ${JSON.stringify(separator)} becomes ${JSON.stringify(toModelSafeSeparator(separator))} in ` +
       'names, since model APIs accept only letters, digits, "_" and "-"; calls accept both forms'
 
 /**
  * A text reduced to the characters that model APIs accept: letters lose their diacritics, and other characters become
  * `_`. The end may be truncated.
  */
-export const toModelCharacters = (text: string): string =>
-  text.slice(0, 4 * maxModelNameLength).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')
+export const toModelSafeText = (text: string): string =>
+  text.slice(0, 4 * maxModelSafeNameLength).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')
 
 /**
  * Whether a name contains characters that hide or change what is displayed: control characters, line separators,

@@ -15,7 +15,7 @@ const grantTypes: Array<'authorization_code' | 'refresh_token'> = ['authorizatio
 const Scope = Type.String({ pattern: '^[!#-\\[\\]-~]+$', maxLength: 256 })
 
 /** `systemConfig.oauthServer`: the gateway as an authorization server. */
-export const OAuthServer = Type.Object({
+export const OAuthServerConfig = Type.Object({
   enabled: Switch(false, 'OAuth server', 'Off: applications cannot sign users in with accounts of this gateway'),
   accessTokenLifetime: Seconds(3_600, 86_400, 'Lifetime of access tokens'),
   refreshTokenLifetime: Seconds(1_209_600, 365 * 86_400, 'Lifetime of refresh tokens'),
@@ -39,7 +39,7 @@ export const OAuthServer = Type.Object({
     )
   )
 })
-export type OAuthServer = Static<typeof OAuthServer>
+export type OAuthServerConfig = Static<typeof OAuthServerConfig>
 
 const ClientMembers = {
   name: Type.String({ minLength: 1, maxLength: 200 }),
@@ -97,7 +97,7 @@ export const OAuthClientRecord = Type.Object({
 }, { examples: [{ ...example, origin: 'admin' }] })
 
 /** Selects a page of the list of clients. */
-export const OAuthClientPage = Type.Object({
+export const OAuthClientPageQuery = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 1 })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 100 }))
 })

@@ -58,7 +58,7 @@ export const OpenApiConfig = Type.Object({
 export type OpenApiConfig = Static<typeof OpenApiConfig>
 
 /** Returns the members of the credentials from either place. */
-export function securityOf ({
+export function normalizeSecurity ({
   type,
   apiKey,
   http,
@@ -72,7 +72,8 @@ export function securityOf ({
 /** A message about a missing member of the credentials; undefined if they are complete. */
 export function securityProblem (security: OpenApiSecurity | undefined): string | undefined {
   if (!security) return undefined
-  const { type, value, scheme, token, username, password, credentials, clientId, clientSecret } = securityOf(security)
+  const { type, value, scheme, token, username, password, credentials, clientId, clientSecret } =
+    normalizeSecurity(security)
   const lacks = (what: string): string => `"openapi.security" of type "${type}" needs ${what}`
   switch (type) {
     case 'none': return undefined

@@ -2,16 +2,16 @@ import type { TSchema } from '@sinclair/typebox'
 import { Value, ValueErrorType, type ValueError } from '@sinclair/typebox/value'
 
 /** A violation of a schema. `path`: names separated by dots. */
-export interface Problem { readonly path: string, readonly message: string }
+export interface SchemaProblem { readonly path: string, readonly message: string }
 
 /** The first violation of a schema: its path, and a message about what is expected; undefined if the value is valid. */
-export function firstSchemaProblem (schema: TSchema, value: unknown): Problem | undefined {
+export function firstSchemaProblem (schema: TSchema, value: unknown): SchemaProblem | undefined {
   return schemaProblems(schema, value, 1)[0]
 }
 
 /** Violations of a schema, one for each path. */
-export function schemaProblems (schema: TSchema, value: unknown, max = 20): Problem[] {
-  const found = new Map<string, Problem>()
+export function schemaProblems (schema: TSchema, value: unknown, max = 20): SchemaProblem[] {
+  const found = new Map<string, SchemaProblem>()
   for (const error of Value.Errors(schema, value)) {
     const path = error.path.slice(1).replaceAll('/', '.')
     if (!found.has(path)) found.set(path, { path, message: messageOf(error) })

@@ -237,7 +237,7 @@ export const MyValues = Type.Object(
   },
   { additionalProperties: false, examples: [{ values: { TOKEN: 'a token of yours' } }] }
 )
-export const GivenVariables = Type.Array(
+export const VariablesGivenByUsers = Type.Array(
   Type.Object({
     username: Type.String(),
     names: Type.Array(Type.String()),

@@ -136,5 +136,5 @@ const isWebAddress = (text: string): boolean =>
     (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
 
 /** The names of client headers that a config passes on to its server, in their original spelling. */
-export const passthroughNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] =>
+export const passthroughHeaderNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] =>
   [...passthroughHeaders, ...openapi?.passthroughHeaders ?? []]

@@ -129,7 +129,7 @@ const notifiedEvents = ['approval', 'change', 'quota'] as const
 /** The events that the operator's webhook receives: a pending approval, a changed definition, an exhausted quota. */
 export type NotifiedEvent = typeof notifiedEvents[number]
 
-export const Notifications = Type.Object({
+export const NotificationSettings = Type.Object({
   url: Type.Optional(Type.String({ maxLength: 4_096, title: 'Webhook', description: 'Address of the webhook' })),
   secret: Type.Optional(Type.String({
     maxLength: 4_096,
@@ -140,7 +140,7 @@ export const Notifications = Type.Object({
     default: [...notifiedEvents], title: 'Events', description: 'The events that are sent to the webhook'
   }))
 })
-export type Notifications = Static<typeof Notifications>
+export type NotificationSettings = Static<typeof NotificationSettings>
 
 export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
@@ -158,12 +158,12 @@ export const SystemConfig = Type.Object({
   ),
   nameSeparator: NameSeparator,
   enableSessionRebuild: Type.Optional(Type.Boolean({ default: false })),
-  // Members in the format of other programs are kept: `OAuthServer` lists those that have an effect.
+  // Members in the format of other programs are kept: `OAuthServerConfig` lists those that have an effect.
   oauthServer: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   // Set only in the file or database, not through the API; `SocialConfig` lists the members that have an effect.
   auth: Type.Optional(Type.Unknown()),
   smartRouting: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   toolResultCompression: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  notifications: Type.Optional(Notifications)
+  notifications: Type.Optional(NotificationSettings)
 })
 export type SystemConfig = Static<typeof SystemConfig>

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { OAuthServer } from './oauth.ts'
-import { NameSeparator, Notifications, Routing } from './settings.ts'
+import { OAuthServerConfig } from './oauth.ts'
+import { NameSeparator, NotificationSettings, Routing } from './settings.ts'
 import { StringEnum } from './string-enum.ts'
 
 const Switch = (value: boolean, title: string, description?: string) =>
@@ -66,8 +66,8 @@ export const SystemSections = Type.Object(
     enableSessionRebuild: Switch(
       false, 'Rebuild lost sessions', 'On: an unknown session is recreated under its id, for example after a restart'
     ),
-    oauthServer: Type.Optional(OAuthServer),
-    notifications: Type.Optional(Notifications)
+    oauthServer: Type.Optional(OAuthServerConfig),
+    notifications: Type.Optional(NotificationSettings)
   },
   {
     examples: [

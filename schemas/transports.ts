@@ -63,7 +63,7 @@ export const isRestrictedType = (type: string): boolean =>
   !Object.hasOwn(transports, type) || transports[type as TransportType].isRestricted
 
 /** The type that another program's spelling stands for. */
-export function typeOfSpelling (text: string): TransportType | undefined {
+export function parseTransportType (text: string): TransportType | undefined {
   const spelling = text.toLowerCase().replace(/[-_ ]/g, '')
   return transportTypes.find((type) => transports[type].spellings.includes(spelling))
 }

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { ToolIndex, type SearchTool } from '../../plugins/extensions/smart-routing/words/index.ts'
+import { ToolIndex, type SearchableTool } from '../../plugins/extensions/smart-routing/words/index.ts'
 import { rankedBy } from './ranked.ts'
 import { quantile } from '../statistics.ts'
 
@@ -21,7 +21,7 @@ export interface Cost {
 }
 
 /** Measures the CPU time and memory of an index of the tools and of the static model, over all questions in turn. */
-export async function measureCost (tools: SearchTool[], questions: string[], rounds: number): Promise<Cost> {
+export async function measureCost (tools: SearchableTool[], questions: string[], rounds: number): Promise<Cost> {
   const collect = garbageCollector()
   // What is loaded once, and what the compiler learns, is not what an index costs.
   await new ToolIndex().update(tools.slice(0, 500).map((tool) => ({ ...tool })))

@@ -1,8 +1,8 @@
-import type { SearchTool } from '../../plugins/extensions/smart-routing/words/index.ts'
+import type { SearchableTool } from '../../plugins/extensions/smart-routing/words/index.ts'
 import { keyOf, type Question } from './questions.ts'
 
 /** Answers the best tools of a question, 20 at least. */
-export type Search = (query: string) => SearchTool[] | Promise<SearchTool[]>
+export type Search = (query: string) => SearchableTool[] | Promise<SearchableTool[]>
 
 /** The parts of all questions whose first right tool is the first, among the first five or ten; the mean of 1 / its place. */
 export interface Quality { recall1: number, recall5: number, recall10: number, mrr: number, count: number }
@@ -26,7 +26,7 @@ const k1 = 1.2
 const b = 0.75
 
 /** BM25 over names and descriptions, split into words at what is no letter or digit: what the ranking is compared with. */
-export function plainBm25 (tools: SearchTool[]): (query: string, limit: number) => SearchTool[] {
+export function plainBm25 (tools: SearchableTool[]): (query: string, limit: number) => SearchableTool[] {
   const documents = tools.map(({ name, description }) => words(`${name} ${description ?? ''}`))
   const average = documents.reduce((sum, { length }) => sum + length, 0) / documents.length
   const frequencies = new Map<string, number>()

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { SearchTool } from '../../plugins/extensions/smart-routing/words/index.ts'
+import type { SearchableTool } from '../../plugins/extensions/smart-routing/words/index.ts'
 
 export interface Question {
   language: string
@@ -31,7 +31,7 @@ export function readQuestions (): Question[] {
 }
 
 /** The tools of servers that nothing was tuned on, and questions about them, which are held back. */
-export function readOthers (): { servers: number, tools: SearchTool[], questions: Question[] } {
+export function readOthers (): { servers: number, tools: SearchableTool[], questions: Question[] } {
   return { ...readTools('tools-of-others.json'), questions: read('questions-of-others.txt', 'others') }
 }
 
@@ -44,7 +44,7 @@ function read (name: string, set: QuestionSet): Question[] {
 }
 
 /** The tools of all servers of a file, as the gateway shows them on the merged route. */
-export function readTools (name = 'tools.json'): { servers: number, tools: SearchTool[] } {
+export function readTools (name = 'tools.json'): { servers: number, tools: SearchableTool[] } {
   const { servers } = JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as Catalogues
   const tools = servers.flatMap(({ name: server, tools }) => tools.map(({ name, title, description, inputSchema }) => (
     { name: `${server}-${name}`, ownName: name, server, title, description, inputSchema }
@@ -53,4 +53,4 @@ export function readTools (name = 'tools.json'): { servers: number, tools: Searc
 }
 
 /** A tool as the questions name it. */
-export const keyOf = ({ server, ownName }: SearchTool): string => `${server}/${ownName}`
+export const keyOf = ({ server, ownName }: SearchableTool): string => `${server}/${ownName}`

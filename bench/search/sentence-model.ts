@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fuseRankings } from '../../plugins/extensions/smart-routing/fuse.ts'
 import { textToEmbed } from '../../plugins/extensions/smart-routing/embeddings/texts.ts'
 import type { ShownTool } from '../../plugins/extensions/smart-routing/shown-tools.ts'
-import type { SearchTool, ToolIndex } from '../../plugins/extensions/smart-routing/words/index.ts'
+import type { SearchableTool, ToolIndex } from '../../plugins/extensions/smart-routing/words/index.ts'
 import { cachedPackages } from '../../test/helpers/packages.ts'
 
 /** A small sentence model with its weights, which run in this process: Universal Sentence Encoder, lite, 512 dimensions, English. */
@@ -23,10 +23,10 @@ const considered = 200
 
 /** Searches by meaning, and by both as the gateway does, for questions that are known beforehand. The model is installed below `.cache`. */
 export async function searchesByModel (
-  index: ToolIndex, tools: readonly SearchTool[], questions: readonly string[]
+  index: ToolIndex, tools: readonly SearchableTool[], questions: readonly string[]
 ): Promise<{
-  byMeaning: (query: string) => SearchTool[]
-  fused: (query: string) => SearchTool[]
+  byMeaning: (query: string) => SearchableTool[]
+  fused: (query: string) => SearchableTool[]
 }> {
   const require = createRequire(join(await cachedPackages('sentence-model', packages), 'index.js'))
   const { initModel } = require('@energetic-ai/embeddings') as Library

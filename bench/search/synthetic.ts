@@ -1,10 +1,10 @@
-import type { SearchTool } from '../../plugins/extensions/smart-routing/words/index.ts'
+import type { SearchableTool } from '../../plugins/extensions/smart-routing/words/index.ts'
 
 /**
  * Many tools: copies of real ones, 100 to a server, each with six of 10,000 invented words in its description and two in its name.
  * Descriptions and schemas are cut to what is usual: 400 characters and six properties.
  */
-export function syntheticTools (real: readonly SearchTool[], count: number): SearchTool[] {
+export function syntheticTools (real: readonly SearchableTool[], count: number): SearchableTool[] {
   const random = generator(7)
   const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)]
   const words = Array.from({ length: 10_000 }, () => Array.from({ length: 2 + Math.floor(random() * 4) }, () => oneOf(syllables)).join(''))

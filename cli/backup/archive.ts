@@ -67,7 +67,7 @@ export async function * readLines (path: string): AsyncGenerator<string> {
  * @returns its description, and the names of its bundles
  * @throws Error if any part is damaged; the folder is then removed
  */
-export async function openBackup (path: string, folder: string): Promise<{
+export async function unpackBackup (path: string, folder: string): Promise<{
   description: BackupDescription, bundles: string[]
 }> {
   try {

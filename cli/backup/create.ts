@@ -11,11 +11,11 @@ import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
 import {
-  checksumOf, backupFiles, openBackup, type BackupDescription, listFiles, writeZip, countSealedSecrets
+  checksumOf, backupFiles, unpackBackup, type BackupDescription, listFiles, writeZip, countSealedSecrets
 } from './archive.ts'
 import { explainFileError } from '../errors.ts'
 import { gatewayPathsOf, type GatewayPaths } from '../gateway-paths.ts'
-import type { MaintenanceReport, MaintenanceContext } from '../context.ts'
+import type { MaintenanceReporter, MaintenanceContext } from '../context.ts'
 import { packageVersion } from '../../package.ts'
 
 interface CreateOptions { readonly file: string | undefined, readonly withKey: boolean, readonly force: boolean }
@@ -57,7 +57,7 @@ export async function createBackup (
     const archive = join(work, 'archive')
     await writeZip(archive, content)
     // Verifies that the backup can be restored.
-    await openBackup(archive, join(work, 'check'))
+    await unpackBackup(archive, join(work, 'check'))
     const handle = await open(archive, 'r')
     await handle.sync().finally(async () => { await handle.close() })
     await rename(archive, target)
@@ -84,7 +84,7 @@ async function putSettings ({ settings }: GatewayPaths, target: string): Promise
 }
 
 async function putTables (
-  env: Env, dbUrl: string, put: (name: string) => string, { print }: MaintenanceReport
+  env: Env, dbUrl: string, put: (name: string) => string, { print }: MaintenanceReporter
 ): Promise<void> {
   const startupTimeout = parseTimerDuration(env.DB_STARTUP_TIMEOUT)
   const driver = await openDatabase({ dbUrl, startupTimeout, info: print, warn: print, mustExist: true })
@@ -107,7 +107,7 @@ async function putTables (
 
 /** Packs the current version of each bundle into a separate archive. */
 async function putBundles (
-  { bundles }: GatewayPaths, work: string, put: (name: string) => string, { print }: MaintenanceReport
+  { bundles }: GatewayPaths, work: string, put: (name: string) => string, { print }: MaintenanceReporter
 ): Promise<void> {
   for (const name of await readdir(bundles).catch(() => [])) {
     const folder = join(bundles, name, currentVersionLink)
@@ -124,7 +124,7 @@ async function putBundles (
 
 /** Tells the operator which encryption keys a restore of this backup needs. */
 function printKeyAdvice (
-  { print }: MaintenanceReport,
+  { print }: MaintenanceReporter,
   env: Env,
   withKey: boolean,
   hasKey: boolean,

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { errorCode } from '../../db/errors.ts'
 import { withoutRecords } from '../../db/json/records.ts'
 import { replaceFileAtomically as replaceFile } from '../../db/json/write.ts'
-import { documentText } from '../../db/document-text.ts'
+import { serializeSettings } from '../../db/document-text.ts'
 import type { DatabaseDriver } from '../../db/postgres/connection/driver.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
@@ -93,7 +93,7 @@ async function writeExport (
     )
   }
   for (const each of locked) report.print(each)
-  const text = documentText(document)
+  const text = serializeSettings(document)
   if (path === '-') {
     // No result is printed, since stdout contains the export.
     io.stdout.write(text)

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { openBackup, backupFiles, type BackupDescription } from './archive.ts'
+import { unpackBackup, backupFiles, type BackupDescription } from './archive.ts'
 import { exitCodes, CommandError, explainFileError } from '../errors.ts'
 import { gatewayPathsOf, type GatewayPaths } from '../gateway-paths.ts'
 import { openRestoreTarget, type RestoreTarget } from './target.ts'
@@ -31,7 +31,7 @@ export async function restoreBackup (
   const work = join(paths.dataDir, `.restore-${randomUUID()}`)
   try {
     await mkdir(paths.dataDir, { recursive: true, mode: 0o700 })
-    const { description, bundles } = await openBackup(resolve(io.cwd, file), work)
+    const { description, bundles } = await unpackBackup(resolve(io.cwd, file), work)
     checkKind(description, env)
     await checkKeys(description, work, paths, env, { acceptsLoss: withoutKey, print: report.print })
     checkBundlesFolder(description, bundles, paths)

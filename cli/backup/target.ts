@@ -9,8 +9,8 @@ import { recordCollections } from '../../db/records.ts'
 import { withoutRecords } from '../../db/json/records.ts'
 import { parseSettings } from '../../db/json/parse.ts'
 import { replaceFileAtomically } from '../../db/json/write.ts'
-import { documentText } from '../../db/document-text.ts'
-import { orderedEntries, orderedObject } from '../../db/order.ts'
+import { serializeSettings } from '../../db/document-text.ts'
+import { orderedEntries, createOrderedObject } from '../../db/order.ts'
 import { selectRows } from '../../db/postgres/connection/driver.ts'
 import { restoreTables } from '../../db/postgres/backup/restore.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
@@ -140,7 +140,7 @@ function toText (document: SettingsDocument, present: SettingsDocument | undefin
     ? {}
     : Object.fromEntries([recordCollections.tokens, recordCollections.consents].map(({ name }) =>
       [name, present?.[name]]))
-  return documentText({
+  return serializeSettings({
     ...(keepsTokens ? document : withoutRecords(document, [recordCollections.userValues.name])),
     ...usersOf(document, users, keepsTokens),
     ...keptRecords
@@ -172,6 +172,9 @@ function withBundlesFolder (document: SettingsDocument, from: string, to: string
       : value
   }
   return {
-    ...document, mcpServers: orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, change(config)]))
+    ...document,
+    mcpServers: createOrderedObject(
+      orderedEntries(mcpServers).map(([name, config]) => [name, change(config)])
+    )
   }
 }

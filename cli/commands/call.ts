@@ -4,7 +4,7 @@ import { readStdin } from '../io.ts'
 import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { parseJsonArgument } from './server-config.ts'
-import { serverPath, type ServerRow } from './servers.ts'
+import { serverApiPath, type ApiServerRecord } from './servers.ts'
 
 interface Content {
   type: string, text?: string, mimeType?: string, uri?: string, resource?: { uri?: string, text?: string }
@@ -21,13 +21,15 @@ export function addCallCommand (program: Command, run: CommandRun): void {
     .action(async (server: string, tool: string, given: string[], _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
         const args = await argumentsOf(run, given, async () =>
-          (await api.get<ServerRow>(serverPath(server))).tools.find(({ name }) => name === tool) as Tool | undefined)
+          (
+            await api.get<ApiServerRecord>(serverApiPath(server))
+          ).tools.find(({ name }) => name === tool) as Tool | undefined)
         const body = { toolName: tool, arguments: args }
         const path = `/api/tools/call/${encodeURIComponent(server)}`
         const { data } = await api.request<{ data: Result }>('POST', path, body).catch(async (error: unknown) => {
           if (!(error instanceof CommandError) || error.code !== 'TH_NO_SUCH') throw error
           // The API reports tools of a disconnected server as unknown.
-          const record = await api.get<ServerRow>(serverPath(server)).catch(() => undefined)
+          const record = await api.get<ApiServerRecord>(serverApiPath(server)).catch(() => undefined)
           if (record && record.status !== 'connected') {
             const reason = record.error === null ? '' : `: ${record.error}`
             throw new CommandError(`${server} is ${record.status}${reason}`, error.exitCode, error.code)

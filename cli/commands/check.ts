@@ -7,7 +7,7 @@ export function addCheckCommand (program: Command, run: CommandRun): void {
     .description('check the environment and the settings file, without starting the gateway')
     .action(async (_options, command: Command) => {
       const out = createOutput(run, command)
-      const { findProblems } = await import('../findings.ts')
+      const { findConfigurationProblems: findProblems } = await import('../findings.ts')
       const findings = await findProblems(run.env, run.cwd)
       const errors = findings.filter(({ level }) => level === 'error').length
       out.writeResult({ ok: errors === 0, findings }, () => findings.length === 0

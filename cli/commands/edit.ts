@@ -9,7 +9,7 @@ import { canAskUser, readStdin } from '../io.ts'
 import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption, parseJsonArgument, parsePairs } from './server-config.ts'
-import { serverPath, type ServerRow } from './servers.ts'
+import { serverApiPath, type ApiServerRecord } from './servers.ts'
 
 type Config = Record<string, unknown>
 interface EditOptions {
@@ -23,8 +23,10 @@ export function addEditCommands (program: Command, run: CommandRun): void {
       .argument('<name>')
       .action(async (name: string, _options, command: Command) => {
         await withApi(run, command, async ({ api, out }) => {
-          const path = `${serverPath(name)}/toggle`
-          const { data, message } = await api.request<{ data: ServerRow, message?: string }>('POST', path, { enabled })
+          const path = `${serverApiPath(name)}/toggle`
+          const { data, message } = await api.request<{ data: ApiServerRecord, message?: string }>(
+            'POST', path, { enabled }
+          )
           out.writeResult(data, message ?? `The server was ${verb}d`)
         })
       })
@@ -49,7 +51,7 @@ export function addEditCommands (program: Command, run: CommandRun): void {
         )
       }
       await withApi(run, command, async ({ api, out }) => {
-        const { config: stored } = await api.get<{ config: Config }>(serverPath(name))
+        const { config: stored } = await api.get<{ config: Config }>(serverApiPath(name))
         const config = isByOptions ? applyOptions(given ?? stored, options) : await openInEditor(run, name, stored)
         if (config === undefined) {
           out.writeResult({ name, changed: false }, 'Nothing was changed')
@@ -57,7 +59,7 @@ export function addEditCommands (program: Command, run: CommandRun): void {
         }
         const body = { config, ...(options.name === undefined ? {} : { newName: options.name }) }
         const { data, warnings = [] } =
-          await api.request<{ data: ServerRow, warnings?: string[] }>('PUT', serverPath(name), body)
+          await api.request<{ data: ApiServerRecord, warnings?: string[] }>('PUT', serverApiPath(name), body)
         out.writeResultWithWarnings(data, warnings, `The server ${JSON.stringify(data.name)} was changed`)
       })
     })

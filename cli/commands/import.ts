@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
 import { isObject } from '../../protocol/json.ts'
-import { documentText } from '../../db/document-text.ts'
-import { orderedObject } from '../../db/order.ts'
+import { serializeSettings } from '../../db/document-text.ts'
+import { createOrderedObject } from '../../db/order.ts'
 import type { EditorInput } from '../../schemas/foreign-document.ts'
 import type { ManagementApi } from '../api.ts'
 import { askUser, canAskUser } from '../io.ts'
-import type { ClientFile, ImportedGroup } from '../client-file.ts'
+import type { ClientConfigFile, ImportedGroup } from '../client-file.ts'
 import { createOutput, withApi, type CommandRun, type Output } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption } from './server-config.ts'
-import { serverPath } from './servers.ts'
+import { serverApiPath } from './servers.ts'
 
 interface ImportOptions { dryRun?: true, replace?: true, input: string[], project?: string, only?: string[] }
 interface Result {
@@ -41,15 +41,15 @@ export function addImportCommand (program: Command, run: CommandRun): void {
       }))
       const answer = async (input: EditorInput): Promise<string | undefined> =>
         given.get(input.id) ?? await askForInput(run, input, path)
-      const { readClientFile } = await import('../client-file.ts')
+      const { readClientConfigFile: readClientFile } = await import('../client-file.ts')
       const file = selectServers(await readClientFile(path, answer, options.project, run), options)
       for (const warning of file.warnings) out.writeWarning(warning)
       const ofServers = file.servers.flatMap(({ name, warnings }) => warnings.map((warning) => `${name}: ${warning}`))
       for (const warning of ofServers) out.writeWarning(warning)
       if (options.dryRun) {
-        const mcpServers = orderedObject(file.servers.map(({ name, config }) => [name, config]))
+        const mcpServers = createOrderedObject(file.servers.map(({ name, config }) => [name, config]))
         const all = { mcpServers, groups: file.groups, warnings: [...file.warnings, ...ofServers] }
-        out.writeText(documentText(out.isJson ? all : { mcpServers }).trimEnd())
+        out.writeText(serializeSettings(out.isJson ? all : { mcpServers }).trimEnd())
         return
       }
       if (file.servers.length === 0) throw new CommandError(`${path} contains no servers`)
@@ -57,7 +57,7 @@ export function addImportCommand (program: Command, run: CommandRun): void {
     })
 }
 
-function selectServers (file: ClientFile, { only = [] }: ImportOptions): ClientFile {
+function selectServers (file: ClientConfigFile, { only = [] }: ImportOptions): ClientConfigFile {
   if (only.length === 0) return file
   const missing = only.find((name) => !file.servers.some((server) => server.name === name))
   if (missing !== undefined) throw new CommandError(`The file has no server ${JSON.stringify(missing)}`)
@@ -66,7 +66,7 @@ function selectServers (file: ClientFile, { only = [] }: ImportOptions): ClientF
 
 /** Stores the servers and groups of a file, and prints the results. @throws CommandError if any was refused */
 async function storeFile (
-  api: ManagementApi, out: Output, { servers, groups, warnings }: ClientFile, replace: boolean
+  api: ManagementApi, out: Output, { servers, groups, warnings }: ClientConfigFile, replace: boolean
 ): Promise<void> {
   const entries = servers.map(({ name, config }) => ({ name, config }))
   const results: Result[] = await addServers(api, entries)
@@ -108,7 +108,7 @@ const resultWord = ({ success, unchanged, replaced }: Result): string =>
 /** Replaces the stored config. Owner, visibility and overrides are kept, unless the file contains them. */
 async function replaceServer (api: ManagementApi, name: string, config: Record<string, unknown>): Promise<Result> {
   try {
-    const { warnings } = await api.request<{ warnings?: string[] }>('PUT', serverPath(name), { config })
+    const { warnings } = await api.request<{ warnings?: string[] }>('PUT', serverApiPath(name), { config })
     return { name, success: true, replaced: true, ...(warnings && { warnings }) }
   } catch (error) {
     if (!(error instanceof CommandError) || error.exitCode === exitCodes.unreachable) throw error

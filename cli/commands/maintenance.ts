@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type CommandRun, type MaintenanceContext, MaintenanceReport } from '../context.ts'
+import { type CommandRun, type MaintenanceContext, MaintenanceReporter } from '../context.ts'
 import { printError } from '../errors.ts'
 
 interface BackupOptions { withKey?: boolean, force?: boolean }
@@ -85,7 +85,7 @@ async function perform (
 ): Promise<void> {
   const { json: isJson = false } = command.optsWithGlobals<{ json?: boolean }>()
   try {
-    await work({ io: run, report: new MaintenanceReport(run, isJson) })
+    await work({ io: run, report: new MaintenanceReporter(run, isJson) })
   } catch (error) {
     run.exitCode = printError(error, run, { isJson, prefix: '' })
   }

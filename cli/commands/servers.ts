@@ -9,7 +9,7 @@ import { collectOption, configFromArguments, type AddOptions } from './server-co
 
 interface Item { name?: string, uri?: string, description?: string, enabled: boolean }
 /** A server's record, as far as the command line uses it. */
-export interface ServerRow {
+export interface ApiServerRecord {
   name: string
   status: string
   error: string | null
@@ -22,7 +22,7 @@ export interface ServerRow {
   protocolVersion?: string
   oauth?: { authorizationUrl: string }
 }
-interface ServerTestResult extends Omit<ServerRow, 'name' | 'config'> {
+interface ServerTestResult extends Omit<ApiServerRecord, 'name' | 'config'> {
   connected: boolean, duration: number, warnings: string[]
 }
 /** A sentence, or a warning about the definition of an item. */
@@ -35,7 +35,7 @@ interface Answer<Data> { data: Data, message?: string, warnings?: string[] }
 /** Max time to wait for a server to connect, in ms. */
 const maxWait = 90_000
 
-export const serverPath = (name: string): string => `/api/servers/${encodeURIComponent(name)}`
+export const serverApiPath = (name: string): string => `/api/servers/${encodeURIComponent(name)}`
 
 export function addServerCommands (program: Command, run: CommandRun): void {
   program.command('status')
@@ -74,12 +74,12 @@ export function addServerCommands (program: Command, run: CommandRun): void {
     .argument('<name>')
     .action(async (name: string, _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
-        const { config } = await api.get<ServerRow>(serverPath(name))
+        const { config } = await api.get<ApiServerRecord>(serverApiPath(name))
         const tested = await testServer(api, { name, config })
         out.writeResult(tested, () => testedText(out, tested))
         if (tested.connected) return
         if (tested.status !== 'oauth_required') throw new CommandError(`${name} does not connect`)
-        printLogin(out, await api.get<ServerRow>(serverPath(name)))
+        printLogin(out, await api.get<ApiServerRecord>(serverApiPath(name)))
         throw new CommandError(`${name} requires a login`)
       })
     })
@@ -89,7 +89,7 @@ export function addServerCommands (program: Command, run: CommandRun): void {
     .argument('<name>')
     .action(async (name: string, _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
-        const { message } = await api.request<Answer<undefined>>('DELETE', serverPath(name))
+        const { message } = await api.request<Answer<undefined>>('DELETE', serverApiPath(name))
         out.writeResult({ name, removed: true }, message ?? 'The server was removed')
       })
     })
@@ -104,7 +104,7 @@ function dashesHint (argv: readonly string[]): string {
 }
 
 async function printStatus ({ api, out, run }: CommandContext): Promise<void> {
-  const servers = await api.get<Array<Pick<ServerRow, 'name' | 'status' | 'error' | 'oauth'>>>(
+  const servers = await api.get<Array<Pick<ApiServerRecord, 'name' | 'status' | 'error' | 'oauth'>>>(
     '/api/servers?fields=name,status,error,oauth'
   )
   // Refused to users who are not admins.
@@ -127,7 +127,7 @@ async function printStatus ({ api, out, run }: CommandContext): Promise<void> {
 }
 
 const serverTable = (
-  out: Output, api: ManagementApi, servers: ReadonlyArray<Pick<ServerRow, 'name' | 'status' | 'error'>>
+  out: Output, api: ManagementApi, servers: ReadonlyArray<Pick<ApiServerRecord, 'name' | 'status' | 'error'>>
 ): string =>
   out.formatTable(
     ['NAME', 'STATUS', 'ERROR'],
@@ -139,7 +139,7 @@ const statusOf = (api: ManagementApi, server: { status: string }): string =>
   api.url === undefined && server.status !== 'disabled' ? 'not running' : server.status
 
 async function listServers ({ api, out }: CommandContext): Promise<void> {
-  const servers = await api.get<ServerRow[]>('/api/servers')
+  const servers = await api.get<ApiServerRecord[]>('/api/servers')
   out.writeResult(servers, () => {
     if (servers.length === 0) {
       return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub add <name> -- <command> …'
@@ -159,13 +159,13 @@ async function listServers ({ api, out }: CommandContext): Promise<void> {
   }
 }
 
-const targetOf = ({ command, args = [], url }: ServerRow['config']): string => {
+const targetOf = ({ command, args = [], url }: ApiServerRecord['config']): string => {
   const text = url === undefined || url === '' ? [command, ...args].join(' ') : url
   return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }
 
 async function listItems ({ api, out }: CommandContext, name: string): Promise<void> {
-  const server = await api.get<ServerRow>(serverPath(name))
+  const server = await api.get<ApiServerRecord>(serverApiPath(name))
   const status = statusOf(api, server)
   const { error, warnings = [], oauth } = server
   out.writeResult(server, () => itemTable(out, server) || `${toPrintable(name)} lists nothing: it is ${status}`)
@@ -176,7 +176,7 @@ async function listItems ({ api, out }: CommandContext, name: string): Promise<v
 }
 
 function itemTable (
-  out: Output, { tools, prompts, resources }: Pick<ServerRow, 'tools' | 'prompts' | 'resources'>
+  out: Output, { tools, prompts, resources }: Pick<ApiServerRecord, 'tools' | 'prompts' | 'resources'>
 ): string {
   const rows = Object.entries({ tool: tools, prompt: prompts, resource: resources }).flatMap(([kind, items]) =>
     items.map(({ name, uri, description = '', enabled }) =>
@@ -208,7 +208,7 @@ const printLoginAddress = (out: Output, name: string, address: string): void => 
 }
 
 /** Prints how to log in to a server that requires a login. */
-function printLogin (out: Output, { name, oauth }: ServerRow): void {
+function printLogin (out: Output, { name, oauth }: ApiServerRecord): void {
   if (oauth) printLoginAddress(out, name, oauth.authorizationUrl)
   else {
     out.writeRemark(
@@ -231,7 +231,7 @@ async function addServer (
       throw new CommandError(`${name} was not added. It does not connect: ${toPrintableLines(tested.error ?? '')}`)
     }
   }
-  const { data, warnings = [] } = await api.request<Answer<ServerRow>>('POST', '/api/servers', { name, config })
+  const { data, warnings = [] } = await api.request<Answer<ApiServerRecord>>('POST', '/api/servers', { name, config })
   if (!out.isJson) for (const warning of warnings) out.writeWarning(warning)
   if (!options.wait) {
     const needsLogin = tested?.status === 'oauth_required' && api.url !== undefined
@@ -257,7 +257,7 @@ async function addServer (
   throw new CommandError(`${name} was added, and requires a login`)
 }
 
-function addedText ({ url }: ManagementApi, { name, config }: ServerRow): string {
+function addedText ({ url }: ManagementApi, { name, config }: ApiServerRecord): string {
   const text = `The server ${JSON.stringify(name)} was added`
   if (config.enabled === false) return `${text}, disabled`
   return url === undefined
@@ -266,10 +266,10 @@ function addedText ({ url }: ManagementApi, { name, config }: ServerRow): string
 }
 
 /** Waits until a server is no longer connecting, up to `maxWait`. @returns its record */
-async function waitForServer (api: ManagementApi, name: string): Promise<ServerRow> {
+async function waitForServer (api: ManagementApi, name: string): Promise<ApiServerRecord> {
   const end = Date.now() + maxWait
   for (;;) {
-    const server = await api.get<ServerRow>(serverPath(name))
+    const server = await api.get<ApiServerRecord>(serverApiPath(name))
     if (server.status !== 'connecting' || Date.now() > end) return server
     await sleep(150)
   }

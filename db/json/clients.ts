@@ -1,4 +1,6 @@
-import { clientsSectionName, hasPlainSecret, readClient, toClientEntry, type ClientEntry } from '../client-entry.ts'
+import {
+  clientsSectionName, hasPlainSecret, parseClientEntry, toClientEntry, type ClientEntry
+} from '../client-entry.ts'
 import {
   isIdleClient, maxRegisteredClientsInFile, touchInterval, type OAuthClient, type OAuthClients, type ListRange
 } from '../ports/clients.ts'
@@ -6,8 +8,8 @@ import { clientLabel, recordCollections, tombstoneRetention } from '../records.t
 import type { FileRecords } from './records.ts'
 import { EntryList, mergeUpdates, type SectionAccess } from './section.ts'
 
-const isEntry = (item: unknown): item is ClientEntry => readClient(item) !== undefined
-const clientIdOf = (entry: ClientEntry): string => readClient(entry)?.clientId ?? ''
+const isEntry = (item: unknown): item is ClientEntry => parseClientEntry(item) !== undefined
+const clientIdOf = (entry: ClientEntry): string => parseClientEntry(entry)?.clientId ?? ''
 
 interface FileClientsOptions {
   file: SectionAccess
@@ -63,7 +65,7 @@ export class FileClients implements OAuthClients {
       if (former === undefined) return undefined
       const entry = toClientEntry({ ...change(former), clientId }, entries.get(clientId))
       entries.set(clientId, entry)
-      return readClient(entry)
+      return parseClientEntry(entry)
     })
   }
 
@@ -119,10 +121,10 @@ export class FileClients implements OAuthClients {
 }
 
 const clientsOf = (entries: ReadonlyMap<string, ClientEntry>): OAuthClient[] =>
-  [...entries.values()].flatMap((entry) => readClient(entry) ?? [])
+  [...entries.values()].flatMap((entry) => parseClientEntry(entry) ?? [])
 
 function findActiveClient (entries: ReadonlyMap<string, ClientEntry>, clientId: string): OAuthClient | undefined {
-  const client = readClient(entries.get(clientId))
+  const client = parseClientEntry(entries.get(clientId))
   return client === undefined || isIdleClient(client) ? undefined : client
 }
 

@@ -33,7 +33,7 @@ export class SettingsFileState {
   get writeFailure (): { readonly reason: string, readonly since: number } | undefined { return this.#writeFailure }
 
   /** Records a write failure without logging it. `logWriteFailure` logs it. */
-  recordWriteFailure ({ message: reason }: StorageError): void {
+  recordWriteFailureUnlogged ({ message: reason }: StorageError): void {
     this.#writeFailure = { reason, since: Date.now() }
   }
 

@@ -2,8 +2,10 @@ import { dirname } from 'node:path'
 import pLimit from 'p-limit'
 import { messageOf } from '../errors.ts'
 import { applyChanges, type SettingsDocument } from '../apply.ts'
-import { checkSectionTypes, hasPlainTokens, readDocument, type DocumentReading } from '../document.ts'
-import { documentText } from '../document-text.ts'
+import {
+  assertSectionTypesKept, hasPlainTokens, parseSettingsDocument, type DocumentWithSnapshot
+} from '../document.ts'
+import { serializeSettings } from '../document-text.ts'
 import { FolderError, makeFolder } from '../folder.ts'
 import { FileLock, LockHeldError } from '../file-lock.ts'
 import { checkInvariants, checkChangedValues } from '../invariants.ts'
@@ -36,7 +38,7 @@ export class JsonFileStore implements Store, SectionAccess {
   readonly #listeners: SnapshotListeners
   #lock: FileLock | undefined
   #watcher: FileWatcher | undefined
-  #reading: DocumentReading | undefined
+  #reading: DocumentWithSnapshot | undefined
   readonly #state: SettingsFileState
   #isChecking = false
   #isClosed = false
@@ -96,7 +98,7 @@ export class JsonFileStore implements Store, SectionAccess {
         checkChangedValues(changes)
         const document = applyChanges(former.document, changes)
         if (document === former.document && found === 'same') return former.snapshot
-        const next = readDocument(document, former.snapshot.version + 1, former)
+        const next = parseSettingsDocument(document, former.snapshot.version + 1, former)
         checkInvariants(former.snapshot, next.snapshot)
         if (!await this.#write(document)) continue
         this.#reading = next
@@ -151,7 +153,7 @@ export class JsonFileStore implements Store, SectionAccess {
     })
   }
 
-  #requireReading (): DocumentReading {
+  #requireReading (): DocumentWithSnapshot {
     if (!this.#reading) throw new Error('`load` must be called first')
     return this.#reading
   }
@@ -160,7 +162,7 @@ export class JsonFileStore implements Store, SectionAccess {
   async #write (document: SettingsDocument): Promise<boolean> {
     try {
       await this.#acquireLock()
-      await this.#disk.write(Buffer.from(documentText(document)))
+      await this.#disk.write(Buffer.from(serializeSettings(document)))
       this.#state.markWritable()
       return true
     } catch (error) {
@@ -196,7 +198,7 @@ export class JsonFileStore implements Store, SectionAccess {
       // If the folder cannot be created, no change could ever be stored. A full disk, however, may be fixed while the
       // process runs.
       if (error instanceof FolderError && !toWriteError(error).isFull) throw error
-      this.#state.recordWriteFailure(toWriteError(error))
+      this.#state.recordWriteFailureUnlogged(toWriteError(error))
     }
     return this.#lock
   }
@@ -215,10 +217,10 @@ export class JsonFileStore implements Store, SectionAccess {
     return this.#lock?.isHeld === true && await this.#disk.recover().catch(() => false)
   }
 
-  #read (document: SettingsDocument, former?: DocumentReading): DocumentReading {
+  #read (document: SettingsDocument, former?: DocumentWithSnapshot): DocumentWithSnapshot {
     try {
-      if (former) checkSectionTypes(former.document, document)
-      return readDocument(document, (former?.snapshot.version ?? 0) + 1, former)
+      if (former) assertSectionTypesKept(former.document, document)
+      return parseSettingsDocument(document, (former?.snapshot.version ?? 0) + 1, former)
     } catch (error) {
       throw new Error(
         `The settings file ${this.#path} cannot be used: ${messageOf(error)}. It was not changed: correct it.`

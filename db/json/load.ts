@@ -82,7 +82,7 @@ export async function loadDocument (
 
 /** Adds to a parse error how to restore the backup, if there is one that can be parsed. */
 async function withBackupHint (error: unknown, disk: SettingsFile, path: string): Promise<unknown> {
-  const backup = await disk.backup()
+  const backup = await disk.readBackup()
   if (backup === undefined || !(error instanceof Error)) return error
   try {
     parseSettings(backup.bytes, backup.path)

@@ -1,7 +1,7 @@
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../apply.ts'
-import { recordRepeatedNames } from '../repeated-names.ts'
-import { recordTextOrder } from '../text-order.ts'
+import { rememberRepeatedNames } from '../repeated-names.ts'
+import { rememberTextOrder } from '../text-order.ts'
 
 /** The number of object levels whose member order is recorded: the document and its sections. */
 const sectionLevels = 2
@@ -29,8 +29,8 @@ export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
     throw invalid(`is not valid JSON (${error instanceof Error ? describeSyntaxError(error.message, text) : ''})`)
   }
   if (!isPlainObject(value)) throw invalid('does not contain a JSON object')
-  recordRepeatedNames(text, value)
-  return recordTextOrder(text, value, sectionLevels)
+  rememberRepeatedNames(text, value)
+  return rememberTextOrder(text, value, sectionLevels)
 }
 
 /**

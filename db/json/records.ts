@@ -2,13 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../apply.ts'
 import {
-  findEntry, MemoryRecords, removeEntries, selectEntries, toMemoryEntry, toStoredEntry, trimEntries,
+  findEntry, MemoryRecords, removeEntries, selectEntries, toMemoryEntry, toStoredRecord, trimEntries,
   type MemoryEntries, type MemoryEntry
 } from '../memory/records.ts'
 import {
-  recordCollections, type RecordCollection, type RecordEntry, type Records, type EntryFilter, type StoredRecord
+  recordCollections, type RecordCollection, type RecordEntry, type Records, type RecordFilter, type StoredRecord
 } from '../records.ts'
-import type { Resealing, SealedCounts, Vault } from '../store.ts'
+import type { Resealing, OutdatedTextCounts, Vault } from '../store.ts'
 import { EntryList, type SectionAccess, type ReadSection, type SectionsUpdate } from './section.ts'
 
 /** An entry in the file, with its value in plain JSON or encrypted. */
@@ -66,13 +66,13 @@ export class FileRecords implements Records, Resealing {
     })
   }
 
-  async list (collection: RecordCollection, filter: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
+  async list (collection: RecordCollection, filter: RecordFilter, isBrief = false): Promise<StoredRecord[]> {
     if (!collection.isInFile) return await this.#memory.list(collection, filter)
     return selectEntries(this.#list(collection).entries, filter, this.#now())
-      .map((entry) => isBrief ? toStoredEntry(entry, this.#now()) : this.#decrypt(collection, entry))
+      .map((entry) => isBrief ? toStoredRecord(entry, this.#now()) : this.#decrypt(collection, entry))
   }
 
-  async remove (collection: RecordCollection, keyOrFilter: string | EntryFilter): Promise<number> {
+  async remove (collection: RecordCollection, keyOrFilter: string | RecordFilter): Promise<number> {
     if (!collection.isInFile) return await this.#memory.remove(collection, keyOrFilter)
     return await this.#list(collection).change((kept) => removeEntries(kept as MemoryEntries, keyOrFilter, this.#now()))
   }
@@ -84,7 +84,7 @@ export class FileRecords implements Records, Resealing {
   planRemoval (
     sections: ReadSection,
     collection: RecordCollection,
-    filter: EntryFilter,
+    filter: RecordFilter,
     onRemoved: (owners: string[]) => void = () => {}
   ): SectionsUpdate<void> {
     if (!Array.isArray(sections(collection.name))) return { changed: {}, result: undefined }
@@ -98,12 +98,12 @@ export class FileRecords implements Records, Resealing {
     return { ...update, result: undefined, onWritten: () => { update.onWritten?.(); onRemoved([...owners]) } }
   }
 
-  async count (): Promise<SealedCounts> {
+  async countOutdatedTexts (): Promise<OutdatedTextCounts> {
     const locked = new Map<string, { what: string, key: string, count: number }>()
     let former = 0
     for (const { collection: { name }, sealed } of this.#sealedEntries()) {
-      if (this.#vault.isOutdated(sealed)) former++
-      if (this.#vault.isOutdated(sealed) || !this.#vault.isLocked(sealed)) continue
+      if (this.#vault.isSealedWithFormerKey(sealed)) former++
+      if (this.#vault.isSealedWithFormerKey(sealed) || !this.#vault.isLocked(sealed)) continue
       const what = name === recordCollections.userValues.name ? 'users\' values for servers' : 'logins at servers'
       const key = keyIdOf(sealed)
       const { count } = locked.get(`${what} ${key}`) ?? { count: 0 }
@@ -113,11 +113,11 @@ export class FileRecords implements Records, Resealing {
   }
 
   /** Yields to the event loop between values, then writes each collection at once. */
-  async run (signal: AbortSignal): Promise<{ anew: number }> {
+  async resealAll (signal: AbortSignal): Promise<{ anew: number }> {
     const anew = new Map<FileEntry, FileEntry>()
     const changed = new Set<RecordCollection>()
     for (const { collection, entry, sealed } of this.#sealedEntries()) {
-      if (!this.#vault.isOutdated(sealed)) continue
+      if (!this.#vault.isSealedWithFormerKey(sealed)) continue
       const next = this.#resealEntry(collection, entry)
       if (next) {
         anew.set(entry, next)
@@ -157,17 +157,17 @@ export class FileRecords implements Records, Resealing {
     if (!collection.isSealed) return entry
     // The vault's mask shows the last characters of a text: the trailing space keeps the end of the value out of it.
     const secret = `${JSON.stringify(entry.value)} `
-    const { value: data, sealed } = this.#vault.separateSecrets({ secret }, vaultPlaceOf(collection, entry.key))
+    const { value: data, sealed } = this.#vault.encryptSecrets({ secret }, vaultPlaceOf(collection, entry.key))
     const { value: _, ...others } = entry
     return { ...others, data, sealed } as FileEntry
   }
 
   #decrypt (collection: RecordCollection, entry: FileEntry): StoredRecord {
-    const stored = toStoredEntry(entry, this.#now())
+    const stored = toStoredRecord(entry, this.#now())
     if (entry.data === undefined) return stored
     try {
       const place = vaultPlaceOf(collection, entry.key)
-      const { secret } = this.#vault.restoreSecrets(entry.data, entry.sealed ?? null, place)
+      const { secret } = this.#vault.decryptSecrets(entry.data, entry.sealed ?? null, place)
       return { ...stored, value: JSON.parse(secret) as unknown }
     } catch {
       return { ...stored, isLocked: true }
@@ -187,7 +187,7 @@ export class FileRecords implements Records, Resealing {
     const place = vaultPlaceOf(collection, entry.key)
     try {
       const { value: data, sealed } =
-        this.#vault.separateSecrets(this.#vault.restoreSecrets(entry.data, entry.sealed ?? null, place), place)
+        this.#vault.encryptSecrets(this.#vault.decryptSecrets(entry.data, entry.sealed ?? null, place), place)
       return { ...entry, data, sealed }
     } catch {
       return undefined

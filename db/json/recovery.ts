@@ -16,7 +16,7 @@ const markerPath = (path: string): string => `${path}.bak.sha256`
  * @param lastCheck called right before the write; if it throws, the old bytes stay
  * @throws the system's error
  */
-export async function writeInPlace (
+export async function overwriteWithBackup (
   path: string, bytes: Uint8Array, former: Uint8Array, lastCheck?: () => void
 ): Promise<void> {
   await replaceFileAtomically(backupPath(path), former)

@@ -2,9 +2,9 @@ import { readFileSync, statSync } from 'node:fs'
 import { chmod, open, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
-import { backupPath, restoreInterruptedWrite, removeLeftovers, writeInPlace } from './recovery.ts'
+import { backupPath, restoreInterruptedWrite, removeLeftovers, overwriteWithBackup } from './recovery.ts'
 import { errorCode } from '../errors.ts'
-import { syncPath } from '../folder.ts'
+import { fsyncPath } from '../folder.ts'
 import { isRenameRefused, FileEditedError, replaceFileAtomically, toWriteError } from './write.ts'
 
 /** Time after a change in which another change may get the same timestamp, in ms. Some file systems have 2 s. */
@@ -97,7 +97,7 @@ export class SettingsFile {
   }
 
   /** The `.bak` of the file; undefined if it does not exist or cannot be read. */
-  async backup (): Promise<{ path: string, bytes: Buffer, time: Date } | undefined> {
+  async readBackup (): Promise<{ path: string, bytes: Buffer, time: Date } | undefined> {
     const path = backupPath(await this.realPath())
     try {
       const { mtime: time } = await stat(path)
@@ -148,7 +148,7 @@ export class SettingsFile {
       const lastCheck = (): void => { this.#assertUnchanged() }
       await replaceFileAtomically(path, bytes, lastCheck).catch(async (error: unknown) => {
         if (former === undefined || !isRenameRefused(error)) throw error
-        await writeInPlace(path, bytes, former, lastCheck)
+        await overwriteWithBackup(path, bytes, former, lastCheck)
       })
     } catch (error) {
       if (error instanceof FileEditedError) throw error
@@ -187,7 +187,7 @@ export class SettingsFile {
       if (found?.bytes.equals(bytes) !== true || former?.equals(bytes) === true) return
       if (former === undefined) await rm(path)
       else await replaceFileAtomically(path, former)
-      await syncPath(dirname(path))
+      await fsyncPath(dirname(path))
     } catch {
       // The next comparison finds the content of the file, and treats it as an edit.
     }

@@ -1,7 +1,7 @@
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../apply.ts'
 import { entities, isListEntityName } from '../entities.ts'
-import { orderedEntries, orderedObject } from '../order.ts'
+import { orderedEntries, createOrderedObject } from '../order.ts'
 
 const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
@@ -28,7 +28,7 @@ function shareMembers (former: Record<string, unknown>, next: Record<string, unk
     name,
     Object.hasOwn(former, name) && isSameJson(former[name], value) ? former[name] : value
   ])
-  return isSameObject(former, entries) ? former : orderedObject(entries)
+  return isSameObject(former, entries) ? former : createOrderedObject(entries)
 }
 
 /** Whether an object has exactly these members, in this order, with identical values. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { errorCode } from '../errors.ts'
 import type { MemoryCounters } from '../memory/counters.ts'
-import { UsageCounts, usageRetention, type UsageCount } from '../ports/usage.ts'
+import { UsageCounts, usageRetentionDays, type UsageCount } from '../ports/usage.ts'
 import type { Records } from '../records.ts'
 import { quotaKeyPrefix } from '../store.ts'
 import { replaceFileAtomically } from './write.ts'
@@ -18,7 +18,7 @@ interface Saved {
 }
 
 /** Usage counters without a database. A file of their own keeps them, and the counters of quotas, across restarts. */
-export class FileUsage extends UsageCounts {
+export class FileUsageCounts extends UsageCounts {
   readonly #path: string
   readonly #counters: MemoryCounters
   readonly #now: () => number
@@ -47,7 +47,7 @@ export class FileUsage extends UsageCounts {
 
   override async save (): Promise<void> {
     const today = this.#now()
-    const days = Array.from({ length: usageRetention + 1 }, (_, ago) => new Date(today - ago * 86_400_000))
+    const days = Array.from({ length: usageRetentionDays + 1 }, (_, ago) => new Date(today - ago * 86_400_000))
     const usage = await this.list(days.map((day) => day.toISOString().slice(0, 10)))
     const saved: Saved = { at: today, quotas: this.#counters.list(quotaKeyPrefix), usage }
     await replaceFileAtomically(this.#path, Buffer.from(JSON.stringify(saved)))

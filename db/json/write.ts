@@ -2,7 +2,7 @@ import { ftruncateSync, renameSync } from 'node:fs'
 import { open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errorCode } from '../errors.ts'
-import { syncPath } from '../folder.ts'
+import { fsyncPath } from '../folder.ts'
 import { StorageError } from '../store.ts'
 
 /** The reason why a write failed, by the system's error code. */
@@ -64,7 +64,7 @@ export async function replaceFileAtomically (
     await rm(temp, { force: true }).catch(() => {})
     throw error
   }
-  await syncPath(dirname(path))
+  await fsyncPath(dirname(path))
 }
 
 /** Whether an error of `replaceFileAtomically` means that the file cannot be replaced, for example as a mount point. */

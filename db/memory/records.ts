@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { RecordCollection, RecordEntry, Records, EntryFilter, StoredRecord } from '../records.ts'
+import type { RecordCollection, RecordEntry, Records, RecordFilter, StoredRecord } from '../records.ts'
 
 /**
  * A record with the defaults of `RecordEntry` filled in. `changedAt`: the time of the last write, in ms since 1970.
@@ -29,14 +29,14 @@ export function toMemoryEntry ({ expiresIn, expiresAt, ...entry }: RecordEntry, 
 
 const isExpired = ({ expiresAt = Infinity }: MemoryEntry, now: number): boolean => expiresAt <= now
 
-export const toStoredEntry = (
+export const toStoredRecord = (
   { value, owner, labels, version, changedAt, expiresAt }: MemoryEntry, now: number
 ): StoredRecord =>
   ({ value, owner, labels, version, expiresAt, age: now - changedAt })
 
 /** Returns the unexpired records that match a filter, newest first. */
 export function selectEntries (
-  entries: ReadonlyMap<string, MemoryEntry>, { owner, labels, changedWithin }: EntryFilter, now: number
+  entries: ReadonlyMap<string, MemoryEntry>, { owner, labels, changedWithin }: RecordFilter, now: number
 ): MemoryEntry[] {
   // Reversed first, so that among records with the same time, the one stored last comes first.
   return [...entries.values()]
@@ -59,7 +59,7 @@ export function findEntry<Entry extends MemoryEntry> (
 
 /** Removes one record by its key, or those that match a filter. @returns how many were removed */
 export function removeEntries (
-  entries: Map<string, MemoryEntry>, keyOrFilter: string | EntryFilter, now: number
+  entries: Map<string, MemoryEntry>, keyOrFilter: string | RecordFilter, now: number
 ): number {
   const keys = typeof keyOrFilter === 'string'
     ? [keyOrFilter]
@@ -123,7 +123,7 @@ export class MemoryRecords implements Records {
 
   async find (collection: RecordCollection, key: string): Promise<StoredRecord | undefined> {
     const found = findEntry(this.#entries(collection), key, this.#now())
-    return found && toStoredEntry(found, this.#now())
+    return found && toStoredRecord(found, this.#now())
   }
 
   async swap (
@@ -134,12 +134,12 @@ export class MemoryRecords implements Records {
     return true
   }
 
-  async list (collection: RecordCollection, filter: EntryFilter): Promise<StoredRecord[]> {
+  async list (collection: RecordCollection, filter: RecordFilter): Promise<StoredRecord[]> {
     return selectEntries(this.#entries(collection), filter, this.#now()).map((entry) =>
-      toStoredEntry(entry, this.#now()))
+      toStoredRecord(entry, this.#now()))
   }
 
-  async remove (collection: RecordCollection, keyOrFilter: string | EntryFilter): Promise<number> {
+  async remove (collection: RecordCollection, keyOrFilter: string | RecordFilter): Promise<number> {
     return removeEntries(this.#entries(collection), keyOrFilter, this.#now())
   }
 

@@ -1,4 +1,4 @@
-import { maxVectorNumbers, type Vector, type VectorStore } from '../ports/vectors.ts'
+import { maxVectorComponents, type Vector, type VectorStore } from '../ports/vectors.ts'
 import { unitVector } from '../unit-vector.ts'
 
 /** An embedding as a unit vector, with the hash of its text. `usedAt` is in ms since 1970. */
@@ -17,7 +17,7 @@ export class MemoryVectors implements VectorStore {
    * @param maxNumbers max total length of all embeddings, each number of a vector counting 1
    * @param now the clock, in ms since 1970
    */
-  constructor (maxNumbers: number = maxVectorNumbers, now = () => Date.now()) {
+  constructor (maxNumbers: number = maxVectorComponents, now = () => Date.now()) {
     this.#maxNumbers = maxNumbers
     this.#now = now
   }

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { ActivityFilters } from '../../schemas/activities.ts'
+import type { ActivityFilterChoices } from '../../schemas/activities.ts'
 import type { Policy } from '../../schemas/policies.ts'
 
 export type ActivityStatus = 'success' | 'error'
@@ -51,10 +51,10 @@ export interface ActivityFilter
 }
 
 /** `count` consecutive time spans, each `length` ms long, the first from `from` in ms since 1970. All are integers. */
-export interface ActivitySpans { readonly from: number, readonly length: number, readonly count: number }
+export interface TimeIntervals { readonly from: number, readonly length: number, readonly count: number }
 
 /** The distinct values that can be filtered by, sorted; at most 1,000 of each kind. */
-export type ActivityFilterValues = Readonly<Static<typeof ActivityFilters>>
+export type ActivityFilterValues = Readonly<Static<typeof ActivityFilterChoices>>
 
 /** One page of activities, newest first. `total`: entries on all pages; `approximate`: whether that is an estimate. */
 export interface ActivityPage { readonly activities: Activity[], readonly total: number, readonly approximate: boolean }
@@ -84,7 +84,7 @@ export interface Activities {
    * whole UTC hours are counted fast; for others, all their calls are read.
    */
   series: (
-    filter: Omit<ActivityFilter, 'to'>, spans: ActivitySpans
+    filter: Omit<ActivityFilter, 'to'>, spans: TimeIntervals
   ) => Promise<ReadonlyArray<{ readonly total: number, readonly errors: number }>>
   /**
    * Computes a quantile of the durations of the newest 10,000 calls, in ms; undefined if there are no calls.

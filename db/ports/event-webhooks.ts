@@ -27,7 +27,7 @@ export interface EventSubscription {
   /** The user whose connections to the server it uses. */
   readonly user: string
   readonly credential: SubscriptionCredential
-  /** The route (`EventRoute`): the scope and presentation of its view, and the client's address. */
+  /** The route (`SubscriptionRoute`): the scope and presentation of its view, and the client's address. */
   readonly route: unknown
   /** The name of the event type on that route. */
   readonly name: string
@@ -91,7 +91,7 @@ export class EventWebhooks {
   }
 
   /** Lists the subscriptions made by OAuth clients. */
-  async listAuthorized (): Promise<EventSubscription[]> {
+  async listByOAuthClients (): Promise<EventSubscription[]> {
     return valuesOf(await this.#records.list(subscriptions, { labels: [authorized] }))
   }
 
@@ -116,7 +116,7 @@ export class EventWebhooks {
   }
 
   /** Stores a message. @returns false if it was stored before, even if it was settled within the last hour */
-  async accept (delivery: EventDelivery): Promise<boolean> {
+  async addDelivery (delivery: EventDelivery): Promise<boolean> {
     return await this.#records.swap(deliveries, undefined, toWaiting(delivery))
   }
 

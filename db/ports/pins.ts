@@ -27,7 +27,7 @@ export interface PinStore {
 }
 
 /** Pinned definitions as records, which all replicas share. */
-export class RecordedPins implements PinStore {
+export class RecordPinStore implements PinStore {
   readonly isShared = true
   readonly #records: Records
 

@@ -26,7 +26,7 @@ export interface SocialLogins {
   put: (identity: SocialIdentity) => Promise<void>
   remove: (hash: string) => Promise<void>
   /** Finds the identity for which a local account was created. @returns undefined if it was not created for one */
-  creatorOf: (username: string, subject: string) => Promise<SocialIdentity | undefined>
+  findCreatingIdentity: (username: string, subject: string) => Promise<SocialIdentity | undefined>
   /**
    * Removes the identities bound to a local account, with their sessions.
    * @param emailOf returns the e-mail address under which better-auth stores the identity with a hash

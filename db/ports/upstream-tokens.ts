@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import {
-  recordCollections, tombstoneRetention, type RecordEntry, type Records, type EntryFilter, type StoredRecord
+  recordCollections, tombstoneRetention, type RecordEntry, type Records, type RecordFilter, type StoredRecord
 } from '../records.ts'
 
 const { upstreamTokens, upstreamClaims, removedLogins } = recordCollections
@@ -78,7 +78,7 @@ export class UpstreamTokens {
   /** Removes all values of a server, or of a holder. */
   async removeAll (target: { readonly server: string } | { readonly holder: string }): Promise<void> {
     const label = 'server' in target ? serverLabel(target.server) : holderLabel(target.holder)
-    const filter: EntryFilter = { labels: [label] }
+    const filter: RecordFilter = { labels: [label] }
     const gone = await this.#records.list(upstreamTokens, filter, true)
     await this.#records.remove(upstreamTokens, filter)
     await this.#recordRemovals(gone)

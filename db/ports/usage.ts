@@ -1,7 +1,7 @@
 import { recordCollections, type Records } from '../records.ts'
 
 /** How long the counters of a day are kept, in days. */
-export const usageRetention = 400
+export const usageRetentionDays = 400
 const dayInMs = 86_400_000
 /** Max attempts to add to a counter that other replicas change concurrently. */
 const maxAttempts = 50
@@ -52,7 +52,7 @@ export class UsageCounts {
 
   /**
    * `load` adds the counters that a former process saved with `save`. Both do nothing here, since a database stores the
-   * records; `FileUsage` overrides them.
+   * records; `FileUsageCounts` overrides them.
    */
   async load (): Promise<void> {}
   async save (): Promise<void> {}
@@ -65,7 +65,7 @@ export class UsageCounts {
       former?.value as UsageCount | undefined ?? { calls: 0, errors: 0, resultTokens: 0 }
     const value = { ...count, calls: c + calls, errors: e + errors, resultTokens: t + resultTokens }
     return await this.#records.swap(recordCollections.usage, former?.version, {
-      key, value, labels: [labelOf(day)], expiresAt: Date.parse(day) + usageRetention * dayInMs
+      key, value, labels: [labelOf(day)], expiresAt: Date.parse(day) + usageRetentionDays * dayInMs
     })
   }
 }

@@ -2,7 +2,7 @@
  * Max total length of all embeddings in memory, in numbers of four bytes; beyond that, the oldest embeddings are
  * removed.
  */
-export const maxVectorNumbers = 32 * 1024 * 1024
+export const maxVectorComponents = 32 * 1024 * 1024
 
 /** An embedding, and the hash of the embedded text. */
 export interface Vector { readonly id: string, readonly hash: string, readonly embedding: readonly number[] }
@@ -38,4 +38,4 @@ export interface VectorStore {
 }
 
 /** Embeddings in a separate database. `close` never throws. */
-export interface OpenVectorStore { readonly vectors: VectorStore, readonly close: () => Promise<void> }
+export interface OpenedVectorStore { readonly vectors: VectorStore, readonly close: () => Promise<void> }

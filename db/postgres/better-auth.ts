@@ -14,7 +14,7 @@ const schema = { user: socialUsers, account: socialAccounts, session: socialSess
  * The `database` option of better-auth: its Drizzle adapter. Each method runs through the query runner, with a
  * concurrency limit and a timeout, on the current connections, and fails with StorageError.
  */
-export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
+export function createBetterAuthAdapter (queries: QueryRunner): MakeAdapter {
   const adapters = new WeakMap<object, Adapter>()
   return (options) => {
     /** The library's adapter on a connection, created once per connection. */

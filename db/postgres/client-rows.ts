@@ -1,5 +1,5 @@
 // Conversion of OAuth clients to and from rows of the table `oauth_clients`, and statements on that table.
-import { readClient, toClientEntry, unknownClientMembers, type ClientEntry } from '../client-entry.ts'
+import { parseClientEntry, toClientEntry, unknownClientMembers, type ClientEntry } from '../client-entry.ts'
 import type { OAuthClient } from '../ports/clients.ts'
 import type { Vault } from '../store.ts'
 import type { Transaction } from './connection/driver.ts'
@@ -42,7 +42,7 @@ export function toClientRow (entry: ClientEntry, client: OAuthClient, vault: Vau
 
 /** Reads the client of a row. Its unknown members stay encrypted. */
 export function clientOfRow ({ data, lastUsed }: Pick<StoredClient, 'data' | 'lastUsed'>): OAuthClient {
-  const client = readClient(JSON.parse(data))
+  const client = parseClientEntry(JSON.parse(data))
   if (client === undefined) throw new Error('A client in the table "oauth_clients" cannot be read.')
   return lastUsed === null ? client : { ...client, lastUsedAt: lastUsed.getTime() }
 }

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import type { OpenVectorStore } from '../ports/vectors.ts'
+import type { OpenedVectorStore } from '../ports/vectors.ts'
 import { describeFailure } from './connection/failures.ts'
 import { createQueryRunner } from './connection/query-runner.ts'
 import { openDriver } from './open.ts'
@@ -16,7 +16,7 @@ const createTable = sql`create table if not exists vectors (
 )`
 
 /** Opens a database for embeddings only. @throws Error with one sentence, without user and password */
-export async function openVectorDatabase (dbUrl: string): Promise<OpenVectorStore> {
+export async function openVectorDatabase (dbUrl: string): Promise<OpenedVectorStore> {
   const driver = await openDriver(dbUrl)
   try {
     await driver.db.execute(createTable)

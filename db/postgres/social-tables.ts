@@ -78,7 +78,7 @@ export const socialIdentities = pgTable(
 )
 
 /** At most one row: the key that signs session cookies, encrypted. */
-export const socialSecret = pgTable('social_secret', {
+export const socialSigningKey = pgTable('social_secret', {
   id: integer().primaryKey().default(1),
   data: jsonb().$type<{ secret: string }>().notNull(),
   sealed: text()

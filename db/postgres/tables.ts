@@ -37,14 +37,15 @@ export const settingsTables = {
   sections: pgTable('sections', { ...entryColumns(), name: text().notNull() })
 }
 /** A name of `settingsTables`. */
-export type TableName = keyof typeof settingsTables
-export const tableNames = Object.keys(settingsTables) as TableName[]
+export type SettingsTableName = keyof typeof settingsTables
+export const settingsTableNames = Object.keys(settingsTables) as SettingsTableName[]
 // Not a table of the database: only its type is used.
 const widestTable = pgTable('', { ...entryColumns(), name: text(), alias: text() })
 /** A row with the columns of all settings tables. */
 export type StoredSettingsRow = typeof widestTable.$inferSelect
 /** A table by name, typed as if it had all columns; Drizzle reads and writes those that exist. */
-export const tableOf = (name: TableName): typeof widestTable => settingsTables[name] as unknown as typeof widestTable
+export const settingsTableOf = (name: SettingsTableName): typeof widestTable =>
+  settingsTables[name] as unknown as typeof widestTable
 
 /** The state of the settings, in one row. `version`: the number of commits; `head`: the id of the last one. */
 export const settingsRevision = pgTable('revision', {
@@ -60,7 +61,7 @@ export const settingsRevision = pgTable('revision', {
 export const commits = pgTable('commits', {
   version: bigint({ mode: 'number' }).primaryKey(),
   id: uuid().notNull(),
-  touched: jsonb().$type<Partial<Record<TableName, number[]>>>()
+  touched: jsonb().$type<Partial<Record<SettingsTableName, number[]>>>()
 })
 
 /** Counters with an expiry, for rate limits and quotas; `key` is a hash. */

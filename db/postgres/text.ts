@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 
 /** Replaces what PostgreSQL cannot store (NUL, unpaired surrogates), and U+E000, by U+E000 and four hex digits. */
-export const escapeText = (text: string): string =>
+export const escapeForPostgres = (text: string): string =>
   text.replace(
     // eslint-disable-next-line no-control-regex
     /[\u0000\ue000]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
     (character) => `\ue000${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   )
-/** Reverses `escapeText`. */
-export const unescapeText = (text: string): string =>
+/** Reverses `escapeForPostgres`. */
+export const unescapeFromPostgres = (text: string): string =>
   text.replace(/\ue000([0-9a-f]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -18,6 +18,6 @@ const plainName = /^[\x20-\x7e]{0,512}$/
 /** Escapes a name, and replaces the end of one that is too long for an index by a hash. */
 export function toIndexableText (name: string): string {
   if (plainName.test(name)) return name
-  const text = escapeText(name)
+  const text = escapeForPostgres(name)
   return Buffer.byteLength(text) <= 512 ? text : `${text.slice(0, 64)}…${sha256(text)}`
 }

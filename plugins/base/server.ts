@@ -3,10 +3,10 @@ import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions
 import { Annexes } from './annexes/index.ts'
 import { limitQueryParameters, checkQueryEncoding } from './body/query.ts'
 import { compileSerializer, compileValidator } from './body/validators.ts'
-import { limitBodyIntake } from './body/unread.ts'
+import { limitUnreadBody } from './body/unread.ts'
 import { basePathOf, type SharedEnv } from './config/config.ts'
-import { trustedProxies } from './config/trust-proxy.ts'
-import { answerClientError, maxHeaderSize } from './errors/client-error.ts'
+import { parseTrustProxy } from './config/trust-proxy.ts'
+import { createClientErrorHandler, maxHeaderSize } from './errors/client-error.ts'
 import { errorHandlerByPath } from './errors/handlers.ts'
 import connections from './limits/connections.ts'
 import { baseLimits } from './limits/index.ts'
@@ -39,7 +39,7 @@ export function createServer (options: ServerOptions): FastifyInstance {
     forceCloseConnections: 'idle',
     ...routingOptions,
     ...(listener && { serverFactory: (handler: RequestListener) => takeOver(listener, handler) }),
-    clientErrorHandler: answerClientError(basePathOf(env)),
+    clientErrorHandler: createClientErrorHandler(basePathOf(env)),
     http: {
       headersTimeout: slowSenders.headers,
       connectionsCheckingInterval: slowSenders.interval,
@@ -51,14 +51,14 @@ export function createServer (options: ServerOptions): FastifyInstance {
   }))
   app.decorate('annexes', annexes)
   void annexes.onEveryApp(app, prepare)
-  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, onRequest: limitBodyIntake })
+  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, onRequest: limitUnreadBody })
   return app
 }
 
 /** The options shared by all instances. */
 const commonOptions = (env: ServerOptions['env']) => ({
   logController: new LogController({ disableRequestLogging: true }),
-  trustProxy: trustedProxies(env.TRUST_PROXY),
+  trustProxy: parseTrustProxy(env.TRUST_PROXY),
   // While the app closes, clients may still cancel, and answer requests of servers. The routes refuse new requests.
   return503OnClosing: false,
   // Otherwise, a start that takes over 10 s would fail, on a busy machine or with a slow database.

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Snapshot } from '../../db/store.ts'
 import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { RequestHeaders } from '../../protocol/exchange.ts'
-import { Table } from '../../protocol/table.ts'
+import { RequestTable } from '../../protocol/table.ts'
 import { ShareError } from '../base/limits/index.ts'
-import { keyHeaderOf, type Principal, type View } from '../settings/index.ts'
+import { bearerKeyHeaderName, type Principal, type View } from '../settings/index.ts'
 
 /** One HTTP request to an MCP endpoint, admitted by the `mcp` scope, with its body already read. */
 export interface InboundRequest {
@@ -15,7 +15,7 @@ export interface InboundRequest {
 }
 
 /** The parts of an HTTP request that its exchanges need. */
-export interface RequestOrigin {
+export interface HttpRequestContext {
   readonly headers: RequestHeaders
   /** The header that carries the caller's credential, in lower case. It is not forwarded. */
   readonly credentialHeader: string | undefined
@@ -32,7 +32,7 @@ export interface Endpoint {
 
 /** The open requests at an endpoint, and the wait for them when the gateway shuts down. */
 export class InFlightTable<Entry> {
-  readonly #entries = new Table<number, Entry>()
+  readonly #entries = new RequestTable<number, Entry>()
   #last = 0
   #emptied: (() => void) | undefined
   #draining: Promise<void> | undefined
@@ -81,14 +81,14 @@ export function toRpcAnswerError (error: unknown, logError: LogError): RpcError 
 }
 
 /** The first value of a header. */
-export const firstValue = (value: string | string[] | undefined): string | undefined =>
+export const firstHeaderValue = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value
 
 /**
  * The header that carries the caller's credential, in lower case: configurable for keys, `authorization` for tokens;
  * undefined if the caller has none.
  */
-export function credentialHeaderOf ({ kind }: Principal, snapshot: Snapshot): string | undefined {
+export function credentialHeaderName ({ kind }: Principal, snapshot: Snapshot): string | undefined {
   if (kind === 'anonymous') return undefined
-  return kind === 'system-key' || kind === 'user-key' ? keyHeaderOf(snapshot) : 'authorization'
+  return kind === 'system-key' || kind === 'user-key' ? bearerKeyHeaderName(snapshot) : 'authorization'
 }

@@ -41,7 +41,7 @@ export class EventStream {
   write (text: string): void {
     if (!this.isOpen) return
     // Unread bytes of earlier writes indicate a slow reader; one large write does not.
-    const unread = this.#unread.count()
+    const unread = this.#unread.updateCount()
     if (unread <= downstreamLimits.streamBacklog) this.#backlogSince = undefined
     else if (unread > 4 * downstreamLimits.streamBacklog ||
       Date.now() - (this.#backlogSince ??= Date.now()) > downstreamLimits.streamBacklogTime) {

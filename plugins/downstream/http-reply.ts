@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { eventText } from '../../protocol/event-stream.ts'
-import { largeText } from '../../protocol/text.ts'
+import { largeTextLength } from '../../protocol/text.ts'
 import { pacedReply, UnreadReply, maxUncountedReply } from '../base/limits/index.ts'
 import type { AcceptedTypes } from './accept.ts'
 import { EventStream } from './event-stream.ts'
@@ -92,7 +92,7 @@ export class HttpReply implements ReplyChannel {
     const answers = this.#answers
     // Once written, bytes are counted by the connection.
     this.#heldSize = 0
-    this.#unread?.count()
+    this.#unread?.updateCount()
     const [first] = answers
     if (!first) {
       if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()
@@ -152,7 +152,7 @@ export function writeJson (
   raw.writeHead(status, {
     'content-type': 'application/json', 'content-length': length, 'x-content-type-options': 'nosniff', ...headers
   })
-  if (characters > largeText && raw.socket) {
+  if (characters > largeTextLength && raw.socket) {
     pacedReply(raw, parts, length).pipe(raw)
     return
   }

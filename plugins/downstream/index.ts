@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { DownstreamOptions } from './parts.ts'
 
-export { type InboundRequest, firstValue } from './endpoint.ts'
+export { type InboundRequest, firstHeaderValue } from './endpoint.ts'
 export { EventStream } from './event-stream.ts'
 export { DisconnectSignal } from './tools/exchange.ts'
 export { parseExactJson } from './tools/parse-arguments.ts'

@@ -9,7 +9,7 @@ import { errors } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { Shares } from '../base/limits/index.ts'
 import { EventStream } from './event-stream.ts'
-import type { MessageChannel, Session } from './legacy/session.ts'
+import type { StandaloneChannel, Session } from './legacy/session.ts'
 import type { ReplyChannel } from './reply-channel.ts'
 import { parseAccept } from './accept.ts'
 import type { Endpoint, InboundRequest } from './endpoint.ts'
@@ -20,7 +20,7 @@ import type { Sessions } from './legacy/sessions.ts'
 import { downstreamLimits } from './limits.ts'
 
 /** A client of the SSE transport: its stream for all messages, and the session that `initialize` started. */
-class SseConnection implements MessageChannel {
+class SseConnection implements StandaloneChannel {
   readonly id: string
   readonly view: View
   readonly #stream: EventStream

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { ExtensionOptions } from './parts.ts'
 
-export { type LogOutput, createLogOutput, createTerminalCloser } from './logs/logger.ts'
+export { type LogOutput, createLogOutput, createLostTerminalCloser } from './logs/logger.ts'
 export { extensionsLimits } from './limits.ts'
 export type { ExtensionOptions } from './parts.ts'
 

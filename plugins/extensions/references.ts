@@ -5,7 +5,7 @@ import type { Policy } from '../../schemas/policies.ts'
 import type { Quota } from '../../schemas/quotas.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { teamReference } from '../settings/index.ts'
-import { findCatalogueItem, namesOf, templatesFor, type Subject } from './policies/facts.ts'
+import { findCatalogueItem, namesToCheck, templatesFor, type RequestedItem } from './policies/facts.ts'
 
 /** The existing objects: the settings with the registered providers, and the servers' lists. */
 export interface ExistingObjects {
@@ -21,17 +21,18 @@ export const cataloguesOf = (gateway: ExistingObjects['gateway'], server: string
   [gateway.catalogue(server), ...gateway.catalogues(server)].filter((each) => each !== undefined)
 
 /** Whether a catalogue lists an item under one of its names. */
-export const listsItem = (catalogue: Catalogue, subject: Subject): boolean =>
-  namesOf(catalogue, subject).some((name) => findCatalogueItem(catalogue, subject.kind, name) !== undefined)
+export const listsItem = (catalogue: Catalogue, subject: RequestedItem): boolean =>
+  namesToCheck(catalogue, subject).some((name) => findCatalogueItem(catalogue, subject.kind, name) !== undefined)
 
 /** Returns a clause that an item or its server does not exist; undefined if it exists or this is unknown. */
-export function unknownSubject (
-  { access: { snapshot }, gateway }: ExistingObjects, subject: Subject
+export function unknownItemProblem (
+  { access: { snapshot }, gateway }: ExistingObjects, subject: RequestedItem
 ): string | undefined {
   const { server, kind, name } = subject
   if (!snapshot.servers.has(server)) return `there is no server ${JSON.stringify(server)}`
   const catalogues = cataloguesOf(gateway, server)
-  const matchesTemplate = (each: Catalogue): boolean => templatesFor(each, subject, namesOf(each, subject)).length > 0
+  const matchesTemplate = (each: Catalogue): boolean =>
+    templatesFor(each, subject, namesToCheck(each, subject)).length > 0
   const isListed = catalogues.some((each) => listsItem(each, subject) || matchesTemplate(each))
   if (catalogues.length === 0 || isListed) return undefined
   return `the server ${JSON.stringify(server)} does not list a ${kind} ${JSON.stringify(name)} now`
@@ -45,18 +46,18 @@ function unknownNames (
 }
 
 /** Returns warnings about approvers of a policy that do not exist. */
-export const unknownInPolicy = (
+export const policyReferenceWarnings = (
   { approvers = [] }: Policy, { access: { snapshot: { users } } }: ExistingObjects
 ): string[] =>
   unknownNames('approvers', 'user', approvers, (each) => users.has(each),
     '; an account that is created with such a name later may approve')
 
 /** Returns warnings about servers and tools of a guard that do not exist. */
-export function unknownInGuard ({ servers, tools = [] }: Guard, existing: ExistingObjects): string[] {
+export function guardReferenceWarnings ({ servers, tools = [] }: Guard, existing: ExistingObjects): string[] {
   const { snapshot } = existing.access
   const known = (servers ?? [...snapshot.servers.keys()]).filter((each) => snapshot.servers.has(each))
   const missing = tools.filter((name) =>
-    known.every((server) => unknownSubject(existing, { server, kind: 'tool', name }) !== undefined))
+    known.every((server) => unknownItemProblem(existing, { server, kind: 'tool', name }) !== undefined))
   return [
     ...unknownNames('servers', 'server', servers ?? [], (each) => snapshot.servers.has(each)),
     ...known.length === 0 ? [] : missing.map((name) => `"tools": no server lists a tool ${JSON.stringify(name)} now`)
@@ -64,14 +65,16 @@ export function unknownInGuard ({ servers, tools = [] }: Guard, existing: Existi
 }
 
 /** Returns warnings about objects in a quota's target that do not exist, and about a quota that blocks all calls. */
-export function unknownInQuota ({ target, calls, resultTokens, enabled }: Quota, existing: ExistingObjects): string[] {
+export function quotaReferenceWarnings (
+  { target, calls, resultTokens, enabled }: Quota, existing: ExistingObjects
+): string[] {
   const { snapshot: { keys, servers, teams, users } } = existing.access
   const { server, tool } = target
   const named = (name: 'user' | 'team' | 'key' | 'server', isKnown: (name: string) => boolean): string[] =>
     unknownNames(`target.${name}`, name, [target[name] ?? '*'], (each) => each === '*' || isKnown(each))
   const subject = server === undefined || tool === undefined || tool === '*' || !servers.has(server)
     ? undefined
-    : unknownSubject(existing, { server, kind: 'tool', name: tool })
+    : unknownItemProblem(existing, { server, kind: 'tool', name: tool })
   return [
     ...named('user', (name) => users.has(name) || namedCallers.has(name) ||
       [...teams.keys()].some((team) => teamReference(team) === name)),

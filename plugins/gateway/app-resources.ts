@@ -8,7 +8,7 @@ const appScheme = 'ui://'
  * The provider of the first visible tool whose MCP App has this URI; undefined if there is none. Servers need not list
  * the resources of their apps (MCP Apps, "UI Resource Format").
  */
-export function appProviderOf (surface: Surface, uri: string): string | undefined {
+export function mcpAppProviderOf (surface: Surface, uri: string): string | undefined {
   return uri.startsWith(appScheme) ? providersOf(surface).get(uri) : undefined
 }
 

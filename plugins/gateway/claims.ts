@@ -1,7 +1,5 @@
 import type { Server } from '../../db/store.ts'
-import {
-  allListKinds, byListKind, type Catalogue, type ListingHistory, type ListKind
-} from '../../protocol/lists.ts'
+import { allListKinds, byListKind, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { memoized } from '../../protocol/memoized.ts'
 import { providedKeys } from '../../protocol/skills.ts'
 import { memoryOf } from '../../protocol/text.ts'
@@ -14,7 +12,7 @@ let lastReading = 0
 const nextReading = (): number => (lastReading = Math.max(lastReading + 1, Date.now()))
 
 /** The claims that are stored with the catalogues, for the next start. */
-export interface StoredClaims {
+export interface StoredItemClaims {
   /** The time of the server's first read; undefined: none. */
   readonly initial: number | undefined
   /** Items that are in no catalogue, or were first listed after the first read, with the time of that listing. */
@@ -22,7 +20,7 @@ export interface StoredClaims {
 }
 
 /** Records all items that a server has ever listed, for any client: it has a claim to them, listed or not. */
-export class Claims implements ListingHistory {
+export class ItemClaims implements ListingHistory {
   /** The time of the read that first listed each item. */
   readonly #first = byListKind(() => new Map<string, number>())
 
@@ -66,7 +64,7 @@ export class Claims implements ListingHistory {
    * Restores the claims of an earlier run. Items that are only in a catalogue were listed at the first read.
    * @param stored the stored claims; undefined: none, and the catalogues precede all reads
    */
-  restore (stored: StoredClaims | undefined, catalogues: readonly Catalogue[]): void {
+  restore (stored: StoredItemClaims | undefined, catalogues: readonly Catalogue[]): void {
     const initial = this.#firstReadingTime = stored?.initial ?? (catalogues.length > 0 ? 0 : undefined)
     if (initial === undefined) return
     lastReading = Math.max(lastReading, initial)
@@ -82,7 +80,7 @@ export class Claims implements ListingHistory {
   }
 
   /** The claims to store with these catalogues: those that `restore` cannot derive from them. */
-  unlistedClaims (catalogues: readonly Catalogue[]): StoredClaims {
+  unlistedClaims (catalogues: readonly Catalogue[]): StoredItemClaims {
     return {
       initial: this.#firstReadingTime,
       items: byListKind((kind) => this.#claimsBesideCatalogues(catalogues, kind))
@@ -137,6 +135,6 @@ function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: n
 }
 
 /** The claims of servers whose providers do not record their own. They end when the server's configuration changes. */
-export class ClaimsByServer {
-  readonly of = memoized((_server: Server) => new Claims())
+export class ItemClaimsByServer {
+  readonly of = memoized((_server: Server) => new ItemClaims())
 }

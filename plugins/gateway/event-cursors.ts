@@ -3,9 +3,9 @@ import type { Sealer } from '../base/secrets/index.ts'
 import { routeKeyOf, type View } from '../settings/index.ts'
 
 /** An event type of a server. */
-export interface EventTarget {
+export interface EventTypeTarget {
   readonly provider: string
-  /** Identifies the server (`serverIdentity`), since another server may have the name later. */
+  /** Identifies the server (`serverFingerprint`), since another server may have the name later. */
   readonly server: string
   /** The server's name for the event type. */
   readonly key: string
@@ -25,12 +25,12 @@ export class EventCursors {
     this.#sealer = sealer
   }
 
-  seal (view: View, { server, key }: EventTarget, cursor: string): string {
+  seal (view: View, { server, key }: EventTypeTarget, cursor: string): string {
     return this.#sealer.seal(JSON.stringify([server, key, cursor]), placeOf(view))
   }
 
   /** Decrypts a cursor. @returns the server's, as JSON text @throws RpcError -32602 if it is for another use */
-  open (view: View, { server, key }: EventTarget, sealed: unknown): string {
+  open (view: View, { server, key }: EventTypeTarget, sealed: unknown): string {
     if ((sealed ?? null) === null) return 'null'
     if (typeof sealed === 'string' && sealed.length <= maxCursor) {
       const [ofServer, ofKey, cursor] = this.#unsealed(view, sealed)

@@ -5,7 +5,7 @@ import type { View } from '../settings/index.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** An `events/stream` request as sent to its server. Its events are converted to what the client may see. */
-export class EventStream extends DerivedExchange<View> {
+export class EventsStreamExchange extends DerivedExchange<View> {
   readonly #presentation: EventPresentation
   readonly #onEnd: Array<(reason: string) => void> = []
   #isTerminated = false
@@ -37,15 +37,15 @@ export class EventStream extends DerivedExchange<View> {
 }
 
 /** `isShown`: whether its view shows the event type. */
-interface OpenStream { readonly stream: EventStream, readonly isShown: () => boolean }
+interface OpenStream { readonly stream: EventsStreamExchange, readonly isShown: () => boolean }
 
 /** The open event streams of all clients. */
-export class EventStreams {
+export class OpenEventsStreams {
   readonly #open = new Set<OpenStream>()
   readonly #shares = new Shares(gatewayLimits.eventStreams, 'open event streams')
 
   /** Tracks a stream until its request ends. @param isShown whether its view shows the event type @throws ShareError */
-  async run (stream: EventStream, isShown: () => boolean, send: () => Promise<string>): Promise<string> {
+  async run (stream: EventsStreamExchange, isShown: () => boolean, send: () => Promise<string>): Promise<string> {
     const release = this.#shares.take(stream.client.owner ?? stream.client.id)
     const open = { stream, isShown }
     this.#open.add(open)
@@ -63,11 +63,11 @@ export class EventStreams {
   /** Ends the streams of views without access, and those of event types that their view no longer shows. */
   revoke (hasAccess: (view: View) => boolean): void {
     for (const { stream, isShown } of [...this.#open]) {
-      if (!hasAccess(stream.view)) stream.terminate(accessRevoked.toText())
+      if (!hasAccess(stream.view)) stream.terminate(accessRevokedError.toText())
       else if (!isShown()) stream.terminate(eventError('notFound', { kind: 'event' }).toText())
     }
   }
 }
 
 /** The error for a subscription whose principal lost access ("Subscription Termination"). */
-export const accessRevoked = eventError('forbidden', { reason: 'Access revoked' })
+export const accessRevokedError = eventError('forbidden', { reason: 'Access revoked' })

@@ -1,9 +1,9 @@
 import { RpcError } from '../../protocol/errors.ts'
 import { streamMethod } from '../../protocol/events.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { reportsError, toRpcError, type Response } from '../../protocol/message.ts'
-import { hasTaskMark } from '../../protocol/task-ids.ts'
-import { withTrace } from '../../protocol/trace-context.ts'
+import { isToolErrorResult, toRpcError, type Response } from '../../protocol/message.ts'
+import { refersToTask } from '../../protocol/task-ids.ts'
+import { changesWithTrace } from '../../protocol/trace-context.ts'
 import type { View } from '../settings/index.ts'
 import { Shares } from '../base/limits/index.ts'
 import type { FinishedCall, GatewayCall, HookLists } from './hooks.ts'
@@ -27,7 +27,7 @@ export class Forwarder {
   readonly #withOwnTaskMarks: (exchange: Exchange<View>, provider: string) => Exchange<View>
   readonly #logError: (error: unknown, sentence: string) => void
 
-  /** @param withOwnTaskMarks replaces the task ids in a request (`hasTaskMark`) by those of its provider */
+  /** @param withOwnTaskMarks replaces the task ids in a request (`refersToTask`) by those of its provider */
   constructor (
     providers: ProviderTable,
     hooks: HookLists,
@@ -53,7 +53,7 @@ export class Forwarder {
   async send (
     request: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
   ): Promise<string> {
-    const exchange = hasTaskMark(request.params) ? this.#withOwnTaskMarks(request, provider) : request
+    const exchange = refersToTask(request.params) ? this.#withOwnTaskMarks(request, provider) : request
     // Event streams stay open, and have a limit of their own.
     const release = exchange.method === streamMethod
       ? undefined
@@ -67,7 +67,7 @@ export class Forwarder {
       // Only promises are awaited, since an await takes time even without one.
       for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
       const { trace } = call
-      const sent = trace === undefined ? changes : withTrace(call.exchange.paramsText, changes, trace)
+      const sent = trace === undefined ? changes : changesWithTrace(call.exchange.paramsText, changes, trace)
       response = await this.#providers.use(provider, exchange.client).call(call.exchange, sent, trace)
       const { resultText, errorText } = response
       if (errorText !== undefined) throw toRpcError(errorText)
@@ -152,7 +152,7 @@ export class Forwarder {
       outcome,
       output,
       answer,
-      isToolError: output !== undefined && (response?.isError ?? reportsError(output)),
+      isToolError: output !== undefined && (response?.isError ?? isToolErrorResult(output)),
       error
     }
     for (const hook of this.#hooks.onDone) {

@@ -8,21 +8,21 @@ import type { ServerConfig } from '../../schemas/server.ts'
 import type { Sealer } from '../base/secrets/index.ts'
 import type { Access, ItemKind, PresentationName, RegisteredProvider, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
-import type { EventTarget } from './event-cursors.ts'
+import type { EventTypeTarget } from './event-cursors.ts'
 import { screenNotification, type GatewayHooks } from './hooks.ts'
-import { findEvent, ownEventMembers, presentEvent, type ShownEvent } from './methods/events.ts'
-import { isNotification, methodFor } from './methods/index.ts'
-import { providerOf, resolveItem } from './methods/items.ts'
-import type { GatewayParts, Method, Result } from './methods/method.ts'
+import { findEventType, ownEventMembers, presentEvent, type ShownEventType } from './methods/events.ts'
+import { isNotificationMethod, methodFor } from './methods/index.ts'
+import { findItemProvider, resolveItem } from './methods/items.ts'
+import type { GatewayParts, MethodHandler, MethodResult } from './methods/method.ts'
 import type { Notifier } from './notifier.ts'
 import { createParts, createProviderHost } from './parts.ts'
 import type { Presentation } from './surfaces.ts'
 import type { Precedence } from './precedence.ts'
 import type { RunningTasks } from './running-tasks.ts'
-import { type Section, type Target, withoutHidden } from './section.ts'
+import { type ViewSection, type ItemTarget, withoutHidden } from './section.ts'
 import type { Surface } from './surface.ts'
 
-export type { Result }
+export type { MethodResult }
 
 interface GatewayDeps {
   access: Pick<Access, 'snapshot' | 'visibleServers' | 'register'>
@@ -50,7 +50,7 @@ export class Gateway {
   readonly #access: GatewayDeps['access']
   readonly #serverInfo: string
   readonly #host: ProviderHost
-  readonly #methods = new Map<string, Method>()
+  readonly #methods = new Map<string, MethodHandler>()
 
   constructor ({ access, serverInfo, logError, sealer, tasks }: GatewayDeps) {
     this.#parts = createParts(access, logError, sealer, tasks)
@@ -86,15 +86,17 @@ export class Gateway {
   }
 
   /** Finds the event type that a request names. @throws RpcError -32601 if no server has events; NotFound */
-  async findEvent (exchange: Exchange<View>): Promise<ShownEvent> { return await findEvent(this.#parts, exchange) }
+  async findEventType (
+    exchange: Exchange<View>
+  ): Promise<ShownEventType> { return await findEventType(this.#parts, exchange) }
 
   /** The server's name and cursor for those in a client's request. @throws RpcError if the cursor is not valid */
-  ownEventMembers (exchange: Exchange<View>, event: EventTarget): { name: string, cursor: string } {
+  ownEventMembers (exchange: Exchange<View>, event: EventTypeTarget): { name: string, cursor: string } {
     return ownEventMembers(this.#parts, exchange, event)
   }
 
   /** What differs in the events of a type as a view sees them. @param name the event type's name in the view */
-  presentEvent (view: View, event: EventTarget, name: string): EventPresentation {
+  presentEvent (view: View, event: EventTypeTarget, name: string): EventPresentation {
     return presentEvent(this.#parts.cursors, view, event, name)
   }
 
@@ -116,8 +118,8 @@ export class Gateway {
   ): () => void {
     this.#access.register({ name: provider.name, config: entry, ...options })
     this.#parts.providers.add(provider)
-    this.#host.changed()
-    return this.#host.changed
+    this.#host.onListsChanged()
+    return this.#host.onListsChanged
   }
 
   /** Registers a provider without lists, for the resources under its `uriPrefix`. Servers must not have its name. */
@@ -130,11 +132,11 @@ export class Gateway {
   addPresentation (name: PresentationName, { provider, present }: Presentation): () => void {
     this.#parts.providers.add(provider)
     this.#parts.surfaces.addPresentation(name, present)
-    return this.#host.changed
+    return this.#host.onListsChanged
   }
 
   /** Handles a request. @returns the text of its result, or a list to serialize @throws RpcError to answer with */
-  handle (exchange: Exchange<View>): Promise<Result> {
+  handle (exchange: Exchange<View>): Promise<MethodResult> {
     if (this.#parts.hooks.onView.length > 0) exchange.view = this.filteredView(exchange.view, exchange.address)
     return methodFor(exchange.method, this.#methods)(this.#parts, exchange)
   }
@@ -148,7 +150,7 @@ export class Gateway {
   /** Relays a client's notification to the providers in its view. */
   notify (view: View, client: Client, method: string, paramsText: string): void {
     const isForAll = method === 'notifications/roots/list_changed'
-    if (!isNotification(method) || (!isForAll && view.scope.kind !== 'server')) return
+    if (!isNotificationMethod(method) || (!isForAll && view.scope.kind !== 'server')) return
     for (const { provider } of this.#parts.surfaces.sections(view, client)) {
       provider?.notify?.(client, method, paramsText)
     }
@@ -198,25 +200,25 @@ export class Gateway {
   }
 
   /** The servers that a view currently includes, with their catalogues for a client. Items have their own names. */
-  sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }
+  sections (view: View, client: Client): ViewSection[] { return this.#parts.surfaces.sections(view, client) }
 
   /** Decides which of these sections owns a name that consists of label, separator and an item's own name. */
-  precedence (sections: readonly Section[], separator: string): Precedence {
+  precedence (sections: readonly ViewSection[], separator: string): Precedence {
     return this.#parts.surfaces.precedence(sections, separator)
   }
 
   /** The target of a name of a tool, prompt or event type, as currently known. */
-  lookUp (view: View, client: Client, kind: NamedKind, name: string): Target | undefined {
+  lookUp (view: View, client: Client, kind: NamedKind, name: string): ItemTarget | undefined {
     return this.lookUpIn(view, this.surface(view, client), kind, name)
   }
 
   /** Like `lookUp`, in a given surface of the view. */
-  lookUpIn (view: View, surface: Surface, kind: NamedKind, name: string): Target | undefined {
+  lookUpIn (view: View, surface: Surface, kind: NamedKind, name: string): ItemTarget | undefined {
     return this.#parts.resolver.lookUpName(view, surface, kind, name)
   }
 
   /** Like `lookUp`, but waits for providers. @throws RpcError -32001 if the only one is not connected */
-  async resolve (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<Target | undefined> {
+  async resolve (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<ItemTarget | undefined> {
     return await this.#parts.resolver.findByName(exchange, kind, name)
   }
 
@@ -226,12 +228,12 @@ export class Gateway {
   }
 
   /** The provider from which a view reads the requested resource. @throws RpcError -32002 if the view shows none */
-  async findReader (exchange: Exchange<View>): Promise<string> {
-    return (await this.#parts.resolver.findReader(exchange)).provider
+  async findResourceProvider (exchange: Exchange<View>): Promise<string> {
+    return (await this.#parts.resolver.findResource(exchange)).provider
   }
 
   /** The provider to which a call, prompt or read request would be sent. @throws RpcError if there is no such item */
-  async providerOf (exchange: Exchange<View>): Promise<string> { return await providerOf(this.#parts, exchange) }
+  async providerOf (exchange: Exchange<View>): Promise<string> { return await findItemProvider(this.#parts, exchange) }
 
   /**
    * Waits until the lists of a call's provider are known.

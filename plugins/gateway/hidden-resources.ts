@@ -1,7 +1,7 @@
 import type { Item } from '../../protocol/lists.ts'
 import { skillFolder } from '../../protocol/skills.ts'
 import { isItemEnabled, overrideOf } from '../settings/index.ts'
-import { foldersAbove, isShownKey, isShownUri, type Section } from './section.ts'
+import { foldersAbove, isShownKey, isShownUri, type ViewSection } from './section.ts'
 
 /** The resources that are hidden although a server lists them or a template matches them. */
 export interface HiddenResources {
@@ -19,7 +19,7 @@ export interface HiddenResources {
 }
 
 /** Collects the resources and skills that are disabled or not selected. */
-export function collectHidden (sections: readonly Section[]): HiddenResources {
+export function collectHidden (sections: readonly ViewSection[]): HiddenResources {
   const [exact, files, users] = [emptyKeys(), emptyKeys(), new Set<string>()]
   const hide = (server: string, uri: string, byAdmin: boolean): void => {
     const spelling = normalizeUri(uri)
@@ -32,7 +32,7 @@ export function collectHidden (sections: readonly Section[]): HiddenResources {
     }
   }
   let hasHiddenSkills = false
-  const addSkill = (section: Section, uri: string, item?: Item): void => {
+  const addSkill = (section: ViewSection, uri: string, item?: Item): void => {
     const { server, filter, isOwnedByAdmin: ofAdmin } = section
     const isHiddenByRule = item !== undefined && filter?.isHidden(server.name, 'skills', item) === true
     const isShown = !isHiddenByRule && isShownKey(section, 'skills', uri)

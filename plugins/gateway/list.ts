@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import { memberOf, withMembers } from '../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../protocol/lists.ts'
-import { largeText } from '../../protocol/text.ts'
+import { largeTextLength } from '../../protocol/text.ts'
 import { toBytes } from '../../protocol/yield.ts'
 import { Semaphore } from '../base/limits/index.ts'
 import { gatewayLimits } from './limits.ts'
@@ -134,7 +134,7 @@ export class ListResult {
   }
 
   async #serialize (owner: string | undefined): Promise<Buffer> {
-    const isLarge = this.entries.reduce((sum, { text }) => sum + text.length, 0) > largeText
+    const isLarge = this.entries.reduce((sum, { text }) => sum + text.length, 0) > largeTextLength
     const release = isLarge ? await largeListSlots.take(owner) : undefined
     try {
       const bytes = await toBytes(this.#pieces())

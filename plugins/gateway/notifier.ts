@@ -1,8 +1,8 @@
 import { RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
-import { smallMemberOf } from '../../protocol/json.ts'
+import { parseSmallMember } from '../../protocol/json.ts'
 import { hasExtension } from '../../protocol/capabilities.ts'
-import { allListKinds, extensionOf, listChangedMethod, type ListKind } from '../../protocol/lists.ts'
+import { allListKinds, listExtensionOf, listChangedMethod, type ListKind } from '../../protocol/lists.ts'
 import { meetsLogLevel, type Listener } from '../../protocol/listener.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
 import type { View } from '../settings/index.ts'
@@ -10,7 +10,7 @@ import type { ListResult } from './list.ts'
 import type { ProviderTable } from './providers.ts'
 import type { ItemResolver } from './resolve.ts'
 import type { Surfaces } from './surfaces.ts'
-import { WantedResources } from './wanted-resources.ts'
+import { SubscribedResources } from './wanted-resources.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** Time between the first change and the notification of listeners, in ms: further changes are notified together. */
@@ -24,7 +24,7 @@ interface ListenerEntry {
    * The client is not notified of kinds without an entry.
    */
   readonly seen: Partial<Record<ListKind, WeakRef<ListResult>>>
-  readonly wanted: WantedResources
+  readonly wanted: SubscribedResources
   /** The address of its last list or subscription request, which hooks may use to hide items; undefined: unknown. */
   address: string | undefined
 }
@@ -51,7 +51,7 @@ export class Notifier {
     const { parts } = this.#surfaces.of(this.#surfaces.filtered(listener.view, address), client)
     const seen: ListenerEntry['seen'] = {}
     for (const kind of allListKinds) if (concerns(kind, listener, client)) seen[kind] = parts[kind].list.ref
-    this.#entries.set(listener, { client, seen, wanted: new WantedResources(), address })
+    this.#entries.set(listener, { client, seen, wanted: new SubscribedResources(), address })
   }
 
   removeListener (listener: Listener<View>): void {
@@ -60,7 +60,7 @@ export class Notifier {
   }
 
   /** The resources that a client with a listener subscribes to. */
-  wantedResourcesOf (exchange: Pick<Exchange, 'client' | 'address'>): WantedResources | undefined {
+  subscribedResourcesOf (exchange: Pick<Exchange, 'client' | 'address'>): SubscribedResources | undefined {
     return this.#entryOf(exchange)?.wanted
   }
 
@@ -116,7 +116,7 @@ export class Notifier {
   /** Sends a provider's notification to every listener that sees the provider and whose client satisfies `serves`. */
   broadcast (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
     const isLog = method === 'notifications/message'
-    const level = isLog ? smallMemberOf(paramsText, 'level') : undefined
+    const level = isLog ? parseSmallMember(paramsText, 'level') : undefined
     const sees = this.#seenBy(provider)
     const listeners = [...this.#entries].filter(([listener, { client }]) =>
       !(isLog && listener.level !== undefined && !meetsLogLevel(level, listener.level)) && sees(listener.view) &&
@@ -178,7 +178,7 @@ export class Notifier {
       lost.has(provider.name) ? [] : provider.subscriptions?.(client) ?? []))
     for (const uri of wanted.uris) {
       if (held.has(uri)) continue
-      const reader = this.#resolver.currentReader(view, client, uri)
+      const reader = this.#resolver.currentResourceProvider(view, client, uri)
       if (reader === undefined || lost.has(reader) || !this.#resubscribeAt(reader, client, uri)) wanted.isMissing = true
     }
   }
@@ -200,7 +200,7 @@ export class Notifier {
  * changes of resources, to clients that declare the extension; those of event types only to clients that request it.
  */
 function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { capabilities }: Client): boolean {
-  const extension = extensionOf(kind)
+  const extension = listExtensionOf(kind)
   if (extension === undefined) return true
   return kind === 'events' ? isFiltered : hasExtension(capabilities, extension)
 }

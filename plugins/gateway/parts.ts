@@ -3,11 +3,11 @@ import type { ProviderHost } from '../../protocol/provider.ts'
 import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
 import type { Access } from '../settings/index.ts'
 import { EventCursors } from './event-cursors.ts'
-import { EventStreams } from './event-streams.ts'
+import { OpenEventsStreams } from './event-streams.ts'
 import { Forwarder } from './forward.ts'
 import { createHookLists, passNotification } from './hooks.ts'
 import type { GatewayParts } from './methods/method.ts'
-import { withOwnTaskMarks } from './methods/tasks.ts'
+import { withProviderTaskIds } from './methods/tasks.ts'
 import { Notifier } from './notifier.ts'
 import { ProviderTable } from './providers.ts'
 import { ItemResolver } from './resolve.ts'
@@ -31,9 +31,9 @@ export function createParts (
   const notifier = new Notifier(providers, surfaces, resolver)
   const taskHandles = new TaskHandles(sealer)
   const cursors = new EventCursors(sealer)
-  const streams = new EventStreams()
+  const streams = new OpenEventsStreams()
   const forwarder = new Forwarder(providers, hooks, (...request) =>
-    withOwnTaskMarks({ taskHandles, surfaces, providers }, ...request), logError)
+    withProviderTaskIds({ taskHandles, surfaces, providers }, ...request), logError)
   const runningTasks = new RunningTasks({ store, handles: taskHandles, providers, forwarder, access, logError })
   return {
     providers, surfaces, resolver, forwarder, notifier, hooks, taskHandles, runningTasks, cursors, streams, links
@@ -45,12 +45,12 @@ export function createProviderHost (
   { providers, notifier, hooks, taskHandles, runningTasks }: GatewayParts
 ): ProviderHost {
   return {
-    changed: () => {
+    onListsChanged: () => {
       providers.recordListChange()
       notifier.scheduleNotifications()
       for (const hook of hooks.onListsChanged) hook()
     },
-    question: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
+    onQuestion: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
     onNotification: (...notification) => { passNotification(hooks, ...notification) },
     broadcast: (provider, method, paramsText, serves) => {
       passNotification(hooks, provider, paramsText, (text) => { notifier.broadcast(provider, method, text, serves) })

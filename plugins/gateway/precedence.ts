@@ -2,15 +2,15 @@ import {
   allListKinds, byListKind, isNamedKind, type Item, type ListingHistory, type ListKind, type NamedKind
 } from '../../protocol/lists.ts'
 import { pushTo } from '../../protocol/grouping.ts'
-import { providedKeys, skillFiles } from '../../protocol/skills.ts'
-import { toModelSeparator } from '../../schemas/names.ts'
+import { providedKeys, skillFileUris } from '../../protocol/skills.ts'
+import { toModelSafeSeparator } from '../../schemas/names.ts'
 import { hasHashSuffix, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedPrefixOf } from '../settings/index.ts'
-import { isShownKey, isShownUri, itemKindOf, type Section } from './section.ts'
+import { isShownKey, isShownUri, itemKindOf, type ViewSection } from './section.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** A section of a merged route, its position, the prefix of its items' names, and the claims of its server. */
 interface Claimant {
-  readonly at: number, readonly section: Section, readonly prefix: string, readonly claims: ListingHistory
+  readonly at: number, readonly section: ViewSection, readonly prefix: string, readonly claims: ListingHistory
 }
 
 /**
@@ -41,11 +41,11 @@ export class Precedence {
    * @param isUnconverted whether names have the label and separator as configured; false: as model APIs accept them
    */
   constructor (
-    sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory,
+    sections: readonly ViewSection[], separator: string, claimsOf: (section: ViewSection) => ListingHistory,
     isUnconverted = false
   ) {
     this.#configuredSeparator = separator
-    this.#separator = isUnconverted ? separator : toModelSeparator(separator)
+    this.#separator = isUnconverted ? separator : toModelSafeSeparator(separator)
     const prefixOfSection = isUnconverted ? unconvertedPrefixOf : prefixOf
     // Without its provider: a surface, which may live long, would keep that of a restarted server in memory.
     this.#claimants = sections.map((section, at) => ({
@@ -117,12 +117,12 @@ export class Precedence {
   /** Whether an item with a URI belongs to a section. A skill does if all of its files do. */
   ownsItem (at: number, kind: 'resources' | 'resourceTemplates' | 'skills', item: Item): boolean {
     return kind === 'skills'
-      ? skillFiles(item).every((uri) => this.ownsUri(at, 'resources', uri))
+      ? skillFileUris(item).every((uri) => this.ownsUri(at, 'resources', uri))
       : this.ownsUri(at, kind, item.key)
   }
 
   /** The section that owns a resource, listed now or not; undefined if no server has ever listed it. */
-  ownerOf (uri: string): Section | undefined {
+  ownerOf (uri: string): ViewSection | undefined {
     return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
   }
 
@@ -205,7 +205,7 @@ const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant):
   one.server.name === other.server.name && one.label === other.label
 
 /** Whether a section shows an item with this key. */
-export function showsKey (section: Section, kind: ListKind, key: string): boolean {
+export function showsKey (section: ViewSection, kind: ListKind, key: string): boolean {
   if (kind === 'resources') return isShownUri(section, key)
   const itemKind = itemKindOf(kind)
   return itemKind === undefined || isShownKey(section, itemKind, key)

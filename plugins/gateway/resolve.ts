@@ -6,11 +6,11 @@ import { waitAtMost } from '../../protocol/wait-at-most.ts'
 import {
   alternativeItemName, hasHashSuffix, canBeShownAs, prefixedName, acceptedPrefixesOf, prefixOf, type View
 } from '../settings/index.ts'
-import { appProviderOf } from './app-resources.ts'
+import { mcpAppProviderOf } from './app-resources.ts'
 import type { ProviderTable } from './providers.ts'
 import type { ResourceLinks } from './resource-links.ts'
-import type { Target } from './section.ts'
-import { isHidden, readerOf, type Surface } from './surface.ts'
+import type { ItemTarget } from './section.ts'
+import { isResourceHidden, findResourceTarget, type Surface } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
 import { gatewayLimits } from './limits.ts'
 
@@ -31,7 +31,7 @@ export class ItemResolver {
   }
 
   /** The target of an item's exposed name. Routes with raw names also accept the names of merged routes. */
-  lookUpName (view: View, surface: Surface, kind: NamedKind, name: string): Target | undefined {
+  lookUpName (view: View, surface: Surface, kind: NamedKind, name: string): ItemTarget | undefined {
     const { targets, aliases } = surface.parts[kind]
     const found = targets.get(name) ?? aliases.get(name)
     if (found || view.presentation !== 'raw' || view.scope.kind !== 'server') return found
@@ -105,10 +105,10 @@ export class ItemResolver {
    * provider's lists for this client are unknown, waits for them.
    * @throws RpcError -32001 if that provider does not connect
    */
-  async findByName (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<Target | undefined> {
+  async findByName (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<ItemTarget | undefined> {
     const { view, client } = exchange
     const deadline = Date.now() + gatewayLimits.connectionWait
-    const look = (surface: Surface): Target | undefined => this.lookUpName(view, surface, kind, name)
+    const look = (surface: Surface): ItemTarget | undefined => this.lookUpName(view, surface, kind, name)
     const found = await this.find(exchange, look)
     if (found) return found
     if (view.scope.kind === 'server') {
@@ -153,7 +153,7 @@ export class ItemResolver {
   }
 
   /** The provider of the resource that a request names, listed or not. @throws RpcError -32002 if there is none */
-  async findReader (exchange: Exchange<View>): Promise<Target> {
+  async findResource (exchange: Exchange<View>): Promise<ItemTarget> {
     const { view, client, params: { uri } } = exchange
     if (typeof uri !== 'string') {
       throw new RpcError(rpcCode.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
@@ -164,18 +164,18 @@ export class ItemResolver {
     if (provider !== undefined) return { provider, key: uri }
     // On a route of one server, unlisted resources can be read, unless they are hidden.
     const { scope } = view
-    if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) {
+    if (scope.kind === 'server' && !isResourceHidden(this.#surfaces.of(view, client), scope.name, uri)) {
       return { provider: scope.name, key: uri }
     }
-    throw unknownResource(uri)
+    throw unknownResourceError(uri)
   }
 
   /** The provider from which a client can currently read a resource; undefined if none is known. */
-  currentReader (view: View, client: Client, uri: string): string | undefined {
+  currentResourceProvider (view: View, client: Client, uri: string): string | undefined {
     const surface = this.#surfaces.of(view, client)
     const { scope } = view
     if (scope.kind !== 'server') return this.#readerIn(view, surface, uri)
-    return surface.capabilities.has(scope.name) && !isHidden(surface, scope.name, uri) ? scope.name : undefined
+    return surface.capabilities.has(scope.name) && !isResourceHidden(surface, scope.name, uri) ? scope.name : undefined
   }
 
   /** Whether a client may read a resource from a provider; true while the provider's lists are unknown. */
@@ -183,7 +183,7 @@ export class ItemResolver {
     const surface = this.#surfaces.of(view, client)
     if (!surface.capabilities.has(provider)) return true
     return view.scope.kind === 'server'
-      ? !isHidden(surface, provider, uri)
+      ? !isResourceHidden(surface, provider, uri)
       : this.#readerIn(view, surface, uri) === provider
   }
 
@@ -192,10 +192,10 @@ export class ItemResolver {
    * tool has it as its MCP App, if the view selects all resources of that provider.
    */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
-    const provider = readerOf(surface, uri)?.provider
+    const provider = findResourceTarget(surface, uri)?.provider
     if (provider !== undefined || view.scope.kind === 'server') return provider
-    const linked = this.#links.providerOf(uri, view.principal.key) ?? appProviderOf(surface, uri)
-    if (linked === undefined || isHidden(surface, linked, uri)) return undefined
+    const linked = this.#links.providerOf(uri, view.principal.key) ?? mcpAppProviderOf(surface, uri)
+    if (linked === undefined || isResourceHidden(surface, linked, uri)) return undefined
     const showsAll = this.#surfaces.visible(view).some(({ server, member }) =>
       server.name === linked && (member.resources ?? 'all') === 'all')
     return showsAll ? linked : undefined
@@ -203,18 +203,18 @@ export class ItemResolver {
 }
 
 /** The error for a resource that a view does not show. */
-export function unknownResource (uri: string): RpcError {
+export function unknownResourceError (uri: string): RpcError {
   const message = `Resource not found: ${uri}`
   const text = JSON.stringify({ code: rpcCode.resourceNotFound, message, data: { uri } })
   return new RpcError(rpcCode.resourceNotFound, message, 'unknown-resource', text)
 }
 
 /** The error for a skill that a view does not show. */
-export const unknownSkill = (uri: string): RpcError =>
+export const unknownSkillError = (uri: string): RpcError =>
   new RpcError(rpcCode.invalidParams, `No skill is served at ${uri}`, 'unknown-resource')
 
 /** The error for a folder in which a view shows nothing. @param uri with or without a trailing slash */
-export const unknownFolder = (uri: string): RpcError =>
+export const unknownFolderError = (uri: string): RpcError =>
   new RpcError(rpcCode.invalidParams, `There is no folder at ${uri.replace(/\/$/, '')}`, 'unknown-resource')
 
 /** Thrown if a provider is not available now. The message is for clients. */

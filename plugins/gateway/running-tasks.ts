@@ -2,20 +2,20 @@ import { hash } from 'node:crypto'
 import type { TaskRecord, Tasks } from '../../db/ports/tasks.ts'
 import { StorageError } from '../../db/store.ts'
 import { rpcCode, RpcError } from '../../protocol/errors.ts'
-import { PlainClient, type Client } from '../../protocol/exchange.ts'
-import { smallMemberOf } from '../../protocol/json.ts'
+import { NonMcpClient, type Client } from '../../protocol/exchange.ts'
+import { parseSmallMember } from '../../protocol/json.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { terminalStates } from '../../protocol/task-shapes.ts'
 import { OwnedMap } from '../base/limits/index.ts'
-import { type Access, authorKeyOf, makeView, routeKeyOf, type View } from '../settings/index.ts'
+import { type Access, toBearerKeyIdentity, makeView, routeKeyOf, type View } from '../settings/index.ts'
 import type { Forwarder } from './forward.ts'
 import { gatewayLimits } from './limits.ts'
 import { OwnRequest } from './own-request.ts'
 import type { ProviderTable } from './providers.ts'
-import { serverIdentity, taskOwnerOf, type TaskHandles, type TaskTarget } from './task-handles.ts'
+import { serverFingerprint, taskOwnerOf, type TaskHandles, type TaskTarget } from './task-handles.ts'
 
 /** The error for an unknown task, and for one of another principal or route: callers must not be able to tell. */
-export const unknownTask = (): RpcError => new RpcError(rpcCode.invalidParams, 'Unknown task')
+export const unknownTaskError = (): RpcError => new RpcError(rpcCode.invalidParams, 'Unknown task')
 
 /** Calls `Provider.taskRun`, or returns its default. */
 export const taskRunOf = (
@@ -125,13 +125,13 @@ export class RunningTasks {
     const view = makeView({ key, kind: 'user-key', user, isAdmin: false }, scope, presentation)
     const target = handles.open(view, handle)
     const config = access.snapshot.servers.get(server)?.config
-    if (!target || serverIdentity(server, config) !== target.server) throw unknownTask()
-    const client = new PlainClient(`task ${id}`, user, key, false, key)
+    if (!target || serverFingerprint(server, config) !== target.server) throw unknownTaskError()
+    const client = new NonMcpClient(`task ${id}`, user, key, false, key)
     const send = async (method: string): Promise<TaskRecord> => {
       const paramsText = JSON.stringify({ taskId: target.id })
       const exchange = new OwnRequest({ view, client, method, paramsText, taskForm: 'parameter' })
       // The task may end with a process of another replica.
-      if (taskRunOf(providers.get(server), exchange, target.id) !== target.run) throw unknownTask()
+      if (taskRunOf(providers.get(server), exchange, target.id) !== target.run) throw unknownTaskError()
       const state = stateIn(await forwarder.send(exchange, server, undefined))
       if (state === undefined) return task
       const changed = { ...task, state, updatedAt: Date.now() }
@@ -179,7 +179,7 @@ async function ignoringOutages (work: () => Promise<void>, onFailure = () => {})
 
 /** The state of a task as its server reports it, truncated if long. */
 function stateIn (task: string): string | undefined {
-  const state = smallMemberOf(task, 'status')
+  const state = parseSmallMember(task, 'status')
   return typeof state === 'string' ? state.slice(0, gatewayLimits.taskState) : undefined
 }
 
@@ -196,8 +196,9 @@ interface ReportedTask { id: string, owner: string, target: TaskTarget, handle: 
 function recordOf (view: View, { id, owner, target, handle, task, state }: ReportedTask): TaskRecord {
   const { principal, scope, presentation } = view
   const { key, user, username } = principal
-  const { keyName } = authorKeyOf(principal)
-  const [began, ttl] = [smallMemberOf(task, 'createdAt'), smallMemberOf(task, 'ttlMs') ?? smallMemberOf(task, 'ttl')]
+  const { keyName } = toBearerKeyIdentity(principal)
+  const [began, ttl] =
+    [parseSmallMember(task, 'createdAt'), parseSmallMember(task, 'ttlMs') ?? parseSmallMember(task, 'ttl')]
   const createdAt = typeof began === 'string' ? Date.parse(began) : NaN
   return {
     id,

@@ -10,7 +10,7 @@ import {
 } from '../settings/index.ts'
 
 /** A visible server with its provider and that provider's catalogue for the client, if known. */
-export interface Section extends VisibleServer {
+export interface ViewSection extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
   /** Filters the items that its view hides. */
@@ -18,7 +18,7 @@ export interface Section extends VisibleServer {
 }
 
 /** The item to which a name in a view refers: its provider, and its own name or URI. */
-export interface Target {
+export interface ItemTarget {
   readonly provider: string
   readonly key: string
   readonly item?: Item
@@ -27,7 +27,7 @@ export interface Target {
 }
 
 /** An item as a section shows it. `description`: the admin's override, if any. */
-export interface SectionItem {
+export interface ShownItem {
   readonly text: string, readonly description: string | undefined, readonly enabled: boolean
 }
 
@@ -45,12 +45,12 @@ export function itemKindOf (kind: ListKind): ItemKind | undefined {
  * select it, or only an MCP App may use it. All lists are made with this function.
  * @param supportsApps whether the client supports MCP Apps
  */
-export function showItem (
-  { server, member, filter }: Pick<Section, 'server' | 'member' | 'filter'>,
+export function toShownItem (
+  { server, member, filter }: Pick<ViewSection, 'server' | 'member' | 'filter'>,
   kind: ListKind,
   item: Item,
   supportsApps: boolean
-): SectionItem | undefined {
+): ShownItem | undefined {
   if (filter?.isHidden(server.name, kind, item) === true) return undefined
   const section = itemKindOf(kind)
   if (section === undefined) return { text: item.text, description: undefined, enabled: true }
@@ -66,7 +66,7 @@ export const isShownKey = ({ server, member }: VisibleServer, kind: ItemKind, ke
   selectsItem(member, kind, key) && isItemEnabled(overrideOf(server, kind, key))
 
 /** Whether a section shows a resource. A resource in a skill's folder is shown if the skill is. */
-export function isShownUri (section: Section, uri: string): boolean {
+export function isShownUri (section: ViewSection, uri: string): boolean {
   const { server, catalogue } = section
   if (catalogue === undefined || catalogue.lists.skills.length === 0) return isShownKey(section, 'resources', uri)
   if (!isItemEnabled(overrideOf(server, 'resources', uri))) return false
@@ -107,7 +107,7 @@ export const supportsMcpApps = (client: ClientCapabilities): boolean =>
   isObject(client.extensions) && client.extensions[appsExtension] !== undefined
 
 /** Removes the UI metadata from a tool, for a client without MCP Apps; undefined if only an App may call the tool. */
-export function withoutApps (text: string): string | undefined {
+export function withoutMcpAppMetadata (text: string): string | undefined {
   if (!text.includes('"_meta"') || !text.includes('"ui')) return text
   const { _meta: meta } = JSON.parse(text) as { _meta?: unknown }
   if (!isObject(meta)) return text
@@ -118,4 +118,4 @@ export function withoutApps (text: string): string | undefined {
 }
 
 /** Cached, since a list of thousands of tools is built again whenever one of its servers changes. */
-const textWithoutApps = memoized(({ text }: Item) => withoutApps(text))
+const textWithoutApps = memoized(({ text }: Item) => withoutMcpAppMetadata(text))

@@ -1,7 +1,7 @@
 import type { Item, ListingHistory, ListKind } from '../../protocol/lists.ts'
 import { skillFolder } from '../../protocol/skills.ts'
 import { showsKey, type Precedence } from './precedence.ts'
-import type { Section, Target } from './section.ts'
+import type { ViewSection, ItemTarget } from './section.ts'
 import { templateLiterals, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
 
@@ -9,7 +9,7 @@ import { gatewayLimits } from './limits.ts'
 const literalLength = (literals: readonly string[]): number => literals.reduce((sum, { length }) => sum + length, 0)
 
 /** The templates of a route with raw names, the longest literals first. */
-export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<ResourceTemplate<Target>> {
+export function rawTemplates (targets: ReadonlyMap<string, ItemTarget>): Array<ResourceTemplate<ItemTarget>> {
   return [...targets]
     .map(([uriTemplate, target]) => {
       const literals = templateLiterals(uriTemplate)
@@ -22,11 +22,11 @@ export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<Resou
  * The templates of a merged route, without duplicates, including those that their servers do not list now. The folder
  * of a skill counts as a template, since it may contain unlisted files.
  */
-export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target>> {
+export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<ItemTarget>> {
   const kind = 'resourceTemplates'
   const found = precedence.claimants.flatMap(({ at, section, claims }) => {
     const items = new Map(section.catalogue?.lists[kind].map((item) => [item.key, item]))
-    const templateOf = (literals: readonly string[], target: Omit<Target, 'provider'>, of: ListKind) => ({
+    const templateOf = (literals: readonly string[], target: Omit<ItemTarget, 'provider'>, of: ListKind) => ({
       literals,
       target: { ...target, provider: section.server.name },
       ofAdmin: section.isOwnedByAdmin,
@@ -55,7 +55,7 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
       Number(other.ofAdmin) - Number(one.ofAdmin) || one.listedAt - other.listedAt || other.length - one.length)
 }
 
-const isHiddenByRule = ({ server, filter }: Section, kind: ListKind, item: Item | undefined): boolean =>
+const isHiddenByRule = ({ server, filter }: ViewSection, kind: ListKind, item: Item | undefined): boolean =>
   item !== undefined && filter?.isHidden(server.name, kind, item) === true
 
 /** The time of the first listing; 0 for the first read of its server, which precedes all others. */
@@ -64,16 +64,17 @@ const listedAt = (first: ReturnType<ListingHistory['firstListing']>): number =>
 
 /** The templates of admins' servers; none if there are no users' servers. */
 export function adminsTemplates (
-  sections: readonly Section[],
-  templates: ReadonlyArray<ResourceTemplate<Target>>
-): ReadonlyArray<ResourceTemplate<Target>> {
+  sections: readonly ViewSection[],
+  templates: ReadonlyArray<ResourceTemplate<ItemTarget>>
+): ReadonlyArray<ResourceTemplate<ItemTarget>> {
   if (sections.every(({ isOwnedByAdmin: ofAdmin }) => ofAdmin)) return []
   const admins = new Set(sections.filter(({ isOwnedByAdmin: ofAdmin }) => ofAdmin).map(({ server }) => server.name))
   return templates.filter(({ target }) => admins.has(target.provider))
 }
 
 /** Returns a function that tells whether a URI matches one of the templates. Beyond the limits, it returns true. */
-export function reservationTest (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
+export function createReservedUriCheck (templates: ReadonlyArray<ResourceTemplate<ItemTarget>>): (uri: string) =>
+boolean {
   let left: number = gatewayLimits.templateComparisons
   return (uri) => {
     left -= templates.length
@@ -88,7 +89,7 @@ export function reservationTest (templates: ReadonlyArray<ResourceTemplate<Targe
  * @param admins the templates of admins' servers, which precede users' resources
  */
 export function uriOwnerLookup (
-  precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<Target>>
+  precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<ItemTarget>>
 ): (uri: string) => string | undefined {
   return (uri) => {
     const owner = precedence.ownerOf(uri)

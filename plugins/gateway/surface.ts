@@ -3,7 +3,7 @@ import {
   isNamedKind, isServerInfo, allListKinds, byListKind, type Catalogue, type Item, type ListingHistory, type ListKind,
   type NamedKind
 } from '../../protocol/lists.ts'
-import { skillFiles } from '../../protocol/skills.ts'
+import { skillFileUris } from '../../protocol/skills.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import {
   alternativeItemName, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedPrefixOf
@@ -13,17 +13,19 @@ import {
   collectHidden, hasHiddenResources, isInHiddenSkill, isListedHidden, unlistedHiddenTest, type HiddenResources
 } from './hidden-resources.ts'
 import { Precedence } from './precedence.ts'
-import { showItem, type Section, type SectionItem, type Target } from './section.ts'
-import { adminsTemplates, mergedTemplates, uriOwnerLookup, rawTemplates, reservationTest } from './surface-templates.ts'
+import { toShownItem, type ViewSection, type ShownItem, type ItemTarget } from './section.ts'
+import {
+  adminsTemplates, mergedTemplates, uriOwnerLookup, rawTemplates, createReservedUriCheck
+} from './surface-templates.ts'
 import { maxUriLength, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** One list, and the targets of the names and URIs in it. */
 interface SurfacePart {
   readonly list: ListResult
-  readonly targets: ReadonlyMap<string, Target>
+  readonly targets: ReadonlyMap<string, ItemTarget>
   /** Accepted names that are not listed: other names of items, such as those with a hash. */
-  readonly aliases: ReadonlyMap<string, Target>
+  readonly aliases: ReadonlyMap<string, ItemTarget>
   /** Appended to the error for an unknown item. */
   readonly hint?: string
 }
@@ -35,7 +37,7 @@ export interface Surface {
    * In the order of matching. A target without an item is a template that its server does not list now: a URI that
    * matches it cannot be read.
    */
-  readonly templates: ReadonlyArray<ResourceTemplate<Target>>
+  readonly templates: ReadonlyArray<ResourceTemplate<ItemTarget>>
   /** The server that owns a resource on a merged route, listed now or not. */
   readonly ownerOf: (uri: string) => string | undefined
   /** The admin's server that has this prompt or resource on a merged route, listed now or not. */
@@ -60,17 +62,18 @@ export interface SurfaceInput {
   /** Whether there is one server, shown with its raw names and its own identity. */
   isRaw: boolean
   separator: string
-  sections: readonly Section[]
-  claimsOf: (section: Section) => ListingHistory
+  sections: readonly ViewSection[]
+  claimsOf: (section: ViewSection) => ListingHistory
   /** Whether the client supports MCP Apps. */
   supportsApps: boolean
 }
 
 type Builder =
-  Record<ListKind, { entries: ListEntry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
+  Record<ListKind,
+    { entries: ListEntry[], targets: Map<string, ItemTarget>, aliases: Map<string, ItemTarget>, extra: string }>
 
 /** Merges the catalogues of a view's providers into its surface. Lists that equal those of `before` are reused. */
-export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
+export function buildSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = byListKind(emptyBuilder)
   const capabilities = new Map<string, ServerCapabilities>()
   const precedence = input.isRaw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
@@ -78,7 +81,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const unconverted = hasUnconverted ? new Precedence(input.sections, input.separator, input.claimsOf, true) : undefined
   const templates = precedence && mergedTemplates(precedence)
   const admins = adminsTemplates(input.sections, templates ?? [])
-  const isReserved = reservationTest(admins)
+  const isReserved = createReservedUriCheck(admins)
   const hidden = collectHidden(input.sections)
   for (const [at, section] of input.sections.entries()) {
     const { server, catalogue } = section
@@ -113,7 +116,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
 }
 
-// The functions of a surface are created outside `foldSurface`: closures in it would keep its variables in memory, and
+// The functions of a surface are created outside `buildSurface`: closures in it would keep its variables in memory, and
 // through `before` all earlier surfaces.
 
 const returnUndefined = (): undefined => undefined
@@ -135,13 +138,13 @@ const emptyBuilder = (): Builder[ListKind] => ({ entries: [], targets: new Map()
 function addRaw (
   kind: ListKind,
   built: Builder,
-  section: Section,
+  section: ViewSection,
   catalogue: Catalogue,
   supportsApps: boolean,
   isExcluded: (uri: string) => boolean
 ): void {
   for (const item of catalogue.lists[kind]) {
-    const shown = showItem(section, kind, item, supportsApps)
+    const shown = toShownItem(section, kind, item, supportsApps)
     if (!shown?.enabled || isExcluded(item.key) || built[kind].targets.has(item.key)) continue
     add(built[kind], section, item, item.key, shown)
   }
@@ -163,7 +166,7 @@ function addNamed (
   const [prefix, unconvertedPrefix] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
   const { targets, aliases } = built[kind]
   for (const item of catalogue.lists[kind]) {
-    const shown = showItem(section, kind, item, supportsApps)
+    const shown = toShownItem(section, kind, item, supportsApps)
     if (!shown?.enabled) continue
     const plain = prefixedName(prefix, item.key)
     const taken = targets.get(plain)
@@ -191,14 +194,14 @@ function addNamed (
 function addLocated (
   kind: Exclude<ListKind, NamedKind>,
   built: Builder,
-  section: Section,
+  section: ViewSection,
   at: number,
   catalogue: Catalogue,
   precedence: Precedence,
   isRefused: (uri: string) => boolean
 ): void {
   for (const item of catalogue.lists[kind]) {
-    const shown = showItem(section, kind, item, false)
+    const shown = toShownItem(section, kind, item, false)
     if (!shown?.enabled || built[kind].targets.has(item.key) || !precedence.ownsItem(at, kind, item)) continue
     if (urisOf(kind, item).some(isRefused)) continue
     add(built[kind], section, item, item.key, shown)
@@ -207,11 +210,11 @@ function addLocated (
 
 /** The URIs that an item provides; none for a template. */
 function urisOf (kind: ListKind, item: Item): readonly string[] {
-  return kind === 'skills' ? skillFiles(item) : kind === 'resourceTemplates' ? [] : [item.key]
+  return kind === 'skills' ? skillFileUris(item) : kind === 'resourceTemplates' ? [] : [item.key]
 }
 
 function add (
-  built: Builder[ListKind], section: Section, item: Item, name: string, { text, description }: SectionItem
+  built: Builder[ListKind], section: ViewSection, item: Item, name: string, { text, description }: ShownItem
 ): void {
   built.targets.set(name, { provider: section.server.name, key: item.key, item })
   const entry = toEntry(text, item.key, name === item.key ? undefined : name, description)
@@ -227,7 +230,7 @@ function toEntry (text: string, key: string, name: string | undefined, descripti
 }
 
 /** The instructions of a merged route: those of each server, under its label. */
-function mergedInstructions (sections: readonly Section[]): string | undefined {
+function mergedInstructions (sections: readonly ViewSection[]): string | undefined {
   let left: number = gatewayLimits.mergedInstructions
   const parts = sections.flatMap(({ label, catalogue }) => {
     if (!catalogue?.instructions) return []
@@ -239,7 +242,7 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
 }
 
 /** Whether a server's resource, listed or not, is hidden, or owned by another server. Too long URIs are hidden. */
-export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
+export function isResourceHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
   const isHiddenAtServer = (): boolean =>
     isListed ? isListedHidden(hidden, server, uri) : unlistedHiddenTest(hidden, uri)(server)
@@ -248,7 +251,9 @@ export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, u
 }
 
 /** The provider of a URI: the one that lists it, or whose template matches it. */
-export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: string): Target | undefined {
+export function findResourceTarget (
+  { parts, templates, hidden, ownerOf }: Surface, uri: string
+): ItemTarget | undefined {
   const listed = parts.resources.targets.get(uri)
   if (listed || templates.length === 0 || uri.length > maxUriLength) return listed
   const isHiddenAt = unlistedHiddenTest(hidden, uri)

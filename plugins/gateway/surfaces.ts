@@ -6,9 +6,9 @@ import {
   type View, type PresentationName, type Access, inPresentation, type VisibleServer, withFilter
 } from '../settings/index.ts'
 import { BoundedMap, evictOldest } from '../base/limits/index.ts'
-import { type Surface, foldSurface } from './surface.ts'
-import { supportsMcpApps, type Section } from './section.ts'
-import { ClaimsByServer } from './claims.ts'
+import { type Surface, buildSurface } from './surface.ts'
+import { supportsMcpApps, type ViewSection } from './section.ts'
+import { ItemClaimsByServer } from './claims.ts'
 import type { ProviderTable } from './providers.ts'
 import { Precedence } from './precedence.ts'
 import type { HookLists } from './hooks.ts'
@@ -49,7 +49,7 @@ export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visibleServers'>
   readonly #providers: ProviderTable
   readonly #filters: HookLists['onView']
-  readonly #claims = new ClaimsByServer()
+  readonly #claims = new ItemClaimsByServer()
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
   readonly #cached = new BoundedMap<string, CachedSurface>(gatewayLimits.surfaces)
   #last: LastSurface | undefined
@@ -88,7 +88,7 @@ export class Surfaces {
   }
 
   /** The servers that a view currently includes, with the catalogue of each for this client. */
-  sections (view: View, client: Client): Section[] {
+  sections (view: View, client: Client): ViewSection[] {
     const { filter } = this.filtered(view)
     return this.visible(view).map((each) => {
       const provider = this.#providers.get(each.server.name)
@@ -139,10 +139,10 @@ export class Surfaces {
     return surface
   }
 
-  #fold (view: View, sections: readonly Section[], apps: boolean, before: Surface | undefined): Surface {
+  #fold (view: View, sections: readonly ViewSection[], apps: boolean, before: Surface | undefined): Surface {
     const raw = view.presentation === 'raw'
     if (!raw) for (const section of sections) this.#recordClaims(section)
-    return foldSurface({
+    return buildSurface({
       isRaw: raw,
       separator: this.separator,
       sections,
@@ -152,17 +152,17 @@ export class Surfaces {
   }
 
   /** Decides which of these sections owns a name that consists of label, separator and own name. */
-  precedence (sections: readonly Section[], separator: string): Precedence {
+  precedence (sections: readonly ViewSection[], separator: string): Precedence {
     for (const section of sections) this.#recordClaims(section)
     return new Precedence(sections, separator, (section) => this.#claimsOf(section))
   }
 
-  #claimsOf ({ server, provider }: Section): ListingHistory {
+  #claimsOf ({ server, provider }: ViewSection): ListingHistory {
     return provider?.listingHistory ?? this.#claims.of(server)
   }
 
   /** Records the claims of a provider that does not record them itself. */
-  #recordClaims ({ server, provider, catalogue }: Section): void {
+  #recordClaims ({ server, provider, catalogue }: ViewSection): void {
     if (provider?.listingHistory) return
     const catalogues = provider?.catalogues?.() ?? []
     const all = catalogue === undefined || catalogues.includes(catalogue) ? catalogues : [...catalogues, catalogue]

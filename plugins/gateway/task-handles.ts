@@ -11,7 +11,7 @@ import { gatewayLimits } from './limits.ts'
 /** A task, and the server that runs it. */
 export interface TaskTarget {
   readonly provider: string
-  /** Identifies the server (`serverIdentity`), since another server may have the name later. */
+  /** Identifies the server (`serverFingerprint`), since another server may have the name later. */
   readonly server: string
   /** The server's name of the tool that runs as the task. */
   readonly tool: string
@@ -25,7 +25,7 @@ export interface TaskTarget {
 const maxHandle = 8 * 1024
 
 /** Identifies a server in texts that clients keep, since another server may have its name later. */
-export function serverIdentity (name: string, config: Partial<VisibleServer['server']['config']> = {}): string {
+export function serverFingerprint (name: string, config: Partial<VisibleServer['server']['config']> = {}): string {
   const { createdAt, owner, url, command } = config
   return hash('sha256', JSON.stringify([name, createdAt, owner, url, command]), 'base64url')
 }

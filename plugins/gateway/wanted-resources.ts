@@ -13,7 +13,7 @@ const wantedMemory = new Shares(size, 'subscriptions to resources')
  * The resources to which one client has subscribed. The subscription at a provider ends while the client's view does
  * not show the resource, and is renewed when it does.
  */
-export class WantedResources {
+export class SubscribedResources {
   readonly #releases = new Map<string, Release>()
   /** Whether one of the resources has no subscription at a provider now. */
   isMissing = false

@@ -80,7 +80,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /** Whether an authorization has a token that is valid, or can be exchanged for one. @throws StorageError */
-  async isAlive (family: string): Promise<boolean> { return await this.#tokens.hasTokens(family) }
+  async hasUsableTokens (family: string): Promise<boolean> { return await this.#tokens.hasTokens(family) }
 
   /** Revokes tokens, and ends their sessions and calls. @throws StorageError */
   async revoke (target: RevocationTarget): Promise<void> {

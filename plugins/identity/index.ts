@@ -4,19 +4,19 @@ import type { IdentityOptions } from './parts.ts'
 export { identityLimits } from './limits.ts'
 export { checkScopes } from './auth/rights.ts'
 export { isLocalRequest } from './auth/steps/local-credential.ts'
-export type { CurrentPrincipalOf } from './auth/access-changes.ts'
+export type { FindCurrentPrincipal } from './auth/access-changes.ts'
 export {
-  legacyKeyIgnoredWarning, convertLegacyKey, guestLegacyKeyWarning, legacyKeyConvertedWarning, legacyKeyUsers
+  legacyKeyIgnoredWarning, convertLegacyKey, guestLegacyKeyWarning, legacyKeyConvertedWarning, legacyKeyOwnerAndCreator
 } from './keys/legacy-key.ts'
-export { renameInKeyScopes, removeFromKeyScopes } from './keys/scope-changes.ts'
+export { changesForKeyScopeRename, changesForKeyScopeRemoval } from './keys/scope-changes.ts'
 export { toClientInformation } from './oauth/client-metadata.ts'
 export { type IssuedClient, toClientRecord } from './oauth/client-api.ts'
 export { type BrowserResponse, type BrowserRequest, type FormFields } from './oauth/interactions.ts'
 export { newCsrfKey } from './oauth/csrf.ts'
 export { issuerPath } from './oauth/identifiers.ts'
 export { resourceMetadata, authorizationServerMetadata } from './oauth/settings.ts'
-export { setIssuerAddress, passToProvider } from './oauth/provider/requests.ts'
-export { resourceSuffix } from './oauth/identifiers.ts'
+export { rewriteToIssuerAddress, passToProvider } from './oauth/provider/requests.ts'
+export { resourcePathAsSent } from './oauth/identifiers.ts'
 export type { BrowserRedirect } from './social/social.ts'
 export {
   removedAccountNames, principalOfUser, rightsMarkOf, accountSubjectOf, toShownAccount

@@ -1,5 +1,5 @@
 import { foldUsername } from '../../db/invariants.ts'
-import { jsonSize } from '../../db/json-size.ts'
+import { jsonLength } from '../../db/json-size.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
 import { memoized } from '../../protocol/memoized.ts'
 import { looksLikeId, newNameProblem } from '../../schemas/names.ts'
@@ -80,7 +80,7 @@ const countByFoldedName = memoized((servers: Snapshot['servers']): ReadonlyMap<s
 })
 
 /** Returns a warning if a server and a group have the same name. @param about which of the two was stored */
-export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
+export function sameNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
   const [group, server] = [findGroupByName(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return []
   const target = groupTakesPrecedence(snapshot, group, server)
@@ -95,8 +95,8 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
  * Returns warnings about the name of a stored server and the names in its `sharedWithUsers`, for a principal that
  * manages the server.
  */
-export const namingWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
-  [...sharedNameWarnings(snapshot, name, 'server'), ...shareWarnings(snapshot, principal, name)]
+export const nameAndShareWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
+  [...sameNameWarnings(snapshot, name, 'server'), ...shareWarnings(snapshot, principal, name)]
 
 /** Max number of names in a warning; for further ones, only the number is given. */
 const maxListedNames = 10
@@ -135,7 +135,7 @@ function shareWarnings (snapshot: Snapshot, principal: Principal, name: string):
  * @param added the number of others that the same request adds
  * @throws ShareUsed
  */
-export function checkEntryQuota (
+export function checkServerOrGroupQuota (
   { servers, groups }: Snapshot, { isAdmin, username }: Principal, noun: 'server' | 'group', added = 0
 ): void {
   if (isAdmin || (noun === 'server' && username === undefined)) return
@@ -154,9 +154,9 @@ export function checkConfigQuota (
   { servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object
 ): void {
   if (isAdmin || username === undefined) return
-  let size = jsonSize(config)
+  let size = jsonLength(config)
   for (const other of servers.values()) {
-    if (other.name !== name && other.config.owner === username) size += jsonSize(other.config)
+    if (other.name !== name && other.config.owner === username) size += jsonLength(other.config)
   }
   if (size > managementLimits.configPerUser) {
     const sentence = `The configs of your servers would have more than ${managementLimits.configPerUser} characters ` +
@@ -166,15 +166,15 @@ export function checkConfigQuota (
 }
 
 /** Returns a server. @throws NoSuch if it does not exist, or the principal may not see it */
-export function visibleServer (snapshot: Snapshot, principal: Principal, name: string): Server {
+export function requireVisibleServer (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
   if (!server || !canSee(snapshot, principal, server, 'public')) throw noSuchError('server', name)
   return server
 }
 
-/** Returns a server. @throws NoSuch as `visibleServer`; Forbidden if the principal may not change it */
-export function managedServer (snapshot: Snapshot, principal: Principal, name: string): Server {
-  const server = visibleServer(snapshot, principal, name)
+/** Returns a server. @throws NoSuch as `requireVisibleServer`; Forbidden if the principal may not change it */
+export function requireManagedServer (snapshot: Snapshot, principal: Principal, name: string): Server {
+  const server = requireVisibleServer(snapshot, principal, name)
   if (!canManage(principal, server)) throw new errors.Forbidden('Only its owner or an admin may change this server')
   return server
 }

@@ -1,9 +1,9 @@
 import fp from 'fastify-plugin'
-import { documentText } from '../../db/document-text.ts'
-import { lockReasonOf } from '../../db/document.ts'
+import { serializeSettings } from '../../db/document-text.ts'
+import { undecryptableReasonOf } from '../../db/document.ts'
 import { entityFactsOf, listEntityNames, type EntityName, type SnapshotMemberOf } from '../../db/entities.ts'
-import { jsonSize } from '../../db/json-size.ts'
-import { orderedObject } from '../../db/order.ts'
+import { jsonLength } from '../../db/json-size.ts'
+import { createOrderedObject } from '../../db/order.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
 import { errors } from '../base/errors/index.ts'
 import { maskConfig } from '../base/secrets/index.ts'
@@ -52,9 +52,9 @@ class Export {
     const mask = (value: Readonly<Json>): Json => includesSecrets ? { ...value } : maskConfig(value)
     // Serialising a large export blocks the event loop, so it counts as a large change of the principal.
     this.#settings.chargeLargeChange(
-      principal, managedServers(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0)
+      principal, managedServers(snapshot, principal).reduce((size, { config }) => size + jsonLength(config), 0)
     )
-    const mcpServers = orderedObject(
+    const mcpServers = createOrderedObject(
       managedServers(snapshot, principal).map(({ name, config: { storedBy: _, ...config } }) => [name, mask(config)])
     )
     const groups = this.#groups.listWithSelectors(principal).filter(({ owner }) =>
@@ -79,7 +79,7 @@ class Export {
   }
 
   /** Returns the export as the text of a settings file. Servers keep their order, even if their names are numbers. */
-  toText (exported: object): string { return documentText(exported) }
+  toText (exported: object): string { return serializeSettings(exported) }
 }
 
 /**
@@ -89,8 +89,8 @@ class Export {
 function checkDecryptable ({ servers, system }: Snapshot): void {
   const locked =
     [...servers.values()].flatMap(({ name, config }) =>
-      lockReasonOf(config) === undefined ? [] : [JSON.stringify(name)])
-  if (lockReasonOf(system) !== undefined) locked.push('"systemConfig"')
+      undecryptableReasonOf(config) === undefined ? [] : [JSON.stringify(name)])
+  if (undecryptableReasonOf(system) !== undefined) locked.push('"systemConfig"')
   if (locked.length === 0) return
   const ellipsis = locked.length > maxNamed ? ' …' : ''
   throw new errors.SecretsLocked(`${locked.slice(0, maxNamed).join(', ')}${ellipsis}`)

@@ -5,8 +5,8 @@ import type { ServerUser as ServerUserSchema } from '../../schemas/users.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { defaultOwner, principalOfUser, storedUsernameOf } from '../identity/index.ts'
-import { makeView, type Principal, type Settings, sharedEntryOf } from '../settings/index.ts'
-import { managedServer } from './checks.ts'
+import { makeView, type Principal, type Settings, findSharedWithEntry } from '../settings/index.ts'
+import { requireManagedServer } from './checks.ts'
 import type { Groups, ShownGroup } from './groups/groups.ts'
 import type { PresentedServer } from './servers/present.ts'
 import type { Servers } from './servers/servers.ts'
@@ -35,7 +35,7 @@ interface PeopleDeps {
 }
 
 /** Determines the users of each server, and what each user sees. */
-export class People {
+export class UserAccess {
   readonly #deps: PeopleDeps
 
   constructor (deps: PeopleDeps) {
@@ -46,7 +46,7 @@ export class People {
    * Returns what a user sees now. Login URLs of servers are included only if the caller is that user.
    * @throws NoSuch; Forbidden for another user, existing or not, if the caller is not an admin
    */
-  viewOf (caller: Principal, username: string): UserView {
+  visibleToUser (caller: Principal, username: string): UserView {
     const { settings: { current }, servers, groups, gateway } = this.#deps
     const user = current.users.get(storedUsernameOf(current.users, username))
     const isSelf = user !== undefined && user.username === caller.username
@@ -74,7 +74,7 @@ export class People {
    */
   async usersOf (caller: Principal, name: string): Promise<ServerUser[]> {
     const { current } = this.#deps.settings
-    const { config } = managedServer(current, caller, name)
+    const { config } = requireManagedServer(current, caller, name)
     const { owner = defaultOwner, sharedWithUsers = [], visibility } = config
     const uses = await this.#deps.lastUses(name)
     const named = caller.isAdmin ? [] : [owner, ...sharedWithUsers.filter((each) => !each.startsWith('@'))]
@@ -82,7 +82,7 @@ export class People {
     for (const user of current.users.values()) {
       const { username, createdAt = '' } = user
       const principal = principalOfUser(user, undefined)
-      const share = sharedEntryOf(current, principal, sharedWithUsers)
+      const share = findSharedWithEntry(current, principal, sharedWithUsers)
       const reason = share === username ? 'shared' : share ?? (visibility === 'public' ? 'public' : undefined)
       const via = username === owner ? 'owner' : reason
       if (via === undefined) continue
@@ -97,12 +97,12 @@ export class People {
 }
 
 declare module 'fastify' {
-  interface FastifyInstance { people: People }
+  interface FastifyInstance { people: UserAccess }
 }
 
 /** `app.people`: the users of each server, and what each user sees. */
 export default fp(async (app) => {
   const { activities, gateway, groups, servers, settings } = app
-  const lastUses: PeopleDeps['lastUses'] = async (server) => await activities.lastUses(server)
-  app.decorate('people', new People({ settings, servers, groups, gateway, lastUses }))
+  const lastUses: PeopleDeps['lastUses'] = async (server) => await activities.lastUseByUser(server)
+  app.decorate('people', new UserAccess({ settings, servers, groups, gateway, lastUses }))
 }, { name: 'people', dependencies: ['settings', 'servers', 'groups', 'gateway', 'activities'] })

@@ -7,7 +7,7 @@ import type { Config } from '../base/config/index.ts'
 export interface AddressConfig { readonly basePath: Config['basePath'], readonly env: Pick<Config['env'], 'BASE_URL'> }
 
 /** The configured public address, with its source: BASE_URL, otherwise `install.baseUrl`. It is not validated. */
-export function configuredAddress (
+export function findBaseUrlSetting (
   { install }: SystemConfig,
   { BASE_URL: url }: AddressConfig['env']
 ): { name: 'BASE_URL' | 'install.baseUrl', text: string } | undefined {
@@ -30,7 +30,7 @@ export function withBasePath (address: string | undefined, basePath: string): st
 
 /** The public base URL from BASE_URL or `install.baseUrl`; undefined if neither is set to an http(s) URL. */
 export const configuredBaseUrl = (system: SystemConfig, { basePath, env }: AddressConfig): string | undefined =>
-  withBasePath(configuredAddress(system, env)?.text, basePath)
+  withBasePath(findBaseUrlSetting(system, env)?.text, basePath)
 
 /** The public base URL: the configured one, otherwise the address on which the gateway listens. */
 export const publicBaseUrl = (app: FastifyInstance): string =>

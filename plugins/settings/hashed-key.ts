@@ -10,7 +10,7 @@ export function withHashedToken ({ token, ...key }: BearerKey): BearerKey {
 }
 
 /** Replaces the plain-text tokens that an edit of the settings file has left by hashes; added to every commit. */
-export function hashTokens ({ keys }: Snapshot, requested: readonly Change[]): Change[] {
+export function createTokenHashChanges ({ keys }: Snapshot, requested: readonly Change[]): Change[] {
   const touched = new Set(requested.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
   return [...keys.values()].flatMap((key): Change[] =>
     key.token === undefined || touched.has(key.id)

@@ -1,29 +1,30 @@
 import fp from 'fastify-plugin'
 import type { SettingsOptions } from './parts.ts'
 
-export { type Author, authorKeyOf, responsibleUsersOf, toAuthor } from './access/author.ts'
+export { type Author, toBearerKeyIdentity, responsibleUsersOf, toAuthor } from './access/author.ts'
 export { auditedEntities } from '../../db/audit-trail.ts'
 export { listEntityNames } from '../../db/entities.ts'
-export { countServers } from './access/count-servers.ts'
+export { countVisibleServers } from './access/count-servers.ts'
 export type { RegisteredProvider } from './access/directory.ts'
 export type { Access } from './access/index.ts'
 export {
   exposedName, alternativeItemName, hasHashSuffix, canBeShownAs, prefixedName, alternativeName, mapToOwnNames, prefixOf,
   acceptedPrefixesOf, unconvertedPrefixOf
 } from './access/item-names.ts'
-export { keyHeaderOf } from './access/key-header.ts'
+export { bearerKeyHeaderName } from './access/key-header.ts'
 export {
-  type ItemKind, itemKinds, hasUris, type OverriddenServer,
-  type OverrideChange, isItemEnabled, itemDefaults, overrideMembers, overrideOf,
-  ownOverrideOf, selectsItem, unmatchedOverrides, withOverride
+  type ItemKind, itemKinds, isIdentifiedByUri, type OverriddenServer, type OverrideChange, isItemEnabled,
+  defaultItemMembers, overrideMembers, overrideOf, ownOverrideOf, selectsItem, unmatchedOverrideWarnings, withOverride
 } from './access/overrides.ts'
 export { chargedUserOf, chargedOwnerOf, isOfFormerAccount } from './access/owner.ts'
 export {
-  hasStoredRights, isRestrictedConfig, notConnectedSentence, storersOf, withCurrentRights
+  keepsStoredRights, isRestrictedConfig, notConnectedSentence, storersOf, withCurrentRights
 } from './access/restricted.ts'
-export { isMemberByLogin, owningTeam, sharedEntryOf, teamMembers, teamReference, teamsOf } from './access/teams.ts'
 export {
-  type Credential, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView,
+  isMemberByLogin, owningTeam, findSharedWithEntry, teamMembers, teamReference, teamsOf
+} from './access/teams.ts'
+export {
+  type CredentialReference, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView,
   canUseMcp, hasCredential, mcpScope, routeKeyOf, withFilter
 } from './access/view.ts'
 export {
@@ -31,10 +32,10 @@ export {
 } from './access/visibility.ts'
 export type { AuditedChange } from './audit/entries.ts'
 export {
-  type AddressConfig, configuredBaseUrl, listeningOrigin, publicBaseUrl, configuredAddress, withBasePath
+  type AddressConfig, configuredBaseUrl, listeningOrigin, publicBaseUrl, findBaseUrlSetting, withBasePath
 } from './base-url.ts'
 export { withHashedToken } from './hashed-key.ts'
-export { missingNameWarnings } from './missing-names.ts'
+export { danglingReferenceWarnings } from './missing-names.ts'
 export { OrderedEntries } from './ordered-entries.ts'
 export { withDefaults } from './sections.ts'
 export type { Settings } from './settings.ts'

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../db/store.ts'
 
 /** A clause for each server or group that does not exist although a group or a key references it. */
-export function missingNameWarnings (
+export function danglingReferenceWarnings (
   { servers, groups, keys }: Pick<Snapshot, 'servers' | 'groups' | 'keys'>
 ): string[] {
   const quote = (name: string): string => JSON.stringify(name)

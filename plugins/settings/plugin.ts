@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
-import { createServerRestriction } from './access/restricted.ts'
+import { createRestrictedServerMarker } from './access/restricted.ts'
 import { describeEdit } from './describe-edit.ts'
-import { missingNameWarnings } from './missing-names.ts'
+import { danglingReferenceWarnings } from './missing-names.ts'
 import { Settings } from './settings.ts'
 import type { Store } from '../../db/store.ts'
 
@@ -15,7 +15,7 @@ declare module 'fastify' {
 /** `app.settings`: the settings. @throws when they cannot be read, so that the process does not start */
 export default fp<{ store: Store }>(async (app, { store }) => {
   const { READONLY: readonly, ALLOW_USER_STDIO: usersMayRun } = app.config.env
-  const settings = await Settings.open(store, readonly, usersMayRun ? undefined : createServerRestriction())
+  const settings = await Settings.open(store, readonly, usersMayRun ? undefined : createRestrictedServerMarker())
   const warnOfMissingNames = (sentences: readonly string[]): void => {
     for (const sentence of sentences.slice(0, maxWarnings)) app.log.warn(sentence)
     if (sentences.length > maxWarnings) {
@@ -23,7 +23,7 @@ export default fp<{ store: Store }>(async (app, { store }) => {
     }
   }
   for (const problem of settings.current.problems) app.log.warn(problem)
-  warnOfMissingNames(missingNameWarnings(settings.current))
+  warnOfMissingNames(danglingReferenceWarnings(settings.current))
   settings.on('changed', ({ problems }, former) => {
     const known = new Set(former.problems)
     for (const problem of problems) if (!known.has(problem)) app.log.warn(problem)
@@ -36,8 +36,8 @@ export default fp<{ store: Store }>(async (app, { store }) => {
     if (store.isShared === true) app.log.debug(`changes of another replica are in effect: ${edit}`)
     else {
       app.log.info(`an edit of the settings file is in effect: ${edit}`)
-      const known = new Set(missingNameWarnings(former))
-      warnOfMissingNames(missingNameWarnings(next).filter((sentence) => !known.has(sentence)))
+      const known = new Set(danglingReferenceWarnings(former))
+      warnOfMissingNames(danglingReferenceWarnings(next).filter((sentence) => !known.has(sentence)))
     }
   })
   settings.on('outdated', (reason) => {

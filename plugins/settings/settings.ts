@@ -10,7 +10,7 @@ import type { Principal } from './access/view.ts'
 import { countValues } from '../base/body/index.ts'
 import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
 import { StoreRefresher } from './store-refresher.ts'
-import { hashTokens } from './hashed-key.ts'
+import { createTokenHashChanges } from './hashed-key.ts'
 import { settingsLimits } from './limits.ts'
 
 /** A commit of this process, as the event `committed` reports it. */
@@ -90,7 +90,7 @@ export class Settings extends EventEmitter<{
   preview (members: Partial<Snapshot>): Snapshot { return this.#mapSnapshot({ ...this.#current, ...members }) }
 
   /** The reason why the store cannot be read or written now; undefined if it can. */
-  get problem (): string | undefined { return this.#store.health(this.#readonly) }
+  get storeProblem (): string | undefined { return this.#store.health(this.#readonly) }
 
   /** The full reason why an edit of the settings on disk is ignored. For admins only, since it may contain paths. */
   get editProblem (): string | undefined { return this.#store.editProblem?.() }
@@ -101,7 +101,7 @@ export class Settings extends EventEmitter<{
    */
   get outageReason (): string | undefined {
     this.#checkStoreHealth()
-    return this.#isTooLongAway ? this.problem : undefined
+    return this.#isTooLongAway ? this.storeProblem : undefined
   }
 
   /**
@@ -111,7 +111,7 @@ export class Settings extends EventEmitter<{
   get isOutdated (): boolean { return this.#store.refresh !== undefined && this.outageReason !== undefined }
 
   #checkStoreHealth (): void {
-    const { problem } = this
+    const { storeProblem: problem } = this
     this.#awaySince = problem === undefined ? undefined : this.#awaySince ?? Date.now()
     const isOutdated = this.#store.refresh !== undefined && this.#isTooLongAway
     if (isOutdated && !this.#wasOutdated && problem !== undefined) this.emit('outdated', problem)
@@ -129,7 +129,7 @@ export class Settings extends EventEmitter<{
    * @throws DataAway (as a rejection) while a store shared with other replicas is unavailable, since it may contain
    *   what is unknown here
    */
-  lookUp (): Promise<void> | undefined {
+  refreshFromStore (): Promise<void> | undefined {
     const looking = this.#isAway ? Promise.resolve(false) : this.#lookUps.refresh()
     return looking?.then((hasAnswered) => {
       if (!hasAnswered || this.#isAway) throw new errors.DataAway()
@@ -203,7 +203,7 @@ export class Settings extends EventEmitter<{
       if (requested.length === 0) return base
       // The token hashes come first, since a requested change may touch the same keys: renaming a server updates the
       // scopes of keys.
-      const changes = [...hashTokens(base, requested), ...requested]
+      const changes = [...createTokenHashChanges(base, requested), ...requested]
       await pauseAfter(requested)
       try {
         const stored = await this.#store.commit(changes, base.version)

@@ -4,9 +4,9 @@ import type { ProcessUser } from '../../protocol/transports/started-process.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { Semaphore } from '../base/limits/index.ts'
 import { removedAccountNames } from '../identity/index.ts'
-import { chargedUserOf, unmatchedOverrides, withCurrentRights } from '../settings/index.ts'
+import { chargedUserOf, unmatchedOverrideWarnings, withCurrentRights } from '../settings/index.ts'
 import { noReview, type CatalogueReview } from './catalogues/review.ts'
-import { ChildRecord } from './links/child-record.ts'
+import { ChildProcessRegistry } from './links/child-record.ts'
 import logins from './login/index.ts'
 import userValues from './values/index.ts'
 import { Upstreams } from './upstreams.ts'
@@ -36,7 +36,7 @@ interface UpstreamOptions {
   connects?: boolean
 }
 
-export interface UpstreamWingOptions extends UpstreamOptions {
+export interface UpstreamPluginOptions extends UpstreamOptions {
   storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens' | 'userValues'>
 }
 
@@ -82,7 +82,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     options
   const record = childRecord === undefined
     ? undefined
-    : new ChildRecord(childRecord, (level, sentence) => { app.log[level](sentence) })
+    : new ChildProcessRegistry(childRecord, (level, sentence) => { app.log[level](sentence) })
   const hooks = new UpstreamHooks()
   const isOwnCredential = (value: string): boolean => app.credentials.hasMatchIn(value)
   const upstreams = new Upstreams({
@@ -110,7 +110,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
       userOf: (config) => chargedUserOf(app.settings.current, config),
       remarks (name, catalogue) {
         const server = app.settings.current.servers.get(name)
-        return server === undefined ? [] : unmatchedOverrides(server, catalogue)
+        return server === undefined ? [] : unmatchedOverrideWarnings(server, catalogue)
       }
     },
     review: {
@@ -147,7 +147,7 @@ const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
   }))
 
 /** The connections to servers, and the logins at servers that require OAuth. */
-export default fp<UpstreamWingOptions>(async (app, options) => {
+export default fp<UpstreamPluginOptions>(async (app, options) => {
   await app.register(logins, { ...options.storage, environment: options.environment })
   await app.register(userValues, { ...options.storage, connects: options.connects })
   await app.register(upstream, options)

@@ -1,7 +1,7 @@
 import { describeMended } from '../../protocol/mending.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import { truncate } from '../../protocol/text.ts'
-import { BoundedMap, LineLimit, Outage, baseLimits } from '../base/limits/index.ts'
+import { BoundedMap, LogLineLimiter, OutageLog, baseLimits } from '../base/limits/index.ts'
 import { upstreamLimits } from './limits.ts'
 import type { TransportDeps } from './links/transport.ts'
 
@@ -17,7 +17,7 @@ export class StatusLog {
   readonly #log: Log
   readonly #now: () => number
   /** The outage that was logged last, and the status that it is about. */
-  #current: { readonly status: keyof typeof statusWords, readonly outage: Outage } | undefined
+  #current: { readonly recordStatus: keyof typeof statusWords, readonly outage: OutageLog } | undefined
   /** When each remark was last logged, in ms since the epoch. */
   readonly #logged = new BoundedMap<string, number>(baseLimits.outages.sentences)
 
@@ -57,11 +57,11 @@ export class StatusLog {
   end (): void { this.#current?.outage.stop() }
 
   /** A missing login and an unreachable server are different outages. */
-  #outageOf (status: keyof typeof statusWords): Outage {
-    if (this.#current?.status === status) return this.#current.outage
+  #outageOf (status: keyof typeof statusWords): OutageLog {
+    if (this.#current?.recordStatus === status) return this.#current.outage
     this.#current?.outage.stop()
-    const made = new Outage((level, sentence) => { this.#log(level, sentence) }, statusWords[status], this.#now)
-    this.#current = { status, outage: made }
+    const made = new OutageLog((level, sentence) => { this.#log(level, sentence) }, statusWords[status], this.#now)
+    this.#current = { recordStatus: status, outage: made }
     return made
   }
 }
@@ -69,11 +69,11 @@ export class StatusLog {
 /** Creates a printer for the output lines of one server's process, up to a number of lines and a size per second. */
 export function limitedPrinter (print: (line: string) => void): TransportDeps['onLine'] {
   const { lines, size } = upstreamLimits.stderrLines
-  const limit = new LineLimit(
+  const limit = new LogLineLimiter(
     { burst: size, perSecond: size }, (omitted) => { print(`${omitted} more lines within a second`) }
   )
   // The text of a line is created only if it is printed.
-  return ({ length, text }) => { if (limit.allows(Math.max(length, size / lines))) print(text()) }
+  return ({ length, text }) => { if (limit.admit(Math.max(length, size / lines))) print(text()) }
 }
 
 /**

@@ -44,9 +44,9 @@ export interface UpstreamDeps {
 }
 
 /** The host before a gateway is connected: it ignores everything. */
-export const noHost: ProviderHost = {
-  changed: () => {},
-  question: async () => {},
+export const noProviderHost: ProviderHost = {
+  onListsChanged: () => {},
+  onQuestion: async () => {},
   onNotification: () => undefined,
   broadcast: () => {},
   taskHandle: () => undefined

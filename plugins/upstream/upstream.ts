@@ -8,18 +8,18 @@ import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts
 import type { ListLoading, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { hasUserVariables } from '../../schemas/user-variables.ts'
-import { configOwner, sourceIdOf } from './catalogues/cache-text.ts'
+import { configOwner, catalogueSourceIdOf } from './catalogues/cache-text.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
 import { ListLoader } from './catalogues/list-loader.ts'
 import { dispatchNotification, dispatchQuestion } from './inbound/dispatch.ts'
-import { recordAnswer } from './inbound/record-answer.ts'
+import { recordTasksOfAnswer } from './inbound/record-answer.ts'
 import { deadlinesOf } from './links/deadlines.ts'
 import { createDispatchDeps } from './inbound/dispatch-deps.ts'
 import { CorrectionLog } from './status-log.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
 import { Circuits } from './links/circuits.ts'
-import { expandVariables, withheldNames } from './links/environment.ts'
-import { passthroughOf } from './links/passthrough.ts'
+import { expandVariables, withheldVariableWarnings } from './links/environment.ts'
+import { parsePassthroughHeaders } from './links/passthrough.ts'
 import { Placement } from './links/placement.ts'
 import { withoutUnchangedName, RequestRunner } from './links/requests.ts'
 import type { Slot } from './links/slot.ts'
@@ -60,11 +60,11 @@ export class Upstream implements Provider {
     this.#deps = deps
     const { connecting, children, listener, openLogin, openValues, review } = deps
     const { log, listsChanged, statusChanged } = listener
-    const passthrough = passthroughOf(config, this.remote)
+    const passthrough = parsePassthroughHeaders(config, this.remote)
     this.#passesHeaders = passthrough.names.length > 0
     this.#ineffective = [
       ...expandVariables(config, connecting.transport.environment).warnings,
-      ...withheldNames(config).map((name) => `${name} in env is not passed to it: only an admin can set this variable`),
+      ...withheldVariableWarnings(config),
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { log('warn', sentence) }
@@ -74,13 +74,13 @@ export class Upstream implements Provider {
       config,
       passedNames: this.#passesHeaders ? passthrough.names : undefined,
       isOwnCredential: connecting.transport.isOwnCredential,
-      kind: () => this.#supervisor.kind,
+      kind: () => this.#supervisor.transportType,
       warn,
       children
     })
     const { pool } = this.#placement
     this.#catalogues = new Catalogues({
-      sourceId: sourceIdOf(config),
+      sourceId: catalogueSourceIdOf(config),
       owner: configOwner(config),
       onChange: listsChanged,
       allowance: deps.allowance,
@@ -91,14 +91,14 @@ export class Upstream implements Provider {
     })
     this.login = openLogin({
       onReady: (holder) => {
-        this.#listLoader.forget()
+        this.#listLoader.resetWaits()
         this.#supervisor.retry(this.#slotsOf(holder).filter(({ link }) => link === undefined))
       },
       onEnded: (holder) => { void this.#supervisor.closeLinks(this.#slotsOf(holder)) }
     })
     this.values = openValues((user, values) => {
-      const slots = pool.all.filter((slot) => this.values?.isLinkOf(slot.user, user))
-      this.#listLoader.forget()
+      const slots = pool.all.filter((slot) => this.values?.usesValuesOf(slot.user, user))
+      this.#listLoader.resetWaits()
       renewLinks(slots, values === undefined, (each) => { this.#supervisor.retry(each) })
     })
     this.#circuits = new Circuits(() => pool.all.map(({ circuit }) => circuit), log)
@@ -111,7 +111,7 @@ export class Upstream implements Provider {
       inbound: {
         question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
         notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
-        answered: recordAnswer,
+        answered: recordTasksOfAnswer,
         mended: this.#corrections.add
       },
       authorization: (slot) => this.login?.authorization(slot.user),
@@ -126,7 +126,7 @@ export class Upstream implements Provider {
       supervisor: this.#supervisor,
       isRemote: this.remote,
       waitsForUsers: () => this.#waitsForUsers,
-      lacksValues: ({ user }) => this.values?.isMissing(user) === true,
+      lacksValues: ({ user }) => this.values?.isLackingValues(user) === true,
       ...deps.waiting
     })
     this.#requests = new RequestRunner(name, this.#supervisor, this.#circuits)
@@ -159,7 +159,7 @@ export class Upstream implements Provider {
 
   /** Whether only the gateway's link lacks a login or values: a user's link is opened with that user's. */
   get #waitsForUsers (): boolean {
-    return this.values?.isOwnerMissing === true ||
+    return this.values?.isOwnerLackingValues === true ||
       (this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true)
   }
 
@@ -177,7 +177,7 @@ export class Upstream implements Provider {
   /** Whether requests to the server are refused, since it keeps failing. */
   get isCircuitOpen (): boolean { return this.#circuits.isAnyOpen }
 
-  get links (): number { return this.#placement.pool.all.filter((slot) => slot.link !== undefined).length }
+  get linkCount (): number { return this.#placement.pool.all.filter((slot) => slot.link !== undefined).length }
 
   redact (text: string): string { return this.#supervisor.redact(text) }
 
@@ -220,7 +220,7 @@ export class Upstream implements Provider {
   }
 
   /** The id of the client's catalogue, if it differs from its class's. */
-  ownCatalogue (client: Client): number | undefined { return this.#placement.find(client)?.catalogue?.id }
+  ownCatalogueId (client: Client): number | undefined { return this.#placement.find(client)?.catalogue?.id }
 
   get hasOwnCatalogues (): boolean { return this.#placement.pool.all.some((slot) => slot.catalogue !== undefined) }
 
@@ -237,7 +237,7 @@ export class Upstream implements Provider {
   async call (exchange: Exchange, changes: ParamChanges, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange
     if (this.values?.has(client.user) === false) await this.values.require(client)
-    const passed = this.#placement.passedBy(exchange)
+    const passed = this.#placement.passedHeadersIn(exchange)
     const slot = method.startsWith('tasks/')
       ? this.#placement.slotForTask(exchange.params.taskId, client, passed)
       : this.#placement.slotFor(client, passed)
@@ -246,7 +246,7 @@ export class Upstream implements Provider {
       deadlines: deadlinesOf(method, this.config, this.#deps.connecting.requestTimeout),
       headers: this.#passesHeaders || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
-    const inSameRun = this.#placement.runGuardOf(exchange)
+    const inSameRun = this.#placement.createTaskRunGuard(exchange)
     return await this.#requests.run(slot, (link) => inSameRun(link).call(exchange, options), exchange)
   }
 
@@ -272,24 +272,24 @@ export class Upstream implements Provider {
   async setLevel (client: Client, paramsText?: string): Promise<void> {
     // The link gets the level once there are values to open it with.
     if (this.values?.has(client.user) === false) return
-    const slot = this.#placement.slotOf(client, this.#placement.passedHeadersOf(client.headersOf?.('logging/setLevel')))
-    slot.serve(client)
+    const headers = this.#placement.passedHeadersOf(client.headersOf?.('logging/setLevel'))
+    const slot = this.#placement.useSlot(client, headers)
+    slot.registerClient(client)
     slot.levelParams = paramsText
     const { link, level } = slot
-    if (!link || level === undefined) return
-    await this.#requests.run(slot, async (link) => { await link.setLevel(level, paramsText) })
+    if (link && level !== undefined) await this.#requests.run(slot, (to) => to.setLevel(level, paramsText))
   }
 
   async release (client: Client): Promise<void> {
     const hasOwn = this.hasOwnCatalogues
     await this.#placement.pool.release(client)
-    if (hasOwn) this.#catalogues.recount()
+    if (hasOwn) this.#catalogues.reportSize()
   }
 
   async endLinksOf (users: ReadonlySet<string>): Promise<void> {
     const hasOwn = this.hasOwnCatalogues
     await this.#placement.pool.endLinksOf(users)
-    if (hasOwn) this.#catalogues.recount()
+    if (hasOwn) this.#catalogues.reportSize()
   }
 
   async close (): Promise<void> {

@@ -2,10 +2,10 @@ import { isUsableServer, type CatalogueCache, type Server } from '../../db/store
 import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
-import { paceForUser, ShareError } from '../base/limits/index.ts'
+import { rateLimiterForUser, ShareError } from '../base/limits/index.ts'
 import { noReview, type CatalogueReview } from './catalogues/review.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
-import { isSameConnection } from './links/connection-config.ts'
+import { canReuseConnection } from './links/connection-config.ts'
 import { ChildCounts } from './links/pool.ts'
 import type { ConnectionSettings } from './links/connect.ts'
 import type { TransportDeps } from './links/transport.ts'
@@ -14,7 +14,7 @@ import { SharedApi } from './openapi/api.ts'
 import type { UserValues } from './values/values.ts'
 import { probeDeps, probeServer, type ProbeResult } from './probe.ts'
 import { limitedPrinter, StatusLog } from './status-log.ts'
-import { noHost } from './upstream-deps.ts'
+import { noProviderHost } from './upstream-deps.ts'
 import { Upstream } from './upstream.ts'
 import { upstreamLimits } from './limits.ts'
 
@@ -46,7 +46,7 @@ export class Upstreams implements ProviderSource {
   readonly #statusLogs = new WeakMap<Upstream, StatusLog>()
   /** The names of the servers that were last applied, including disabled ones. */
   #configured: readonly string[] = []
-  #host: ProviderHost = noHost
+  #host: ProviderHost = noProviderHost
   /** Whether the servers of the first snapshot have been created. */
   #isStarted = false
   #closed = false
@@ -61,13 +61,13 @@ export class Upstreams implements ProviderSource {
   connect (host: ProviderHost): void { this.#host = host }
 
   /** Notifies the gateway that the listed items of the servers' catalogues have changed. */
-  listsChanged (): void { this.#host.changed() }
+  listsChanged (): void { this.#host.onListsChanged() }
 
   get (name: string): Upstream | undefined { return this.#upstreams.get(name) }
 
   catalogueKey (client: Client): string {
     if (this.#withOwnCatalogues.size === 0) return ''
-    return [...this.#withOwnCatalogues].flatMap((upstream) => upstream.ownCatalogue(client) ?? []).join()
+    return [...this.#withOwnCatalogues].flatMap((upstream) => upstream.ownCatalogueId(client) ?? []).join()
   }
 
   /**
@@ -80,7 +80,7 @@ export class Upstreams implements ProviderSource {
     for (const [name, upstream] of this.#upstreams) {
       const server = servers.get(name)
       if (server && isUsableServer(server) && (server.config === upstream.config ||
-          isSameConnection(server.config, upstream.config))) continue
+          canReuseConnection(server.config, upstream.config))) continue
       this.#upstreams.delete(name)
       this.#withOwnCatalogues.delete(upstream)
       former.set(name, upstream)
@@ -97,7 +97,7 @@ export class Upstreams implements ProviderSource {
     await Promise.all(
       fresh.map(async (upstream) => { await upstream.restore(() => this.#deps.cache.read(upstream.name)) })
     )
-    this.#host.changed()
+    this.#host.onListsChanged()
     await Promise.all(fresh.map(async (upstream) => { await this.#connect(upstream) }))
   }
 
@@ -122,13 +122,13 @@ export class Upstreams implements ProviderSource {
     await this.#ending.get(name)
   }
 
-  get links (): number {
+  get linkCount (): number {
     let links = 0
-    for (const upstream of this.#upstreams.values()) links += upstream.links
+    for (const upstream of this.#upstreams.values()) links += upstream.linkCount
     return links
   }
 
-  counts (): Record<ProviderStatus, number> {
+  countByStatus (): Record<ProviderStatus, number> {
     const counts: Record<ProviderStatus, number> = {
       connecting: 0, connected: 0, disconnected: 0, oauth_required: 0, disabled: 0
     }
@@ -263,13 +263,13 @@ export class Upstreams implements ProviderSource {
           if (!isCurrent()) return
           if (upstream.hasOwnCatalogues) this.#withOwnCatalogues.add(upstream)
           else this.#withOwnCatalogues.delete(upstream)
-          this.#host.changed()
+          this.#host.onListsChanged()
         },
         statusChanged: () => {
           statusLog.status(upstream.status, upstream.error, upstream.protocolVersion)
           if (upstream.status === 'connected') this.#logRemarks(upstream)
         },
-        onQuestion: async (question, client) => { await this.#host.question(name, question, client) },
+        onQuestion: async (question, client) => { await this.#host.onQuestion(name, question, client) },
         onNotification: (...message) => { this.#host.onNotification(name, ...message) },
         broadcast: (...message) => { this.#host.broadcast(name, ...message) },
         taskHandle: (...task) => this.#host.taskHandle(name, ...task)
@@ -281,7 +281,7 @@ export class Upstreams implements ProviderSource {
 
   #transportFor (config: Server['config'], onLine: TransportDeps['onLine']): TransportDeps {
     const { connecting: { transport }, settings } = this.#deps
-    return { ...transport, sharedApi: new SharedApi(), pace: paceForUser(settings.userOf(config)), onLine }
+    return { ...transport, sharedApi: new SharedApi(), pace: rateLimiterForUser(settings.userOf(config)), onLine }
   }
 
   /** Logs the remarks once per upstream, not per connection. */

@@ -22,7 +22,7 @@ interface OpenQuestion {
  * The `tasks/result` request for a task that the client polls (extension `io.modelcontextprotocol/tasks`). The request
  * stays open in the background, and the server's questions wait until the client answers them with `tasks/update`.
  */
-export class HeldTask implements Exchange {
+export class HeldTaskExchange implements Exchange {
   view: unknown
   readonly method = 'tasks/result'
   readonly params: Record<string, unknown>

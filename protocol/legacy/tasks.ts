@@ -2,12 +2,12 @@ import type { CallOptions, Deadlines } from '../call.ts'
 import { UpstreamError } from '../errors.ts'
 import { DerivedExchange, type Exchange, type Question } from '../exchange.ts'
 import { pushTo } from '../grouping.ts'
-import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
+import { isObject, memberOf, parseSmallMember, withMembers } from '../json.ts'
 import type { Response } from '../message.ts'
-import { Table } from '../table.ts'
+import { RequestTable } from '../table.ts'
 import { withoutRelatedTask } from '../task-ids.ts'
-import { terminalStates, toModernTask, toModernTaskResult } from '../task-shapes.ts'
-import { HeldTask } from './held-task.ts'
+import { terminalStates, toModernTask, toModernCreateTaskResult } from '../task-shapes.ts'
+import { HeldTaskExchange } from './held-task.ts'
 
 type Options = Omit<CallOptions, 'onEnd'>
 
@@ -42,7 +42,7 @@ interface LegacyTasksDeps {
 
 /** A task whose result is awaited. */
 interface Held {
-  readonly task: HeldTask
+  readonly task: HeldTaskExchange
   /** The owner against whose share it counts. */
   readonly owner: string
   readonly response: Promise<Response>
@@ -56,7 +56,7 @@ export class LegacyTasks {
   readonly #deps: LegacyTasksDeps
   readonly #held = new Map<string, Held>()
   /** The requests that wait for hidden tasks, by the progress token of the call that created the task. */
-  readonly #waitingExchanges = new Table<number, Exchange>()
+  readonly #waitingExchanges = new RequestTable<number, Exchange>()
 
   constructor (deps: LegacyTasksDeps) {
     this.#deps = deps
@@ -80,7 +80,7 @@ export class LegacyTasks {
   }
 
   /** The request that waits for the task of the call with this progress token. */
-  waitOf (token: number): Exchange | undefined { return this.#waitingExchanges.get(token) }
+  waitingExchangeOf (token: number): Exchange | undefined { return this.#waitingExchanges.get(token) }
 
   /** Runs a tool as a task. */
   async #run (exchange: Exchange, options: Options): Promise<Response> {
@@ -94,13 +94,13 @@ export class LegacyTasks {
     const response = await this.#deps.send(begin, { ...options, changes })
     const { resultText: text = '{}' } = response
     const task = memberOf(text, 'task')
-    const id = task === undefined ? undefined : smallMemberOf(task, 'taskId')
+    const id = task === undefined ? undefined : parseSmallMember(task, 'taskId')
     // The server may have run the tool without creating a task.
     if (task === undefined || typeof id !== 'string') return response
     const left = { ...options, changes: {}, deadlines: remainingDeadlines(options.deadlines, Date.now() - started) }
     if (exchange.taskForm !== 'extension') return await this.#wait(exchange, left, id, token)
     this.#hold(exchange, left, id)
-    return { ...response, resultText: toModernTaskResult(text, task) }
+    return { ...response, resultText: toModernCreateTaskResult(text, task) }
   }
 
   /** Waits for the result of a task that the client does not know of. If the call fails, the task is cancelled. */
@@ -133,7 +133,7 @@ export class LegacyTasks {
     const response = await this.#deps.send(exchange, options)
     const { resultText } = response
     if (resultText === undefined) { this.#end(id); return response }
-    const status = smallMemberOf(resultText, 'status')
+    const status = parseSmallMember(resultText, 'status')
     const taskResponse = (changes: Readonly<Record<string, string>>): Response =>
       ({ ...response, resultText: withMembers(toModernTask(resultText), changes) })
     if (status === 'cancelled') { this.#end(id); return taskResponse({}) }
@@ -170,14 +170,16 @@ export class LegacyTasks {
     const response = await this.#deps.send(exchange, options)
     this.#end(id)
     if (response.errorText === undefined) return emptyResponse()
-    const { resultText = '{}' } = await this.#deps.send(aboutTask(exchange, 'tasks/get', id), options)
-    return terminalStates.has(smallMemberOf(resultText, 'status')) ? emptyResponse() : response
+    const { resultText = '{}' } = await this.#deps.send(
+      aboutTask(exchange, 'tasks/get', id), options
+    )
+    return terminalStates.has(parseSmallMember(resultText, 'status')) ? emptyResponse() : response
   }
 
   /** Begins to wait for a task's result in the background. */
   #hold (exchange: Exchange, options: Options, id: string): Held {
     const { client } = exchange
-    const task = new HeldTask(exchange, id)
+    const task = new HeldTaskExchange(exchange, id)
     const held: Held = {
       task,
       owner: client.owner ?? client.id,

@@ -8,8 +8,8 @@ import type { LogLevel } from '../listener.ts'
 import type { Notification, Request, Response } from '../message.ts'
 import { Peer, type PeerHandlers, startPeer } from '../peer.ts'
 import { progressTokenOf, restoreProgressToken } from '../progress.ts'
-import { Table } from '../table.ts'
-import { detachedCopy, largeText } from '../text.ts'
+import { RequestTable } from '../table.ts'
+import { detachedCopy, largeTextLength } from '../text.ts'
 import type { Transport } from '../transports/transport.ts'
 import type {
   ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession
@@ -33,7 +33,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #peer: Peer
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
-  readonly #calls = new Table<number, Call>()
+  readonly #calls = new RequestTable<number, Call>()
   /** Unanswered questions of the upstream, by request id. */
   readonly #questions = new Map<unknown, { readonly controller: AbortController, readonly question: Question }>()
   readonly #tasks = new LegacyTasks({
@@ -123,7 +123,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
-    return await this.#peer.ask(method, paramsText, timeout)
+    return await this.#peer.requestResult(method, paramsText, timeout)
   }
 
   notify (method: string, paramsText?: string): void { this.#peer.notify(method, paramsText) }
@@ -160,7 +160,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
   async #question (request: Request, origin: number | undefined): Promise<void> {
     const { id, idText, method, params } = request
     // The question may stay open for minutes; the copy lets the text that it is a slice of be freed.
-    const paramsText = request.paramsText.length > largeText ? request.paramsText : detachedCopy(request.paramsText)
+    const paramsText = request.paramsText.length > largeTextLength
+      ? request.paramsText
+      : detachedCopy(request.paramsText)
     if (method === 'ping') { this.#peer.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
     if (refuseEcho(this.#peer, request)) return
     const controller = new AbortController()
@@ -183,7 +185,11 @@ export class LegacyUpstreamSession implements UpstreamSession {
       const failure = error instanceof RpcError
         ? error
         : new RpcError(rpcCode.internal, 'The request could not be answered', 'internal')
-      if (!controller.signal.aborted) this.#peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
+      if (!controller.signal.aborted) {
+        this.#peer.answer(
+          idText, { kind: 'response', id, errorText: failure.toText() }
+        )
+      }
     } finally {
       this.#questions.delete(id)
     }
@@ -206,7 +212,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   /** The open call with this progress token, or the request that waits for the task which that call created. */
   #callOf (token: number): Call | undefined {
     const call = this.#calls.get(token)
-    const wait = call ? undefined : this.#tasks.waitOf(token)
+    const wait = call ? undefined : this.#tasks.waitingExchangeOf(token)
     return wait ? this.openCalls.find(({ exchange }) => exchange === wait) : call
   }
 

@@ -8,9 +8,9 @@ import { mend } from '../mending.ts'
 import { toRpcError } from '../message.ts'
 import type { Peer } from '../peer.ts'
 import type { ClientIdentity, ServerIdentity } from '../upstream-session.ts'
-import { isModernVersion, metaKeys, modernCode, type ModernVersion } from './envelope.ts'
+import { isModernVersion, metaKeys, modernErrorCode, type ModernVersion } from './envelope.ts'
 import { OutgoingEnvelope } from './outgoing.ts'
-import type { ToolHeaders } from './param-headers.ts'
+import type { ToolParamHeaders } from './param-headers.ts'
 
 /** The identity of a modern server, and the envelope for requests to it. */
 export interface DiscoveredServer { readonly identity: ServerIdentity, readonly outgoing: OutgoingEnvelope }
@@ -29,7 +29,7 @@ export class NotModernError extends Error {
 export async function discoverServer (
   peer: Peer,
   client: ClientIdentity,
-  tools: ToolHeaders,
+  tools: ToolParamHeaders,
   version: ModernVersion,
   isRetry = false
 ): Promise<DiscoveredServer> {
@@ -69,7 +69,7 @@ function toNotModernError (error: unknown): unknown {
  */
 function requestedVersion (errorText: string): ModernVersion | undefined {
   const { data, code } = JSON.parse(errorText) as { data?: unknown, code?: unknown }
-  if (code !== modernCode.unsupportedVersion || !isObject(data) || !Array.isArray(data.supported)) return undefined
+  if (code !== modernErrorCode.unsupportedVersion || !isObject(data) || !Array.isArray(data.supported)) return undefined
   const supported: readonly unknown[] = data.supported
   const wanted = supported.find(isModernVersion)
   if (wanted !== undefined || supported.some(isLegacyVersion)) return wanted
@@ -99,10 +99,10 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
 }
 
 /** Whether an error requests a revision of the legacy era. @param errorText the member `error`, as JSON text */
-export function requestsLegacyVersion (errorText: string): boolean {
+export function asksForLegacyVersion (errorText: string): boolean {
   const { code } = toRpcError(errorText)
   try {
-    return code === modernCode.unsupportedVersion && requestedVersion(errorText) === undefined
+    return code === modernErrorCode.unsupportedVersion && requestedVersion(errorText) === undefined
   } catch (error) {
     if (error instanceof UpstreamError || error instanceof RpcError) return false
     throw error

@@ -26,7 +26,7 @@ export const metaKeys = {
 } as const
 
 /** MCP's error codes for this era, sent with HTTP status 400. They concern one hop, and are not relayed. */
-export const modernCode = {
+export const modernErrorCode = {
   /** A header is missing or contradicts the body. */
   headerMismatch: -32020,
   /** The request needs a capability that the client did not declare: `data.requiredCapabilities`. */
@@ -35,8 +35,8 @@ export const modernCode = {
   unsupportedVersion: -32022
 } as const
 
-export const isModernCode = (code: number): boolean =>
-  code <= modernCode.headerMismatch && code >= modernCode.unsupportedVersion
+export const isModernErrorCode = (code: number): boolean =>
+  code <= modernErrorCode.headerMismatch && code >= modernErrorCode.unsupportedVersion
 
 /** HTTP headers that repeat members of the body, in lower case. */
 export const headerNames = {
@@ -60,7 +60,7 @@ const nameMembers: Readonly<Record<string, 'name' | 'uri' | 'taskId' | undefined
 const inputMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** The member of `params` that `Mcp-Name` repeats; undefined for methods without that header. */
-export const nameMemberOf = (method: string): 'name' | 'uri' | 'taskId' | undefined =>
+export const mcpNameMemberOf = (method: string): 'name' | 'uri' | 'taskId' | undefined =>
   Object.hasOwn(nameMembers, method) ? nameMembers[method] : undefined
 
 /** Whether a method may be answered with `input_required` (MCP 2026-07-28, "Multi Round-Trip Requests"). */

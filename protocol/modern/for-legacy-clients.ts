@@ -1,7 +1,7 @@
 // Converts answers and tools of modern servers for clients of earlier revisions.
 import { rpcCode, type RpcError } from '../errors.ts'
-import { elementsOf, isObject, memberOf, smallMemberOf, withMembers, membersOf } from '../json.ts'
-import { modernCode } from './envelope.ts'
+import { elementsOf, isObject, memberOf, parseSmallMember, withMembers, membersOf } from '../json.ts'
+import { modernErrorCode } from './envelope.ts'
 
 /**
  * Converts a tool result for a client of an earlier revision, which rejects structured content that is not an object.
@@ -14,7 +14,7 @@ export function toLegacyToolResult (result: string): string {
   const content = elementsOf(memberOf(result, 'content') ?? '[]')
   const compactValue = compact(value)
   const isInContent = content.some((block) => {
-    const text = smallMemberOf(block, 'type') === 'text' ? memberOf(block, 'text') : undefined
+    const text = parseSmallMember(block, 'type') === 'text' ? memberOf(block, 'text') : undefined
     return text?.startsWith('"') === true && compact(String(JSON.parse(text))) === compactValue
   })
   const all = isInContent ? content : [...content, JSON.stringify({ type: 'text', text: value })]
@@ -46,18 +46,18 @@ function compact (text: string): string {
  */
 export function isResourceNotFound (method: string, errorText: string): boolean {
   if (method !== 'resources/read') return false
-  const data = smallMemberOf(errorText, 'data')
+  const data = parseSmallMember(errorText, 'data')
   return isObject(data) && typeof data.uri === 'string' && Object.keys(data).length === 1
 }
 
 /** Converts an error about the hop between gateway and server to one that is meaningful to the client. */
 export function translateHopError ({ code: number, message }: RpcError, errorText: string): string {
   const data = memberOf(errorText, 'data')
-  const text = number === modernCode.missingCapability
+  const text = number === modernErrorCode.missingCapability
     ? `The server needs a capability that was not declared to it: ${message}`
     : `The server rejected the form of Tool-Hub's request: ${message}`
   const error = JSON.stringify(
-    { code: number === modernCode.missingCapability ? rpcCode.invalidRequest : rpcCode.internal, message: text }
+    { code: number === modernErrorCode.missingCapability ? rpcCode.invalidRequest : rpcCode.internal, message: text }
   )
   return data === undefined ? error : withMembers(error, { data })
 }

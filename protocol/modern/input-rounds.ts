@@ -3,7 +3,7 @@ import type { Call, ParamChanges } from '../call.ts'
 import { requireClientCapability, type ServerRequest, type ClientCapabilities } from '../capabilities.ts'
 import { rpcCode, RpcError } from '../errors.ts'
 import type { Question } from '../exchange.ts'
-import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../json.ts'
+import { isObject, memberOf, membersOf, parseSmallMember, withMembers } from '../json.ts'
 import { toRpcError, type Response } from '../message.ts'
 import { withRelatedTask } from '../task-ids.ts'
 import { detachedCopy } from '../text.ts'
@@ -26,7 +26,7 @@ export interface RoundBounds {
 /** Whether an answer is `input_required`: the request must be sent again with the client's input. */
 export const isInputRequired = ({ resultText }: Response): boolean =>
   resultText !== undefined && resultText.includes(`"${resultTypes.inputRequired}"`) &&
-  smallMemberOf(resultText, 'resultType') === resultTypes.inputRequired
+  parseSmallMember(resultText, 'resultType') === resultTypes.inputRequired
 
 /**
  * Multi round-trip requests for clients of earlier revisions: each question in an `input_required` result is sent to
@@ -109,7 +109,7 @@ export class InputRounds {
 
   /** Sends one question. @returns the text of the client's answer */
   async #answer (call: Call, text: string, signal: AbortSignal, relatedTask?: string): Promise<string> {
-    const method = smallMemberOf(text, 'method')
+    const method = parseSmallMember(text, 'method')
     if (typeof method !== 'string' || !inputRequestMethods.has(method)) {
       throw refusedError(`it requested ${JSON.stringify(method)}, which MCP does not have`)
     }
@@ -143,7 +143,7 @@ const requestsIn = (asked: string): InputRequest[] =>
 
 /** Adds an id to a URL elicitation, since clients of 2025-11-25 require one. */
 const withElicitationId = (paramsText: string): string =>
-  smallMemberOf(paramsText, 'mode') === 'url' && memberOf(paramsText, 'elicitationId') === undefined
+  parseSmallMember(paramsText, 'mode') === 'url' && memberOf(paramsText, 'elicitationId') === undefined
     ? withMembers(paramsText, { elicitationId: JSON.stringify(randomUUID()) })
     : paramsText
 

@@ -1,6 +1,6 @@
 import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
-import { capabilityOf } from '../lists.ts'
+import { listCapabilityOf } from '../lists.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
 import { reconnectDelays } from '../transports/reconnect.ts'
@@ -64,7 +64,7 @@ export class NotificationReceiver {
   constructor (deps: ListeningDeps) {
     this.#deps = deps
     this.#lists = Object.fromEntries(listFilters.flatMap(([name, member]) => {
-      return capabilityOf(deps.capabilities, name)?.listChanged === true ? [[member, true]] : []
+      return listCapabilityOf(deps.capabilities, name)?.listChanged === true ? [[member, true]] : []
     }))
   }
 

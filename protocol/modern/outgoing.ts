@@ -4,8 +4,10 @@ import type { Exchange } from '../exchange.ts'
 import { isObject, memberOf, appendMember, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
 import type { ClientIdentity } from '../upstream-session.ts'
-import { encodeHeader, headerNames, mayRequireInput, metaKeys, nameMemberOf, type ModernVersion } from './envelope.ts'
-import { argumentText, type ToolHeaders } from './param-headers.ts'
+import {
+  encodeHeader, headerNames, mayRequireInput, metaKeys, mcpNameMemberOf, type ModernVersion
+} from './envelope.ts'
+import { argumentText, type ToolParamHeaders } from './param-headers.ts'
 
 /** The level at which most servers send log messages if the client has set none. */
 const defaultLevel: LogLevel = 'info'
@@ -22,9 +24,9 @@ export class OutgoingEnvelope {
   /** Cache of `_meta` with the envelope only, as text, by log level. */
   readonly #metaTexts = new Map<LogLevel | undefined, string>()
   readonly #metaTextsWithTasks = new Map<LogLevel | undefined, string>()
-  readonly #tools: ToolHeaders
+  readonly #tools: ToolParamHeaders
 
-  constructor (version: ModernVersion, { clientInfo, capabilities }: ClientIdentity, tools: ToolHeaders) {
+  constructor (version: ModernVersion, { clientInfo, capabilities }: ClientIdentity, tools: ToolParamHeaders) {
     this.version = version
     this.#tools = tools
     this.#members = {
@@ -92,7 +94,7 @@ export class OutgoingEnvelope {
     // Unknown parameter headers are forwarded, since the server may know them (MCP 2026-07-28, "Custom Headers from
     // Tool Parameters").
     if (paramHeaders !== undefined) Object.assign(headers, paramHeaders)
-    const member = nameMemberOf(method)
+    const member = mcpNameMemberOf(method)
     if (member === undefined) return headers
     const name: unknown = changes[member] === undefined ? params[member] : JSON.parse(changes[member])
     if (typeof name !== 'string') return headers

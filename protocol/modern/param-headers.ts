@@ -1,4 +1,4 @@
-import { isObject, elementsOf, memberOf, smallMemberOf, withMembers } from '../json.ts'
+import { isObject, elementsOf, memberOf, parseSmallMember, withMembers } from '../json.ts'
 import { headerNames } from './envelope.ts'
 
 // Tool arguments that are repeated in HTTP headers (MCP 2026-07-28, "Custom Headers from Tool Parameters").
@@ -27,7 +27,7 @@ const maxDepth = 200
  * @param toolText the tool, as JSON text
  * @returns undefined for an invalid annotation: clients must not use the tool over HTTP
  */
-export function paramHeadersOf (toolText: string): readonly ParamHeader[] | undefined {
+export function parseParamHeaders (toolText: string): readonly ParamHeader[] | undefined {
   if (!toolText.includes(annotation)) return noHeaders
   const { inputSchema } = JSON.parse(toolText) as { inputSchema?: unknown }
   const found: ParamHeader[] = []
@@ -83,7 +83,7 @@ export function argumentAt (args: unknown, path: readonly string[]): ParamHeader
  * The headers that repeat arguments, by tool of one server. All connections to the server share them, since not every
  * connection reads the lists. While the tools are read again, former headers apply to the tools that are not read yet.
  */
-export class ToolHeaders {
+export class ToolParamHeaders {
   #current = new Map<string, readonly ParamHeader[]>()
   #previous = this.#current
 
@@ -106,8 +106,8 @@ export class ToolHeaders {
     const tools = elementsOf(memberOf(result, 'tools') ?? '[]')
     const valid = tools.filter((tool) => {
       if (!tool.includes(annotation)) return true
-      const name = String(smallMemberOf(tool, 'name'))
-      const headers = paramHeadersOf(tool)
+      const name = String(parseSmallMember(tool, 'name'))
+      const headers = parseParamHeaders(tool)
       if (headers) this.#current.set(name, headers)
       else warn(`tools: ${JSON.stringify(name)} was omitted: an ${annotation} in its inputSchema is not valid`)
       return headers !== undefined

@@ -3,12 +3,12 @@ import type { Call, NextStep, ParamChanges } from '../call.ts'
 import { hasTasksExtension, tasksExtension } from '../capabilities.ts'
 import { rpcCode, type RpcError } from '../errors.ts'
 import { DerivedExchange, type Exchange } from '../exchange.ts'
-import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
+import { isObject, memberOf, parseSmallMember, withMembers } from '../json.ts'
 import type { Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
 import { withRelatedTask } from '../task-ids.ts'
-import { terminalStates, toLegacyTask, toLegacyTaskResult } from '../task-shapes.ts'
-import { modernCode } from './envelope.ts'
+import { terminalStates, toLegacyTask, toLegacyCreateTaskResult } from '../task-shapes.ts'
+import { modernErrorCode } from './envelope.ts'
 import { toLegacyToolResult } from './for-legacy-clients.ts'
 import type { InputRounds } from './input-rounds.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
@@ -58,7 +58,7 @@ export class ModernTasks {
   }
 
   /** Converts a request to the form of this era. */
-  toOwnRequest (exchange: Exchange): Exchange {
+  toModernRequest (exchange: Exchange): Exchange {
     if (exchange.taskForm !== 'parameter') return exchange
     const { view, params, paramsText, method } = exchange
     if (method === 'tasks/result') {
@@ -75,9 +75,9 @@ export class ModernTasks {
    * client gets the error instead.
    */
   needsExtension ({ exchange, method }: Call, { code: number }: RpcError, errorText: string): boolean {
-    if (number !== modernCode.missingCapability || method !== 'tools/call') return false
+    if (number !== modernErrorCode.missingCapability || method !== 'tools/call') return false
     if (!exchange || exchange.canSuspend) return false
-    const required = smallMemberOf(memberOf(errorText, 'data') ?? '{}', 'requiredCapabilities')
+    const required = parseSmallMember(memberOf(errorText, 'data') ?? '{}', 'requiredCapabilities')
     const needs = isObject(required) && Object.keys(required).length === 1 && hasTasksExtension(required) &&
       Object.keys(Object(required.extensions) as object).every((name) => name === tasksExtension)
     if (!needs || this.isDeclaredFor(exchange)) return false
@@ -96,7 +96,7 @@ export class ModernTasks {
     if (method === 'tools/call') {
       if (!isTask(text)) return undefined
       if (form === undefined) return this.#await(call, text, true)
-      response.resultText = toLegacyTaskResult(text)
+      response.resultText = toLegacyCreateTaskResult(text)
     } else if (exchange instanceof TaskResultExchange) return this.#await(call, text, false)
     else if (method === 'tasks/get') response.resultText = toLegacyTask(text)
     else if (method === 'tasks/cancel') return this.#afterCancel(call)
@@ -114,14 +114,14 @@ export class ModernTasks {
 
   /** Polls a task until it ends, and sends its questions to the client. @param text of the task */
   async #await (call: Call, text: string, isHidden: boolean): Promise<NextStep> {
-    const id = smallMemberOf(text, 'taskId')
+    const id = parseSmallMember(text, 'taskId')
     if (typeof id !== 'string') return { response: failure('The server started a task without an id') }
     const awaited: AwaitedTask = { id, isHidden, ends: new AbortController() }
     this.#awaited.set(call, awaited)
     const answered = new Set<string>()
     // The task in the answer to the call has no outcome yet.
     let task = isHidden ? await this.#next(call, awaited, text) : text
-    while (!terminalStates.has(smallMemberOf(task, 'status'))) {
+    while (!terminalStates.has(parseSmallMember(task, 'status'))) {
       const asked = memberOf(task, 'inputRequests')
       const answers = asked === undefined
         ? undefined
@@ -134,7 +134,7 @@ export class ModernTasks {
 
   /** Waits for the poll interval, then reads the task. If its state has changed, restarts the call's timeout. */
   async #next (call: Call, { id, ends: { signal } }: AwaitedTask, before: string): Promise<string> {
-    const wanted = smallMemberOf(before, 'pollIntervalMs')
+    const wanted = parseSmallMember(before, 'pollIntervalMs')
     const { usual, least, most } = interval
     const wait = typeof wanted === 'number' ? Math.min(Math.max(wanted, least), most) : usual
     await sleep(wait, undefined, { signal, ref: false })
@@ -146,7 +146,7 @@ export class ModernTasks {
   /** The answer to a 2025-11-25 client's `tasks/cancel`: the task, or an error if it had already ended. */
   async #afterCancel (call: Call): Promise<NextStep> {
     const task = await this.#request(call, 'tasks/get', String(call.params.taskId))
-    const status = smallMemberOf(task, 'status')
+    const status = parseSmallMember(task, 'status')
     return {
       response: status === 'completed' || status === 'failed'
         ? failure(`Cannot cancel a task that is ${status}`, rpcCode.invalidParams)
@@ -160,7 +160,7 @@ export class ModernTasks {
   ): Promise<string> {
     const { peer, outgoing, timeout } = this.#deps
     const params = withMembers(JSON.stringify({ taskId: id }), more)
-    return await peer.ask(
+    return await peer.requestResult(
       method, outgoing.ownParams(params, undefined, true), timeout,
       { headers, owner: client.owner, protocol: outgoing.ownHeaders(method, id) }
     )
@@ -181,11 +181,13 @@ const failure = (message: string, number: number = rpcCode.internal): Response =
  * @param relatedTask the task's id, if the client knows of the task
  */
 function outcomeOf ({ client, exchange }: Call, task: string, relatedTask: string | undefined): Response {
-  const status = smallMemberOf(task, 'status')
+  const status = parseSmallMember(task, 'status')
   if (status === 'cancelled') return failure('The task was cancelled')
   if (status === 'failed') {
     const errorText = memberOf(task, 'error')
-    return errorText === undefined ? failure('The task failed') : { kind: 'response', id: null, errorText }
+    return errorText === undefined
+      ? failure('The task failed')
+      : { kind: 'response', id: null, errorText }
   }
   const result = withMembers(memberOf(task, 'result') ?? '{"content":[]}', { resultType: undefined })
   const own = exchange?.canSuspend === true || client.listener === undefined ? result : toLegacyToolResult(result)

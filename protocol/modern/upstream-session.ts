@@ -1,4 +1,4 @@
-import { Call, type CallOptions, type CallStyle, type NextStep, type ParamChanges } from '../call.ts'
+import { Call, type CallOptions, type CallAdapter, type NextStep, type ParamChanges } from '../call.ts'
 import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import { isStreamNotification } from '../events.ts'
 import type { Exchange } from '../exchange.ts'
@@ -6,19 +6,19 @@ import { isObject, memberOf, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
-import { Table } from '../table.ts'
+import { RequestTable } from '../table.ts'
 import type { Transport } from '../transports/transport.ts'
 import type {
   ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession
 } from '../upstream-session.ts'
-import { requestsLegacyVersion, discoverServer, NotModernError, type DiscoveredServer } from './discover.ts'
-import { isModernCode, modernCode, resultTypes } from './envelope.ts'
+import { asksForLegacyVersion, discoverServer, NotModernError, type DiscoveredServer } from './discover.ts'
+import { isModernErrorCode, modernErrorCode, resultTypes } from './envelope.ts'
 import { isResourceNotFound, translateHopError, toLegacyToolResult } from './for-legacy-clients.ts'
 import { HeaderCorrection } from './header-correction.ts'
 import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
 import { NotificationReceiver } from './notification-receiver.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
-import type { ToolHeaders } from './param-headers.ts'
+import type { ToolParamHeaders } from './param-headers.ts'
 import { otherResultTypePattern, unsupportedResultType } from './result-type.ts'
 import { ModernTasks, withoutTask } from './tasks.ts'
 import { waitAtMost } from '../wait-at-most.ts'
@@ -28,7 +28,7 @@ const listenWait = 500
 
 export interface ModernSessionOptions {
   /** The headers that repeat arguments of the server's tools. */
-  readonly tools: ToolHeaders
+  readonly tools: ToolParamHeaders
   /** Called with a warning for the server's managers. */
   readonly warn: (sentence: string) => void
   readonly bounds: RoundBounds & {
@@ -41,7 +41,7 @@ export interface ModernSessionOptions {
  * A connection in a modern revision (2026-07-28): each request is self-contained, with an envelope and headers;
  * questions arrive as results; changes are announced through `subscriptions/listen`. It does not reconnect by itself.
  */
-export class ModernUpstreamSession implements UpstreamSession, CallStyle {
+export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   readonly identity: ServerIdentity
   /** True for stdio, which has no stream to close (MCP 2026-07-28, "Cancellation"). */
   readonly notifiesCancel: boolean
@@ -54,7 +54,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   readonly #listening: NotificationReceiver
   readonly #rounds: InputRounds
   /** The open calls, by the id of their current request. */
-  readonly #calls = new Table<number, Call>()
+  readonly #calls = new RequestTable<number, Call>()
   readonly #corrections: HeaderCorrection
   readonly #tasks: ModernTasks
   readonly #hasLogs: boolean
@@ -112,7 +112,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   }
 
   call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'onEnd'>): Promise<Response> {
-    const own = exchange.taskForm === undefined ? exchange : this.#tasks.toOwnRequest(exchange)
+    const own = exchange.taskForm === undefined ? exchange : this.#tasks.toModernRequest(exchange)
     const call = new Call(this.#peer, own, {
       changes: changes.task === undefined ? changes : withoutTask(changes),
       deadlines,
@@ -174,11 +174,11 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
         isResourceNotFound(call.method, errorText)) {
       response.errorText = withMembers(errorText, { code: String(rpcCode.resourceNotFound) })
     }
-    if (!isModernCode(error.code)) return undefined
-    const correction = error.code === modernCode.headerMismatch ? this.#corrections.correct(call) : undefined
+    if (!isModernErrorCode(error.code)) return undefined
+    const correction = error.code === modernErrorCode.headerMismatch ? this.#corrections.correct(call) : undefined
     if (correction) return correction.then(() => ({ changes: {} }))
     if (this.#tasks.needsExtension(call, error, errorText)) return Promise.resolve({ changes: {} })
-    if (requestsLegacyVersion(errorText)) {
+    if (asksForLegacyVersion(errorText)) {
       return Promise.reject(new UpstreamError('expired', 'the server returned to an earlier MCP ' +
         'revision', { isPublic: true }))
     }
@@ -196,7 +196,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
     const outgoing = this.#outgoing
     const protocol = outgoing.ownHeaders(method)
-    const result = await this.#peer.ask(method, outgoing.ownParams(paramsText), timeout, { protocol })
+    const result = await this.#peer.requestResult(method, outgoing.ownParams(paramsText), timeout, { protocol })
     return this.#toOwnResult(method, paramsText, result)
   }
 

@@ -1,22 +1,22 @@
 import { elementsOf } from '../json.ts'
 import { mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
-import { value, object, list, meta, string, number, strings, requiredText, checkedList } from './parts.ts'
+import { anyValue, object, list, meta, string, number, stringMembers, requiredText, checkedList } from './parts.ts'
 
 /** The shape of a resource's contents. @param uri of the requested resource, as JSON text */
-export const contentsOf = (uri: string): Shape => ({
+export const resourceContentsShape = (uri: string): Shape => ({
   type: 'object',
   isObject: true,
   coerce: (text) => text.startsWith('"') ? `{"uri":${uri},"text":${text}}` : undefined,
   members: {
     uri: { ...string, fallback: uri },
-    ...strings('mimeType', 'blob'),
+    ...stringMembers('mimeType', 'blob'),
     text: { ...requiredText, isNeeded: (valueOf) => valueOf('blob') === undefined },
     ...meta
   },
   required: ['uri', 'text']
 })
-const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' }
+const contents: Shape = { ...resourceContentsShape('""'), fallback: '{"uri":"","text":""}' }
 
 /** Creates a text block. @param text as JSON: a string, or a value that is not a block */
 const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
@@ -24,7 +24,7 @@ const isOf = (...types: unknown[]) =>
   (valueOf: (key: string) => unknown): boolean => types.includes(valueOf('type') ?? 'text')
 /** The members of all types of content blocks. The `input` of a tool use may be anything. */
 const blockMembers: Readonly<Record<string, Shape>> = {
-  ...strings('title', 'description'),
+  ...stringMembers('title', 'description'),
   type: { ...string, fallback: '"text"' },
   text: { ...requiredText, isNeeded: isOf('text') },
   data: { ...string, fallback: '""', isNeeded: isOf('image', 'audio') },
@@ -36,7 +36,7 @@ const blockMembers: Readonly<Record<string, Shape>> = {
   annotations: object({ audience: checkedList(string), priority: number, lastModified: string }, { type: 'object' }),
   icons: {
     type: 'list',
-    element: object({ ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' })
+    element: object({ ...stringMembers('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' })
   },
   ...meta
 }
@@ -48,11 +48,11 @@ const block: Shape = {
   required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
 }
 /** The content of a tool result. A single value in its place becomes a block. */
-export const blocks = checkedList(block, (text) =>
+export const contentBlocks = checkedList(block, (text) =>
   /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
 /** Content of a sampling message, which may be a tool result. */
 const samplingContent: Shape = {
-  members: { ...blockMembers, content: list({ members: blockMembers }), isError: value }
+  members: { ...blockMembers, content: list({ members: blockMembers }), isError: anyValue }
 }
 export const samplingMessage: Shape = {
   members: { content: { ...samplingContent, element: samplingContent }, ...meta }

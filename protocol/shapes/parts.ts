@@ -2,23 +2,24 @@ import { indexedObjectToList, mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 
 /** Any value but `null`. */
-export const value: Shape = {}
+export const anyValue: Shape = {}
 /** An object whose members MCP does not define. */
-export const opaque: Shape = { isObject: true }
+export const anyObject: Shape = { isObject: true }
 export const object = (
   members: Readonly<Record<string, Shape>>, more: Shape = {}
 ): Shape => ({ isObject: true, members, ...more })
 export const list = (element: Shape): Shape => ({ element })
 /** Members with any values but `null`. */
-export const values = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, value]))
+export const anyMembers = (...keys: string[]): Record<string, Shape> =>
+  Object.fromEntries(keys.map((key) => [key, anyValue]))
 /** A shape whose `null` is replaced. */
-export const required = (shape: Shape, fallback: string): Shape => ({ ...shape, fallback })
-export const meta = { _meta: opaque }
+export const withFallback = (shape: Shape, fallback: string): Shape => ({ ...shape, fallback })
+export const meta = { _meta: anyObject }
 
 export const string: Shape = { type: 'string' }
 export const number: Shape = { type: 'number' }
 /** Members that are strings. */
-export const strings = (...keys: string[]): Record<string, Shape> =>
+export const stringMembers = (...keys: string[]): Record<string, Shape> =>
   Object.fromEntries(keys.map((key) => [key, string]))
 /** A required string. A value of another type becomes its JSON text. */
 export const requiredText: Shape = { ...string, fallback: '""', coerce: (text) => JSON.stringify(text) }

@@ -1,5 +1,5 @@
 /** Removes members of an object, or elements of a list, with their commas, while these are read one by one. */
-export class RemovedRun {
+export class MemberRemover {
   /** The start index of the current run of removed parts; undefined outside a run. */
   #start: number | undefined
   #end = 0

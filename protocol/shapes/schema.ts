@@ -1,9 +1,9 @@
 import { memberOf } from '../json.ts'
 import type { Shape } from './shape.ts'
-import { value, object, list, values, required } from './parts.ts'
+import { anyValue, object, list, anyMembers, withFallback } from './parts.ts'
 
 /** Keywords that must not be null and have no subschemas. `default`, `const` and `example` are arbitrary values. */
-const plainKeywords = values(
+const plainKeywords = anyMembers(
   '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor',
   '$vocabulary', '$comment',
   'id', 'type', 'enum', 'enumNames', 'title', 'description', 'examples', 'deprecated', 'readOnly', 'writeOnly',
@@ -19,7 +19,7 @@ function schemaShape (hasTuples: boolean): Shape {
   const members: Record<string, Shape> = { ...plainKeywords }
   const schema: Shape = { isObject: true, members }
   // A null schema is replaced by one without constraints, since the property still exists.
-  const any = required(schema, '{}')
+  const any = withFallback(schema, '{}')
   const map: Shape = { isObject: true, each: any }
   for (const key of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']) members[key] = map
   for (const key of ['allOf', 'anyOf', 'oneOf']) members[key] = list(schema)
@@ -29,8 +29,8 @@ function schemaShape (hasTuples: boolean): Shape {
   ]) members[key] = schema
   members.prefixItems = list(any)
   members.items = hasTuples ? { members, element: any } : schema
-  members.required = list(value)
-  members.dependentRequired = { isObject: true, each: list(value) }
+  members.required = list(anyValue)
+  members.dependentRequired = { isObject: true, each: list(anyValue) }
   members.dependencies = { isObject: true, each: { members } }
   return schema
 }
@@ -44,6 +44,6 @@ export const schema: Shape = {
 }
 
 /** A field of an elicitation form. MCP does not allow `null` as its default. */
-const field = object({ ...schemas.today.members, default: value }, { fallback: '{}' })
+const field = object({ ...schemas.today.members, default: anyValue }, { fallback: '{}' })
 /** The schema of an elicitation form. */
-export const form = object({ ...schemas.today.members, properties: { isObject: true, each: field } })
+export const elicitationFormShape = object({ ...schemas.today.members, properties: { isObject: true, each: field } })

@@ -1,4 +1,4 @@
-import type { HttpAnswer } from './http-answer.ts'
+import type { HttpAnswerReader } from './http-answer.ts'
 
 /** An answer that requests other credentials: HTTP 401 or 403 (RFC 9110, section 11; RFC 6750, section 3). */
 export interface Challenge {
@@ -29,7 +29,7 @@ export interface AuthorizationSource {
 }
 
 /** Reads the challenge in an answer: a 401, or a 403 with `insufficient_scope` (RFC 6750, section 3.1). */
-export function bearerChallenge (
+export function readBearerChallenge (
   status: number,
   wwwAuthenticate: string | undefined,
   sentAuthorization: string | undefined,
@@ -44,9 +44,9 @@ export function bearerChallenge (
  * Sends a request as soon as its `Authorization` header is known. The answer fails if the header cannot be obtained.
  * @param send called with the header; undefined: none
  */
-export function withAuthorization (
+export function sendWithAuthorization (
   authorization: AuthorizationSource | undefined,
-  answer: HttpAnswer,
+  answer: HttpAnswerReader,
   send: (value: string | undefined) => void
 ): void {
   const value = authorization?.header()

@@ -5,7 +5,7 @@ const maxLength = 8 * 1024
  * The cookies that a server has set on one connection. Load balancers use cookies to route the requests of a session to
  * one instance. They are sent back on the same connection, which has one origin, so domain and path have no effect.
  */
-export class Cookies {
+export class CookieJar {
   readonly #configured: string | undefined
   readonly #pairs = new Map<string, string>()
   #header: string | undefined

@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici'
 import { outOfMemoryError, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { Chunks } from '../pieces.ts'
-import type { Cookies } from './cookies.ts'
+import type { CookieJar } from './cookies.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 import { Valve, type ReadingOptions } from './valve.ts'
 
@@ -34,9 +34,9 @@ const crumbSize = 64
 const crumbBatch = 64
 
 /** Reads an HTTP answer with undici's lowest-level interface, since creating a stream would cost more than a call. */
-export class HttpAnswer implements Dispatcher.DispatchHandler {
+export class HttpAnswerReader implements Dispatcher.DispatchHandler {
   /** Stores the cookies of the answer. */
-  cookies: Cookies | undefined
+  cookies: CookieJar | undefined
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
   #body: EventStreamParser | 'collect' | 'discard' = 'discard'
@@ -131,7 +131,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
 
   /** Runs a function after all data received so far has been processed. */
   #inOrder (run: () => void): void {
-    if (this.#valve) this.#valve.then(run)
+    if (this.#valve) this.#valve.runAfterPending(run)
     else run()
   }
 
@@ -172,11 +172,11 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   readonly #parse = (bytes: Buffer): void => {
     if (this.#aborted || typeof this.#body === 'string') return
     try {
-      const { messages } = this.#body
+      const { messageCount: messages } = this.#body
       this.#body.push(bytes)
       // The bytes completed no message: they were part of one, or comments, empty lines, or other events.
-      if (this.#body.messages === messages) this.#countUnsolicited(bytes, this.#body.pending === 0)
-      this.#reserve(this.#body.pending)
+      if (this.#body.messageCount === messages) this.#countUnsolicited(bytes, this.#body.pendingSize === 0)
+      this.#reserve(this.#body.pendingSize)
     } catch (error) {
       this.#fail(error)
     }

@@ -1,10 +1,10 @@
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
 import { defaultHeaders } from '../instance.ts'
-import { Table } from '../table.ts'
-import { type AuthorizationSource, withAuthorization } from './authorization.ts'
-import { Cookies } from './cookies.ts'
-import type { HttpAnswer } from './http-answer.ts'
+import { RequestTable } from '../table.ts'
+import { type AuthorizationSource, sendWithAuthorization } from './authorization.ts'
+import { CookieJar } from './cookies.ts'
+import type { HttpAnswerReader } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
 import { maxInFlight, type ReadingOptions, withSlowReaderPause } from './valve.ts'
 
@@ -50,10 +50,10 @@ export class HttpConnection {
   /** Called when a socket is open and a request is being sent. */
   onDialled: (() => void) | undefined
   /** The messages that wait for an answer, by request id or another key. */
-  readonly #pending = new Table<number | string, { abort: () => void }>()
+  readonly #pending = new RequestTable<number | string, { abort: () => void }>()
   /** The number of pending messages that are notifications or answers. */
   #inFlight = 0
-  readonly #cookies: Cookies
+  readonly #cookies: CookieJar
   readonly #timers = new Set<NodeJS.Timeout>()
   #url: URL
   #origin = ''
@@ -72,7 +72,7 @@ export class HttpConnection {
     const pace = withSlowReaderPause(() => this.#inFlight >= maxInFlight, options.reading?.pace)
     const { cookie, ...headers } = options.headers
     this.options = { ...options, headers }
-    this.#cookies = new Cookies(cookie)
+    this.#cookies = new CookieJar(cookie)
     this.reading = { ...options.reading, pace }
     this.#url = options.url
     this.url = options.url
@@ -151,10 +151,10 @@ export class HttpConnection {
 
   /** Sends an HTTP request. @param onSent called with the value of its `Authorization` header */
   dispatch (
-    { method, headers, body }: HttpRequest, answer: HttpAnswer, onSent?: (sent: string | undefined) => void
+    { method, headers, body }: HttpRequest, answer: HttpAnswerReader, onSent?: (sent: string | undefined) => void
   ): void {
     const { authorization, dispatcher } = this.options
-    withAuthorization(authorization, answer, (sent) => {
+    sendWithAuthorization(authorization, answer, (sent) => {
       onSent?.(sent)
       answer.cookies = this.#cookies
       const { header: cookie } = this.#cookies

@@ -1,14 +1,14 @@
 import { UpstreamError } from '../errors.ts'
-import { carriesMessage, EventStreamParser, type StreamEvent } from '../event-stream.ts'
-import { largeText } from '../text.ts'
-import { bearerChallenge, type AuthorizationSource } from './authorization.ts'
-import { HttpAnswer, networkFailureMessage, type AnswerHandlers } from './http-answer.ts'
+import { carriesMessage, EventStreamParser, type ServerSentEvent } from '../event-stream.ts'
+import { largeTextLength } from '../text.ts'
+import { readBearerChallenge, type AuthorizationSource } from './authorization.ts'
+import { HttpAnswerReader, networkFailureMessage, type AnswerHandlers } from './http-answer.ts'
 import type { HttpConnection, HttpRequest } from './http-connection.ts'
 import { isTransientStatus, reconnectDelays } from './reconnect.ts'
 import { resolveRedirect } from './redirect.ts'
 import {
-  isRpcAnswer, isModernRefusal, isSessionLost, lostSessionError, parseEvent, refusalError, statelessError,
-  unreadableError
+  isRpcAnswer, isModernErrorAnswer, isSessionLost, lostSessionError, parseEventMessages, httpStatusError,
+  modernHttpStatusError, unreadableError
 } from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
 
@@ -46,7 +46,7 @@ export class HttpExchange implements AnswerHandlers {
 
   // The state of the current HTTP request:
   #request: HttpRequest
-  #answer: HttpAnswer
+  #answer: HttpAnswerReader
   #url: URL
   #redirects = 0
   #status = 0
@@ -68,7 +68,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#isStateless = message.protocol !== undefined
     this.#request = { method: 'POST', headers: connection.postHeaders(message.headers, message.protocol), body: text }
     this.#url = connection.url
-    this.#answer = new HttpAnswer(this, connection.reading, message.owner)
+    this.#answer = new HttpAnswerReader(this, connection.reading, message.owner)
   }
 
   send (): void {
@@ -90,7 +90,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#status = 0
     this.#events = undefined
     this.#sentAuthorization = undefined
-    this.#answer = new HttpAnswer(this, this.#connection.reading, this.#message.owner)
+    this.#answer = new HttpAnswerReader(this, this.#connection.reading, this.#message.owner)
     this.#dispatch()
   }
 
@@ -121,7 +121,7 @@ export class HttpExchange implements AnswerHandlers {
     return this.#id === undefined && status < 300 ? 'discard' : 'collect'
   }
 
-  #onEvent (received: StreamEvent): void {
+  #onEvent (received: ServerSentEvent): void {
     const { id, retry, event, data } = received
     this.#resumeAttempts = 0
     if (id !== undefined) this.#lastEvent = id
@@ -143,10 +143,10 @@ export class HttpExchange implements AnswerHandlers {
       this.#sendAgain(this.#request)
       return
     }
-    const isChallenge = bearerChallenge(status, this.#wwwAuthenticate, this.#sentAuthorization, false) !== undefined
+    const isChallenge = readBearerChallenge(status, this.#wwwAuthenticate, this.#sentAuthorization, false) !== undefined
     if (authorization && text !== undefined && isChallenge && !this.#isSessionLost(text)) {
       this.#challenged(authorization, text).catch((error: unknown) => {
-        this.#fail(error instanceof UpstreamError ? error : refusalError(status, text))
+        this.#fail(error instanceof UpstreamError ? error : httpStatusError(status, text))
         this.#done()
       })
       return
@@ -173,14 +173,15 @@ export class HttpExchange implements AnswerHandlers {
   #take (text: string, isEvent = false): void {
     const [connection, id] = [this.#connection, this.#id]
     const inSession = connection.session !== undefined && connection.version !== undefined && this.#status < 300
-    for (const message of isEvent ? parseEvent(text, connection.reading.pace) : parseMessages(text)) {
+    for (const message of isEvent ? parseEventMessages(text, connection.reading.pace) : parseMessages(text)) {
       if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
       // On the stream of a request, only its own answer is accepted: others may be for other clients.
       if (id === undefined || (message.id !== id && message.id !== null)) {
         connection.reading.pace?.count('response')
         continue
       }
-      const error = message.errorText !== undefined && inSession ? lostSessionError(message.errorText) : undefined
+      const { errorText } = message
+      const error = errorText !== undefined && inSession ? lostSessionError(errorText) : undefined
       if (error) this.#fail(error)
       else {
         this.#isAnswered = true
@@ -233,10 +234,8 @@ export class HttpExchange implements AnswerHandlers {
     if (this.#id === undefined) return
     // If the stream cannot be resumed, the request has been accepted, and may have run.
     const isResume = this.#request.method === 'GET' && error.fault !== 'broken'
-    const resumeError = (): UpstreamError => new UpstreamError(
-      'broken', `its broken stream could not be resumed: ${error.message}`
-    )
-    this.#connection.receiver?.failed(this.#id, isResume ? resumeError() : error)
+    const failure = `its broken stream could not be resumed: ${error.message}`
+    this.#connection.receiver?.failed(this.#id, isResume ? new UpstreamError('broken', failure) : error)
   }
 
   /** Schedules resuming a stream that ended before the answer. @param isPoll whether the server wants to be polled */
@@ -262,16 +261,16 @@ export class HttpExchange implements AnswerHandlers {
     // Some servers, such as those with early Ruby SDKs, send all answers on the standalone stream.
     if (this.#status === 202 && hasStandaloneStream()) { this.#isAnswered = true; return }
     const [status, isStateless] = [this.#status, this.#isStateless]
-    const isLarge = text.length > largeText
+    const isLarge = text.length > largeTextLength
     // The server supports only the modern era now, so a new connection must be opened.
-    const hasLeftEra = !isStateless && version !== undefined && !isLarge && isModernRefusal(status, text)
+    const hasLeftEra = !isStateless && version !== undefined && !isLarge && isModernErrorAnswer(status, text)
     const answers = (id: number): boolean =>
-      isRpcAnswer(status, text, id) || (isStateless && isModernRefusal(status, text))
+      isRpcAnswer(status, text, id) || (isStateless && isModernErrorAnswer(status, text))
     if (!isLarge && !hasLeftEra && this.#id !== undefined && answers(this.#id)) { this.#take(text); return }
     const isGet = this.#request.method === 'GET'
     const error = isStateless
-      ? statelessError(status, text)
-      : refusalError(status, text, session !== undefined, version !== undefined)
+      ? modernHttpStatusError(status, text)
+      : httpStatusError(status, text, session !== undefined, version !== undefined)
     if (isGet && isTransientStatus(status)) { this.#resume(error, false); return }
     // A JSON-RPC error in answer to the POST concerns the request, even without an id; in answer to a GET, the stream.
     if (!isGet && status >= 400 && !isStateless && !error.didNotRun && !isLarge) try { this.#take(text) } catch {}
@@ -280,7 +279,8 @@ export class HttpExchange implements AnswerHandlers {
 
   /** Handles a challenge: sends the message again if other credentials are available. */
   async #challenged (authorization: AuthorizationSource, text: string): Promise<void> {
-    const challenge = bearerChallenge(this.#status, this.#wwwAuthenticate, this.#sentAuthorization, this.#wasSentAgain)
+    const sent = this.#sentAuthorization
+    const challenge = readBearerChallenge(this.#status, this.#wwwAuthenticate, sent, this.#wasSentAgain)
     const sendsAgain = challenge && await authorization.refused(challenge)
     if (sendsAgain === true && this.#connection.isPending(this.#key)) {
       this.#wasSentAgain = true

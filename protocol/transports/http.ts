@@ -1,12 +1,12 @@
 import { UpstreamError } from '../errors.ts'
-import { bearerChallenge } from './authorization.ts'
-import { HttpAnswer, networkFailureMessage } from './http-answer.ts'
+import { readBearerChallenge } from './authorization.ts'
+import { HttpAnswerReader, networkFailureMessage } from './http-answer.ts'
 import { HttpConnection, type HttpOptions } from './http-connection.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { StandaloneStream } from './standalone-stream.ts'
-import { refusalError } from './refusal.ts'
-import { acceptTimeout, type Receiver, type SendOptions, type Transport } from './transport.ts'
-import { countUnsolicited, noPace } from './valve.ts'
+import { httpStatusError } from './refusal.ts'
+import { initializedNotificationTimeout, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { createCountingReceiver, noRateLimit } from './valve.ts'
 
 export type { HttpOptions } from './http-connection.ts'
 
@@ -42,13 +42,13 @@ export class HttpTransport implements Transport {
       },
       message: (message) => { connection.receiver?.message(message, undefined) },
       refused: (status, text) => {
-        if (refusalError(status, text, connection.session !== undefined).fault === 'expired') {
+        if (httpStatusError(status, text, connection.session !== undefined).fault === 'expired') {
           connection.expire()
           return
         }
         if (status === 405) connection.receiver?.restartSuspected?.()
         // The stream is reopened with the new credentials.
-        const challenge = bearerChallenge(status, undefined, this.#standaloneAuthorization, false)
+        const challenge = readBearerChallenge(status, undefined, this.#standaloneAuthorization, false)
         if (challenge) options.authorization?.refused(challenge).catch(() => {})
       },
       lost: (error) => {
@@ -59,8 +59,8 @@ export class HttpTransport implements Transport {
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    const { pace = noPace } = this.#connection.reading
-    this.#connection.receiver = countUnsolicited(receiver, pace)
+    const { pace = noRateLimit } = this.#connection.reading
+    this.#connection.receiver = createCountingReceiver(receiver, pace)
     // The first request opens the connection.
     this.#connection.onDialled = dialled
   }
@@ -78,7 +78,7 @@ export class HttpTransport implements Transport {
 
   async onNegotiated (version: string): Promise<void> {
     this.#connection.setVersion(version)
-    const timeout = new Promise<void>((resolve) => { setTimeout(resolve, acceptTimeout).unref() })
+    const timeout = new Promise<void>((resolve) => { setTimeout(resolve, initializedNotificationTimeout).unref() })
     await Promise.all([Promise.race([this.#accepted, timeout]), this.#standalone.open()])
   }
 
@@ -95,7 +95,7 @@ export class HttpTransport implements Transport {
     if (connection.session === undefined) return
     await new Promise<void>((resolve) => {
       const answer =
-        new HttpAnswer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
+        new HttpAnswerReader({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
       setTimeout(() => { answer.abort(); resolve() }, closeTimeout).unref()
       connection.dispatch({ method: 'DELETE', headers: connection.deleteHeaders(), body: null }, answer)
     })

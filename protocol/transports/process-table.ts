@@ -4,9 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { shareRuns } from '../sharing.ts'
 
 /** A process. Its start time distinguishes it from a later one with the same id. */
-export interface ProcessId { readonly pid: number, readonly started: string }
+export interface ProcessIdentity { readonly pid: number, readonly started: string }
 
-export interface ProcessEntry extends ProcessId {
+export interface ProcessEntry extends ProcessIdentity {
   readonly parent: number
   readonly group: number
   readonly session: number
@@ -44,13 +44,13 @@ async function readMark (pid: number): Promise<string | undefined> {
 }
 
 /** Finds the process that has an id now. */
-export const findProcess = (pid: number): ProcessId | undefined => readStat(pid)
+export const findProcess = (pid: number): ProcessIdentity | undefined => readStat(pid)
 
 /** Whether a process has ended but its parent has not read its exit code (a zombie). */
 const hasEnded = ({ state }: Stat): boolean => /^[ZX]$/.test(state)
 
 /** Whether a process is running; a zombie is not. */
-export function isRunning ({ pid, started }: ProcessId): boolean {
+export function isRunning ({ pid, started }: ProcessIdentity): boolean {
   const stat = readStat(pid)
   return stat?.started === started && !hasEnded(stat)
 }

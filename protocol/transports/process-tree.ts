@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pushTo } from '../grouping.ts'
-import { listProcesses, isGroupRunning, isRunning, type ProcessEntry, type ProcessId } from './process-table.ts'
+import { listProcesses, isGroupRunning, isRunning, type ProcessEntry, type ProcessIdentity } from './process-table.ts'
 
 /** Interval between checks whether a group has ended, in ms: it doubles from `first` to `max`. */
 const interval = { first: 20, max: 100 }
@@ -61,7 +61,7 @@ export class ProcessTree {
   readonly #pgid: number | undefined
   readonly #mark: string
   /** The processes found so far, by id and start time. */
-  readonly #found = new Map<string, ProcessId>()
+  readonly #found = new Map<string, ProcessIdentity>()
 
   /** @param mark the child's `TOOL_HUB_CHILD` */
   constructor (pgid: number | undefined, mark: string) {
@@ -73,8 +73,8 @@ export class ProcessTree {
   get size (): number { return this.#found.size }
 
   /** Records the current processes. @returns the newly found ones */
-  async scan (): Promise<ProcessId[]> {
-    const fresh: ProcessId[] = []
+  async scan (): Promise<ProcessIdentity[]> {
+    const fresh: ProcessIdentity[] = []
     for (const each of this.#select(await listProcesses())) {
       if (this.#found.has(keyOf(each))) continue
       this.#found.set(keyOf(each), each)
@@ -128,10 +128,10 @@ export class ProcessTree {
   }
 }
 
-const keyOf = ({ pid, started }: ProcessId): string => `${pid} ${started}`
+const keyOf = ({ pid, started }: ProcessIdentity): string => `${pid} ${started}`
 
 /** Sends a signal to those processes that are running. @returns their number */
-function signalEach (processes: readonly ProcessId[], name: NodeJS.Signals): number {
+function signalEach (processes: readonly ProcessIdentity[], name: NodeJS.Signals): number {
   let sent = 0
   for (const each of processes) {
     if (!isRunning(each)) continue

@@ -1,8 +1,8 @@
 import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
-import { isModernCode } from '../modern/envelope.ts'
+import { isModernErrorCode } from '../modern/envelope.ts'
 import { toRpcError, type Message } from '../message.ts'
 import { parseMessages } from './transport.ts'
-import { noPace, type MessagePace } from './valve.ts'
+import { noRateLimit, type MessageRateLimiter } from './valve.ts'
 
 /**
  * The statuses with which legacy servers refuse modern requests (MCP 2026-07-28, "Streamable HTTP", "Backward
@@ -31,10 +31,10 @@ export function isSessionLost (status: number, text: string): boolean {
  * @param inSession whether the request had a session id
  * @param isInitialized whether the upstream has answered `initialize`
  */
-export function refusalError (
+export function httpStatusError (
   status: number, text: string, inSession = false, isInitialized = inSession
 ): UpstreamError {
-  if ((inSession && isSessionLost(status, text)) || (isInitialized && isModernRefusal(status, text))) {
+  if ((inSession && isSessionLost(status, text)) || (isInitialized && isModernErrorAnswer(status, text))) {
     return new UpstreamError('expired', 'the upstream no longer knows the session', { isPublic: true })
   }
   if (status === 401) {
@@ -63,8 +63,8 @@ export function lostSessionError (errorText: string): UpstreamError | undefined 
 }
 
 /** Creates the error for the HTTP status of a modern request. A legacy server refuses it without running it. */
-export function statelessError (status: number, text: string): UpstreamError {
-  if (!notUnderstood.has(status)) return refusalError(status, text)
+export function modernHttpStatusError (status: number, text: string): UpstreamError {
+  if (!notUnderstood.has(status)) return httpStatusError(status, text)
   return new UpstreamError('expired', 'the upstream does not support the MCP revision of the request (HTTP ' +
     `${status})`, {
     status,
@@ -76,12 +76,12 @@ export function statelessError (status: number, text: string): UpstreamError {
  * Whether an answer is an error with a code of the modern era. In answer to a legacy request, it means that the server
  * supports only the modern era.
  */
-export function isModernRefusal (status: number, text: string): boolean {
+export function isModernErrorAnswer (status: number, text: string): boolean {
   if (status !== 400) return false
   try {
     return parseMessages(text).some((message) =>
       message.kind === 'response' && message.errorText !== undefined &&
-        isModernCode(toRpcError(message.errorText).code))
+        isModernErrorCode(toRpcError(message.errorText).code))
   } catch {
     return false
   }
@@ -111,7 +111,7 @@ export function isRpcAnswer (status: number, text: string, id: number): boolean 
  * with such events.
  * @throws RpcError if the event is an invalid answer
  */
-export function parseEvent (text: string, pace: MessagePace = noPace): Message[] {
+export function parseEventMessages (text: string, pace: MessageRateLimiter = noRateLimit): Message[] {
   try {
     return parseMessages(text)
   } catch (error) {

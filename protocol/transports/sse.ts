@@ -2,16 +2,17 @@ import { UpstreamError } from '../errors.ts'
 import { carriesMessage, EventStreamParser } from '../event-stream.ts'
 import { defaultHeaders } from '../instance.ts'
 import type { Message } from '../message.ts'
-import { bearerChallenge, withAuthorization } from './authorization.ts'
-import { Cookies } from './cookies.ts'
-import { HttpAnswer, networkFailureMessage } from './http-answer.ts'
+import { readBearerChallenge, sendWithAuthorization } from './authorization.ts'
+import { CookieJar } from './cookies.ts'
+import { HttpAnswerReader, networkFailureMessage } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { resolveRedirect } from './redirect.ts'
-import { refusalError } from './refusal.ts'
+import { httpStatusError } from './refusal.ts'
 import {
-  acceptTimeout, guessAnsweredId, parseMessages, transportLimits, type Receiver, type SendOptions, type Transport
+  initializedNotificationTimeout, guessAnsweredId, parseMessages, transportLimits, type Receiver, type SendOptions,
+  type Transport
 } from './transport.ts'
-import { countUnsolicited, maxInFlight, noPace, type ReadingOptions, withSlowReaderPause } from './valve.ts'
+import { createCountingReceiver, maxInFlight, noRateLimit, type ReadingOptions, withSlowReaderPause } from './valve.ts'
 
 /**
  * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream carries all
@@ -20,11 +21,11 @@ import { countUnsolicited, maxInFlight, noPace, type ReadingOptions, withSlowRea
 export class SseTransport implements Transport {
   readonly #options: HttpOptions
   readonly #reading: ReadingOptions
-  readonly #cookies: Cookies
-  readonly #posts = new Set<HttpAnswer>()
+  readonly #cookies: CookieJar
+  readonly #posts = new Set<HttpAnswerReader>()
   /** Called when no POST waits for its answer. */
   #onAccepted: (() => void) | undefined
-  #stream: HttpAnswer | undefined
+  #stream: HttpAnswerReader | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
   /** Whether the endpoint has accepted a message. */
@@ -34,7 +35,7 @@ export class SseTransport implements Transport {
 
   constructor (options: HttpOptions) {
     this.#options = options
-    this.#cookies = new Cookies(options.headers.cookie)
+    this.#cookies = new CookieJar(options.headers.cookie)
     // Requests are POSTs, too, so the limit is higher than `maxInFlight`.
     const pace = withSlowReaderPause(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
     this.#reading = { ...options.reading, pace }
@@ -57,7 +58,7 @@ export class SseTransport implements Transport {
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    this.#receiver = countUnsolicited(receiver, this.#reading.pace ?? noPace)
+    this.#receiver = createCountingReceiver(receiver, this.#reading.pace ?? noRateLimit)
     await new Promise<void>((resolve, reject) => {
       this.#rejectStart = reject
       const end = (error: UpstreamError): void => {
@@ -90,7 +91,7 @@ export class SseTransport implements Transport {
         let location: string | undefined
         let wwwAuthenticate: string | undefined
         let sentAuthorization: string | undefined
-        this.#stream = new HttpAnswer({
+        this.#stream = new HttpAnswerReader({
           onHead: (code, type, _session, to, challenge) => {
             status = code
             location = to
@@ -100,20 +101,20 @@ export class SseTransport implements Transport {
           onStart: dialled,
           onEnd: () => {
             const next = resolveRedirect(url, 'GET', status, location, hops)
-            const challenge = bearerChallenge(status, wwwAuthenticate, sentAuthorization, isRetry)
+            const challenge = readBearerChallenge(status, wwwAuthenticate, sentAuthorization, isRetry)
             if (next) open(next, hops + 1, isRetry)
             else if (challenge && this.#options.authorization) {
               this.#options.authorization.refused(challenge).then((sendAgain) => {
                 if (this.#closed) return
                 if (sendAgain) open(url, hops, true)
-                else end(refusalError(status, ''))
-              }, (error: unknown) => { end(error instanceof UpstreamError ? error : refusalError(status, '')) })
+                else end(httpStatusError(status, ''))
+              }, (error: unknown) => { end(error instanceof UpstreamError ? error : httpStatusError(status, '')) })
             } else if (status === 401) {
               end(new UpstreamError('unauthorized', 'the upstream requires credentials (HTTP 401): check the ' +
                 'configured headers'))
             } else if (this.#endpoint) {
               end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true }))
-            } else if (status >= 500) end(refusalError(status, ''))
+            } else if (status >= 500) end(httpStatusError(status, ''))
             else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`, { status }))
           },
           onError: (error, sent) => { end(this.#failure(error, sent)) }
@@ -141,7 +142,7 @@ export class SseTransport implements Transport {
     let location: string | undefined
     let wwwAuthenticate: string | undefined
     let sentAuthorization: string | undefined
-    const post = new HttpAnswer({
+    const post = new HttpAnswerReader({
       onHead: (code, _type, _session, to, challenge) => {
         status = code
         location = to
@@ -151,17 +152,17 @@ export class SseTransport implements Transport {
       onEnd: () => {
         this.#removePost(post)
         const next = resolveRedirect(url, 'POST', status, location, hops)
-        const challenge = bearerChallenge(status, wwwAuthenticate, sentAuthorization, isRetry)
+        const challenge = readBearerChallenge(status, wwwAuthenticate, sentAuthorization, isRetry)
         if (next) {
           this.#endpoint = next
           this.#post(next, text, fail, hops + 1, isRetry)
         } else if (challenge && this.#options.authorization) {
           this.#options.authorization.refused(challenge).then((sendAgain) => {
             if (sendAgain && !this.#closed) this.#post(url, text, fail, hops, true)
-            else fail(refusalError(status, ''))
-          }, (error: unknown) => { fail(error instanceof UpstreamError ? error : refusalError(status, '')) })
+            else fail(httpStatusError(status, ''))
+          }, (error: unknown) => { fail(error instanceof UpstreamError ? error : httpStatusError(status, '')) })
         } else if (status < 300) this.#hasAccepted = true
-        else fail(status === 401 ? refusalError(status, '') : this.#refusal(status, url))
+        else fail(status === 401 ? httpStatusError(status, '') : this.#refusal(status, url))
       },
       onError: (error, sent) => {
         this.#removePost(post)
@@ -174,14 +175,14 @@ export class SseTransport implements Transport {
     })
   }
 
-  #removePost (post: HttpAnswer): void {
+  #removePost (post: HttpAnswerReader): void {
     this.#posts.delete(post)
     if (this.#posts.size === 0) this.#onAccepted?.()
   }
 
   /** Creates the error for a refused POST. If no POST was ever accepted, the endpoint is probably wrong. */
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
-    const plain = refusalError(status, '')
+    const plain = httpStatusError(status, '')
     if (!this.#hasAccepted) {
       const where = `${origin}${pathname}, the endpoint in its event stream`
       return new UpstreamError(plain.fault, `${plain.message} at ${where}`, { status })
@@ -202,7 +203,7 @@ export class SseTransport implements Transport {
     if (this.#posts.size === 0) return
     await new Promise<void>((resolve) => {
       this.#onAccepted = resolve
-      setTimeout(resolve, acceptTimeout).unref()
+      setTimeout(resolve, initializedNotificationTimeout).unref()
     })
   }
 
@@ -220,11 +221,11 @@ export class SseTransport implements Transport {
     method: 'GET' | 'POST',
     headers: Record<string, string>,
     body: string | null,
-    answer: HttpAnswer,
+    answer: HttpAnswerReader,
     onSent: (sent: string | undefined) => void
   ): void {
     const { authorization, dispatcher } = this.#options
-    withAuthorization(authorization, answer, (sent) => {
+    sendWithAuthorization(authorization, answer, (sent) => {
       onSent(sent)
       answer.cookies = this.#cookies
       const { header: cookie } = this.#cookies

@@ -1,13 +1,13 @@
-import { carriesMessage, EventStreamParser, type StreamEvent } from '../event-stream.ts'
+import { carriesMessage, EventStreamParser, type ServerSentEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
-import { HttpAnswer } from './http-answer.ts'
+import { HttpAnswerReader } from './http-answer.ts'
 import { isTransientStatus, reconnectDelays } from './reconnect.ts'
 import { parseMessages, transportLimits } from './transport.ts'
 import type { ReadingOptions } from './valve.ts'
 
 interface StandaloneStreamHandlers {
   /** Sends the GET that opens the stream. @param lastEventId the event after which the stream continues */
-  request: (answer: HttpAnswer, lastEventId: string | undefined) => void
+  request: (answer: HttpAnswerReader, lastEventId: string | undefined) => void
   message: (message: Message) => void
   /** Called if the upstream refuses to reopen the stream: the session may have ended. */
   refused: (status: number, text: string) => void
@@ -30,7 +30,7 @@ const maxFailures = 5
 export class StandaloneStream {
   readonly #handlers: StandaloneStreamHandlers
   readonly #reading: ReadingOptions
-  #answer: HttpAnswer | undefined
+  #answer: HttpAnswerReader | undefined
   #timer: NodeJS.Timeout | undefined
   #onSettled: (() => void) | undefined
   #lastEventId: string | undefined
@@ -74,7 +74,7 @@ export class StandaloneStream {
       const isSteady = hasData || Date.now() - begun > steadyAfter
       this.#reopen(isSteady ? 0 : Math.min(failures + 1, maxFailures))
     }
-    const answer = new HttpAnswer({
+    const answer = new HttpAnswerReader({
       onHead: (code, type) => {
         status = code
         this.#onSettled?.()
@@ -115,7 +115,7 @@ export class StandaloneStream {
     this.#timer.unref()
   }
 
-  #take (event: StreamEvent): void {
+  #take (event: ServerSentEvent): void {
     const { data, id, retry } = event
     if (id !== undefined) this.#lastEventId = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnectDelays.shortest)

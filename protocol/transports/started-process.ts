@@ -84,7 +84,7 @@ export interface ChildCommand {
  * to enter the gateway's working folder.
  * @returns an Error if the user cannot enter the wanted folder
  */
-export async function folderFor (user: ProcessUser, wanted: string | undefined): Promise<string | Error> {
+export async function findWorkingFolder (user: ProcessUser, wanted: string | undefined): Promise<string | Error> {
   if (wanted === undefined) return await canEnter(user.home, user) ? user.home : '/'
   if (await canEnter(wanted, user)) return wanted
   const closed = `the user ${user.name} (CHILD_USER) cannot enter the folder ${JSON.stringify(wanted)}`

@@ -8,14 +8,14 @@ import { Chunks } from '../pieces.ts'
 import { LastLines, maxKeptLine, toVisibleLine, type PrintedLine } from './printed-line.ts'
 import { killGroupOnExit, ProcessTree } from './process-tree.ts'
 import {
-  type ChildCommand, folderFor, startChild, startFailureMessage, type ProcessExit, type StartedProcess,
+  type ChildCommand, findWorkingFolder, startChild, startFailureMessage, type ProcessExit, type StartedProcess,
   type StartProcess
 } from './started-process.ts'
 import {
   guessAnsweredId, parseMessages, noMeter, transportLimits, type MemoryMeter, type Receiver, type SendOptions,
   type Transport
 } from './transport.ts'
-import { countUnsolicited, noPace, type ReadingOptions, withSlowReaderPause, Valve } from './valve.ts'
+import { createCountingReceiver, noRateLimit, type ReadingOptions, withSlowReaderPause, Valve } from './valve.ts'
 import { readStderr } from './stderr.ts'
 
 export interface StdioOptions {
@@ -94,8 +94,8 @@ export class StdioTransport implements Transport {
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
     const { child: { command, args, env, user, cwd: wanted }, startProcess = startChild, reading } = this.#options
-    this.#receiver = countUnsolicited(receiver, reading?.pace ?? noPace)
-    const cwd = user ? await folderFor(user, wanted) : wanted
+    this.#receiver = createCountingReceiver(receiver, reading?.pace ?? noRateLimit)
+    const cwd = user ? await findWorkingFolder(user, wanted) : wanted
     if (cwd instanceof Error) {
       throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${cwd.message}`)
     }
@@ -262,7 +262,7 @@ export class StdioTransport implements Transport {
     setTimeout(reportExit, lastOutputTimeout).unref()
     const pipes = [this.#child?.stdout, this.#child?.stderr].filter((pipe) => pipe && !pipe.closed)
     let open = pipes.length
-    const read = (): void => { this.#valve.then(reportExit) }
+    const read = (): void => { this.#valve.runAfterPending(reportExit) }
     if (open === 0) read()
     for (const pipe of pipes) pipe?.once('close', () => { if (--open === 0) read() })
     // The rest of the process group is ended, too, since its output would not be read.

@@ -89,7 +89,7 @@ export const transportLimits = {
 } as const
 
 /** Max wait until a server has accepted `notifications/initialized`, which requests must not overtake, in ms. */
-export const acceptTimeout = 2_000
+export const initializedNotificationTimeout = 2_000
 
 /** Parses a text that contains one message or a batch. @throws RpcError if it contains neither */
 export function parseMessages (text: string): Message[] {

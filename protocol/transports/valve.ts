@@ -2,12 +2,12 @@ import type { Message } from '../message.ts'
 import type { MemoryMeter, Receiver } from './transport.ts'
 
 /** A kind of unsolicited output: a message that no request waits for, no message (`noise`), or 64 tiny chunks. */
-export type Unsolicited = Message['kind'] | 'noise' | 'crumbs'
+export type UnsolicitedKind = Message['kind'] | 'noise' | 'crumbs'
 
 /** Limits the rate of unsolicited output, for one server, or for all servers of a user together. */
-export interface MessagePace {
+export interface MessageRateLimiter {
   /** Counts unsolicited output. @param size in characters */
-  count: (what: Unsolicited, size?: number) => void
+  count: (what: UnsolicitedKind, size?: number) => void
   /** The time until more output may be read, in ms; 0: now. */
   waitTime: () => number
 }
@@ -17,12 +17,12 @@ export interface ReadingOptions {
   /** Counts the memory of large messages. Default: none. */
   readonly meter?: MemoryMeter
   /** Limits unsolicited messages. Default: no limit. */
-  readonly pace?: MessagePace
+  readonly pace?: MessageRateLimiter
   /** The owner of messages that no client caused. */
   readonly owner?: string
 }
 
-export const noPace: MessagePace = { count: () => {}, waitTime: () => 0 }
+export const noRateLimit: MessageRateLimiter = { count: () => {}, waitTime: () => 0 }
 
 /** Max notifications and answers in flight to a server; beyond that, its output is read more slowly. */
 export const maxInFlight = 64
@@ -30,16 +30,20 @@ export const maxInFlight = 64
 const slowReaderWait = 20
 
 /** Extends a pace so that it also pauses while a server is slow to read answers, which would accumulate here. */
-export const withSlowReaderPause = (isSlow: () => boolean, pace: MessagePace = noPace): MessagePace => ({
+export const withSlowReaderPause = (
+  isSlow: () => boolean, pace: MessageRateLimiter = noRateLimit
+): MessageRateLimiter => ({
   count: (what, size) => { pace.count(what, size) },
   waitTime: () => pace.waitTime() || (isSlow() ? slowReaderWait : 0)
 })
 
 const sizeOf = (message: Message): number =>
-  (message.kind === 'response' ? message.resultText ?? message.errorText ?? '' : message.paramsText).length
+  (
+    message.kind === 'response' ? message.resultText ?? message.errorText ?? '' : message.paramsText
+  ).length
 
 /** Wraps a receiver so that unsolicited messages are counted. */
-export const countUnsolicited = (receiver: Receiver, pace: MessagePace): Receiver => ({
+export const createCountingReceiver = (receiver: Receiver, pace: MessageRateLimiter): Receiver => ({
   message: (message, origin) => {
     const isAwaited = receiver.message(message, origin)
     if (!isAwaited) pace.count(message.kind, sizeOf(message))
@@ -52,7 +56,7 @@ export const countUnsolicited = (receiver: Receiver, pace: MessagePace): Receive
 })
 
 interface ValveOptions {
-  readonly pace?: MessagePace
+  readonly pace?: MessageRateLimiter
   /** Processes the next bytes. Must not throw. */
   readonly take: (bytes: Buffer) => void
   /** Pause and resume the source of the bytes. Bytes that have already arrived may still be pushed. */
@@ -79,13 +83,13 @@ function pieceEnd (chunk: Buffer, at: number): number {
  */
 export class Valve {
   readonly #options: ValveOptions
-  readonly #pace: MessagePace
+  readonly #pace: MessageRateLimiter
   readonly #waiting: Array<Buffer | (() => void)> = []
   #isHeld = false
 
   constructor (options: ValveOptions) {
     this.#options = options
-    this.#pace = options.pace ?? noPace
+    this.#pace = options.pace ?? noRateLimit
   }
 
   push (chunk: Buffer): void {
@@ -101,7 +105,7 @@ export class Valve {
   }
 
   /** Runs a function after all bytes pushed so far have been processed. */
-  then (run: () => void): void {
+  runAfterPending (run: () => void): void {
     if (this.#isHeld) this.#waiting.push(run)
     else run()
   }

@@ -3,12 +3,12 @@ import { toShownAccount } from '../../plugins/identity/index.ts'
 import { AccountRecord } from '../../schemas/login.ts'
 import { PasswordChange, PasswordChangeResult } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 
 const AccountResponse = Type.Object({ success: Type.Literal(true), user: AccountRecord })
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  const api = endpointsOf(app, 'Account')
+  const api = createApiRouter(app, 'Account')
   api.get('/auth/user', {
     summary: 'Your account', response: { 200: AccountResponse }
   }, ({ principal }) => ({ user: toShownAccount(principal) }))

@@ -1,14 +1,14 @@
 import {
-  ActivityAvailability, ActivityCriteria, ActivityFilters, ActivityList, ActivityPageQuery, ActivityParams,
+  ActivityAvailability, ActivityCriteria, ActivityFilterChoices, ActivityList, ActivityPageQuery, ActivityParams,
   ActivityRecord, ActivityStats
 } from '../../schemas/activities.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 
 /** Routes that return recorded calls. Users see their own calls, admins see all. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { activities } = app
-  const api = endpointsOf(app, 'Activities')
+  const api = createApiRouter(app, 'Activities')
   const before = (): void => { activities.assertAvailable() }
 
   api.get('/activities/available', { summary: 'Check whether calls are recorded', data: ActivityAvailability }, () =>
@@ -36,7 +36,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ principal, query }) => ({ data: await activities.stats(principal, query) }))
 
   api.get('/activities/filters', {
-    summary: 'List the values that recorded calls can be filtered by', data: ActivityFilters, before
+    summary: 'List the values that recorded calls can be filtered by', data: ActivityFilterChoices, before
   }, async ({ principal }) => ({ data: await activities.filterValues(principal) }))
 
   api.get('/activities/:id', {

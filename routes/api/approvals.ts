@@ -3,12 +3,12 @@ import { ApprovalRecord, ApprovalParams, ApprovalQuery } from '../../schemas/app
 import type { ShownApproval } from '../../plugins/extensions/index.ts'
 import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 
 /** Calls that wait for approval. `approvals` checks which of them the caller may see and decide. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { approvals } = app.policies
-  const api = endpointsOf(app, 'Policies')
+  const api = createApiRouter(app, 'Policies')
   api.get('/approvals', {
     summary: 'List pending approvals, and those of the last day',
     description: 'Newest first. Admins see all calls; other users see those for which a policy names them as ' +

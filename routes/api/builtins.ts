@@ -3,15 +3,15 @@ import { Success } from '../../schemas/answers.ts'
 import { ResourceToRead } from '../../schemas/builtins.ts'
 import { callerOf, wrapData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { promptEntity, resourceEntity, skillEntity } from './entities.ts'
+import { builtInPromptEntity, builtInResourceEntity, builtInSkillEntity } from './entities.ts'
 import { addReadRoutes } from './entity.ts'
-import { principalOf } from './principal.ts'
+import { requirePrincipal } from './principal.ts'
 
 /** Routes that list the built-in prompts, resources and skills, read any resource, and get a server's prompt. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  addReadRoutes(app, promptEntity(app))
-  addReadRoutes(app, resourceEntity(app))
-  addReadRoutes(app, skillEntity(app))
+  addReadRoutes(app, builtInPromptEntity(app))
+  addReadRoutes(app, builtInResourceEntity(app))
+  addReadRoutes(app, builtInSkillEntity(app))
 
   app.post('/resources/read', {
     schema: {
@@ -24,7 +24,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { effect: 'run' }
   }, async (request, reply) =>
-    wrapData(reply, await app.tools.read(callerOf(request, reply, principalOf(request)), request.body.uri)))
+    wrapData(
+      reply, await app.tools.readResourceByUri(callerOf(request, reply, requirePrincipal(request)), request.body.uri)
+    ))
 
   app.post('/mcp/:serverName/prompts/:promptName', {
     schema: {
@@ -46,14 +48,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     // Checked here, so that 404 precedes the validation of the body.
     onRequest: async (request) => {
       const { params: { serverName, promptName }, ip: address } = request
-      app.tools.requirePrompt({ principal: principalOf(request), address }, serverName, promptName)
+      app.tools.requirePrompt({ principal: requirePrincipal(request), address }, serverName, promptName)
     },
     // A request without a body has no arguments.
     preValidation: async (request) => { request.body ??= {} }
   }, async (request, reply) => {
     const { serverName, promptName } = request.params
-    const caller = callerOf(request, reply, principalOf(request))
-    return wrapData(reply, await app.tools.prompt(caller, serverName, promptName, request.body.arguments ?? {}))
+    const caller = callerOf(request, reply, requirePrincipal(request))
+    return wrapData(
+      reply, await app.tools.getFilledPrompt(caller, serverName, promptName, request.body.arguments ?? {})
+    )
   })
 }
 export default routes

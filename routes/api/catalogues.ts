@@ -5,8 +5,8 @@ import {
   CloudServer, CloudTool, MarketServer, RegistryEntry, RegistryPage, RegistryQuery
 } from '../../schemas/catalogues.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
-import { principalOf } from './principal.ts'
+import { createApiRouter } from './endpoint.ts'
+import { requirePrincipal } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
 const CloudServerParams = Type.Object({ name: Type.String() })
@@ -15,7 +15,7 @@ const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
 /** Returns the owner whose share of requests to the remote catalogues a request counts against. */
-const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(principalOf(request), request.ip)
+const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(requirePrincipal(request), request.ip)
 
 /**
  * Returns the envelope members for a result of a remote catalogue.
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   // A page of the registry can have several MB.
   app.addHook('preSerialization', serializeRecords)
   const { market, cloud, registry } = app.catalogues
-  const { get } = endpointsOf(app, 'Catalogues')
+  const { get } = createApiRouter(app, 'Catalogues')
 
   get('/market/servers', {
     summary: 'List the servers of the market',

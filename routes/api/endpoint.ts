@@ -1,14 +1,14 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest, preSerializationAsyncHookHandler } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import type { Effect } from '../../plugins/base/scopes/index.ts'
+import type { RouteEffect } from '../../plugins/base/scopes/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { SuccessWithoutData, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/answers.ts'
-import { matchesRevision } from '../entity-tag.ts'
-import { principalOf } from './principal.ts'
+import { satisfiesIfMatch } from '../entity-tag.ts'
+import { requirePrincipal } from './principal.ts'
 
 /** The arguments of a handler: the caller, and the typed parts of the request. */
-export interface ApiCall<
+export interface ApiHandlerContext<
   Params extends TSchema = TSchema, Query extends TSchema = TSchema, Body extends TSchema = TSchema
 > {
   readonly principal: Principal
@@ -49,22 +49,22 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
   /** The path, below `/api`, of the collection that the route adds an item to; the response then has status 201. */
   readonly collection?: string
   /** Default: `read` for GET, otherwise `change`. */
-  readonly effect?: Effect
+  readonly effect?: RouteEffect
   /** Runs before the body is validated, so that 404 and 403 come before 400. */
-  readonly before?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
+  readonly before?: (call: Pick<ApiHandlerContext<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
   readonly preSerialization?: preSerializationAsyncHookHandler
   /**
    * Returns a digest of the record's stored content as the caller sees it. A GET sends it as the ETag; a PUT whose
    * If-Match differs is refused with 412.
    */
-  readonly revision?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params'>) => string
+  readonly revision?: (call: Pick<ApiHandlerContext<Params, Query, Body>, 'principal' | 'params'>) => string
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 type AddRoute = <Params extends TSchema, Query extends TSchema, Body extends TSchema>(
   path: string,
   endpoint: Endpoint<Params, Query, Body>,
-  answer: (call: ApiCall<Params, Query, Body>) => Answer | Promise<Answer>
+  answer: (call: ApiHandlerContext<Params, Query, Body>) => Answer | Promise<Answer>
 ) => void
 
 /** Adds routes with the response `{success: true, data?, message?, warnings?}` to an instance. */
@@ -77,7 +77,7 @@ interface Endpoints {
   readonly list: <Item extends object> (
     path: string,
     endpoint: { summary: string, item: TObject, key: keyof Item & string },
-    items: (call: ApiCall) => readonly Item[] | Promise<readonly Item[]>
+    items: (call: ApiHandlerContext) => readonly Item[] | Promise<readonly Item[]>
   ) => void
 }
 
@@ -85,7 +85,7 @@ interface Endpoints {
  * Returns the functions that add routes of the management API to an instance.
  * @param tag the OpenAPI tag of these routes
  */
-export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
+export function createApiRouter (app: FastifyInstance, tag: string): Endpoints {
   const add = (method: Method): AddRoute =>
     (path, { query: querystring, before, effect, preSerialization, revision, ...endpoint }, answer) => {
       const { summary, description, params, body, collection } = endpoint
@@ -107,13 +107,13 @@ export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
         },
         ...(before && {
           onRequest: async (request: FastifyRequest) => {
-            await before({ principal: principalOf(request), params: request.params, request })
+            await before({ principal: requirePrincipal(request), params: request.params, request })
           }
         }),
         ...(preSerialization && { preSerialization }),
         handler: async (request, reply) => {
           const { params, query, body } = request
-          const principal = revision ? withPrecondition(request, revision) : principalOf(request)
+          const principal = revision ? withPrecondition(request, revision) : requirePrincipal(request)
           const result = await answer({ principal, params, query, body, request, reply })
           if (revision && method === 'GET') reply.header('etag', `"${revision({ principal, params })}"`)
           if (result.created !== undefined && collection !== undefined) setCreated(reply, collection, result.created)
@@ -139,12 +139,12 @@ export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
 function withPrecondition (
   request: FastifyRequest, revision: (call: { principal: Principal, params: unknown }) => string
 ): Principal {
-  const principal = principalOf(request)
+  const principal = requirePrincipal(request)
   if (request.headers['if-match'] === undefined) return principal
   return {
     ...principal,
     checkPrecondition: () => {
-      if (!matchesRevision(request, revision({ principal, params: request.params }))) {
+      if (!satisfiesIfMatch(request, revision({ principal, params: request.params }))) {
         throw new errors.ChangedMeanwhile()
       }
     }

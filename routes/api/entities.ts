@@ -8,10 +8,10 @@ import {
 import { NewSkill, SkillRecord, SkillUpdate } from '../../schemas/skills.ts'
 import { NewTeam, TeamParams, TeamRecord, TeamUpdate } from '../../schemas/team-api.ts'
 import { NewUser, UserParams, UserRecord, UserUpdate } from '../../schemas/users.ts'
-import { type ManagedEntity, toEntityItems } from './entity.ts'
+import { type CrudEntity, toEntityItems } from './entity.ts'
 
 /** The entity of groups. Paths accept the id of a group or its name. */
-export const groupEntity = ({ groups }: FastifyInstance): ManagedEntity<
+export const groupEntity = ({ groups }: FastifyInstance): CrudEntity<
   Static<typeof GroupRecord>, typeof NewGroup, typeof GroupUpdate
 > => ({
   tag: 'Groups',
@@ -28,7 +28,7 @@ export const groupEntity = ({ groups }: FastifyInstance): ManagedEntity<
   items: groups
 })
 
-export const keyEntity = ({ keys }: FastifyInstance): ManagedEntity<
+export const keyEntity = ({ keys }: FastifyInstance): CrudEntity<
   Static<typeof KeyRecord>, typeof NewKey, typeof KeyUpdate
 > => ({
   tag: 'Bearer keys',
@@ -48,7 +48,7 @@ export const keyEntity = ({ keys }: FastifyInstance): ManagedEntity<
   items: keys
 })
 
-export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
+export const userEntity = ({ users }: FastifyInstance): CrudEntity<
   Static<typeof UserRecord>, typeof NewUser, typeof UserUpdate
 > => ({
   tag: 'Users',
@@ -67,7 +67,7 @@ export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
   },
   items: {
     list: () => users.list(),
-    get: (_principal, username) => users.getExisting(username),
+    get: (_principal, username) => users.getShown(username),
     create: async (principal, input) => ({ data: await users.create(principal, input) }),
     update: async (principal, username, change) => ({ data: await users.update(principal, username, change) }),
     remove: async (principal, username) => { await users.remove(principal, username) }
@@ -75,7 +75,7 @@ export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
 })
 
 /** The entity of teams. Members can read their teams, admins can change them. */
-export const teamEntity = ({ teams }: FastifyInstance): ManagedEntity<
+export const teamEntity = ({ teams }: FastifyInstance): CrudEntity<
   Static<typeof TeamRecord>, typeof NewTeam, typeof TeamUpdate
 > => ({
   tag: 'Teams',
@@ -95,9 +95,9 @@ export const teamEntity = ({ teams }: FastifyInstance): ManagedEntity<
   items: teams
 })
 
-export const promptEntity = (
+export const builtInPromptEntity = (
   { builtIns: { prompts } }: FastifyInstance
-): ManagedEntity<Static<typeof PromptRecord>, typeof NewPrompt, typeof PromptUpdate> => ({
+): CrudEntity<Static<typeof PromptRecord>, typeof NewPrompt, typeof PromptUpdate> => ({
   tag: 'Built-ins',
   path: '/prompts',
   params: BuiltInParams,
@@ -114,9 +114,9 @@ export const promptEntity = (
   items: toEntityItems(prompts)
 })
 
-export const resourceEntity = (
+export const builtInResourceEntity = (
   { builtIns: { resources } }: FastifyInstance
-): ManagedEntity<Static<typeof ResourceRecord>, typeof NewResource, typeof ResourceUpdate> => ({
+): CrudEntity<Static<typeof ResourceRecord>, typeof NewResource, typeof ResourceUpdate> => ({
   tag: 'Built-ins',
   path: '/resources',
   params: BuiltInParams,
@@ -131,9 +131,9 @@ export const resourceEntity = (
   items: toEntityItems(resources)
 })
 
-export const skillEntity = (
+export const builtInSkillEntity = (
   { builtIns: { skills } }: FastifyInstance
-): ManagedEntity<SkillRecord, typeof NewSkill, typeof SkillUpdate> => ({
+): CrudEntity<SkillRecord, typeof NewSkill, typeof SkillUpdate> => ({
   tag: 'Built-ins',
   path: '/skills',
   params: BuiltInParams,

@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 
 /** A record after a change, with warnings about probable mistakes in it. */
 interface WriteResult { readonly data: object, readonly warnings?: readonly string[] }
@@ -16,14 +16,14 @@ interface EntityItems<Item, New, Change> {
    * Called before a change, to refuse callers who may not change the item. Default: `get`.
    * @throws NoSuch, Forbidden
    */
-  mustManage?: (principal: Principal, key: string) => unknown
+  assertCanManage?: (principal: Principal, key: string) => unknown
   create: (principal: Principal, input: New) => Promise<WriteResult>
   update: (principal: Principal, key: string, change: Change) => Promise<WriteResult>
   remove: (principal: Principal, key: string) => Promise<void>
 }
 
 /** What the routes that list, read and change one kind of setting need: paths, schemas, texts and the items. */
-export interface ManagedEntity<Item extends object, New extends TSchema, Change extends TSchema> {
+export interface CrudEntity<Item extends object, New extends TSchema, Change extends TSchema> {
   readonly tag: string
   /** The path of the collection below `/api`. */
   readonly path: string
@@ -85,12 +85,12 @@ const revisionIn = <Item extends object>(entity: { readonly items: Pick<EntityIt
 /** Adds the routes that list the items of an entity, and read one. */
 export function addReadRoutes<Item extends object, New extends TSchema, Change extends TSchema> (
   app: FastifyInstance,
-  entity: ManagedEntity<Item, New, Change>
+  entity: CrudEntity<Item, New, Change>
 ): void {
   const {
     tag, path, params, noun, listedItems: listed, itemSchema: item, key, pageKey = key, descriptions: about = {}
   } = entity
-  const api = endpointsOf(app, tag)
+  const api = createApiRouter(app, tag)
   api.list(path, { summary: `List the ${listed}`, item, key: pageKey }, ({ principal }) => entity.items.list(principal))
   const revision = revisionIn(entity)
   api.get(pathOf(entity), { summary: `Get a ${noun}${about.get ?? ''}`, params, data: item, revision }, (call) =>
@@ -100,12 +100,12 @@ export function addReadRoutes<Item extends object, New extends TSchema, Change e
 /** Adds the routes that create, change and remove an item of an entity. */
 export function addWriteRoutes<Item extends object, New extends TSchema, Change extends TSchema> (
   app: FastifyInstance,
-  entity: ManagedEntity<Item, New, Change>
+  entity: CrudEntity<Item, New, Change>
 ): void {
   const { tag, path, params, noun, itemSchema: item, key, descriptions: about = {}, items } = entity
-  const api = endpointsOf(app, tag)
+  const api = createApiRouter(app, tag)
   const before = ({ principal, params }: { principal: Principal, params: unknown }): unknown =>
-    (items.mustManage ?? items.get).call(items, principal, keyIn(params))
+    (items.assertCanManage ?? items.get).call(items, principal, keyIn(params))
   const added = {
     summary: `Add a ${noun}`, description: about.create, body: entity.newItemSchema, data: item, collection: path
   }

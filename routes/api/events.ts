@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { EventSubscriptionParams, FailedEventDelivery, ShownEventSubscription } from '../../schemas/events.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 
 /** The webhooks that clients registered for events, and undelivered messages. Users see their own, admins see all. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { eventWebhooks } = app
-  const api = endpointsOf(app, 'Events')
+  const api = createApiRouter(app, 'Events')
   api.list('/events/subscriptions', {
     summary: 'List the webhooks that clients registered for events, newest first: your own, or all for admins',
     item: ShownEventSubscription,

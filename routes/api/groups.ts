@@ -3,7 +3,7 @@ import {
   GroupParams, GroupMemberConfig, GroupMemberParams, GroupMembers, GroupRecord, NewGroupMember, ToolSelection
 } from '../../schemas/group-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 import { groupEntity } from './entities.ts'
 import { addReadRoutes, addWriteRoutes } from './entity.ts'
 
@@ -13,7 +13,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const entity = groupEntity(app)
   addReadRoutes(app, entity)
   addWriteRoutes(app, entity)
-  const api = endpointsOf(app, 'Groups')
+  const api = createApiRouter(app, 'Groups')
   const ofGroup = { params: GroupParams, data: GroupRecord }
   const ofMember = { params: GroupMemberParams, data: GroupRecord }
 
@@ -22,7 +22,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Add a server to a group',
     description: 'Includes all its items. An existing member stays unchanged.',
     body: NewGroupMember,
-    before: ({ principal, params }) => { groups.mustManage(principal, params.id) }
+    before: ({ principal, params }) => { groups.assertCanManage(principal, params.id) }
   }, async ({ principal, params, body }) => ({
     data: await groups.addServer(principal, params.id, body.serverName),
     message: 'The server was added to the group'
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.delete('/groups/:id/servers/:serverName', {
     ...ofMember,
     summary: 'Remove a server from a group',
-    before: ({ principal, params: { id, serverName } }) => { groups.mustManage(principal, id, serverName) }
+    before: ({ principal, params: { id, serverName } }) => { groups.assertCanManage(principal, id, serverName) }
   }, async ({ principal, params }) => ({
     data: await groups.removeServer(principal, params.id, params.serverName),
     message: 'The server was removed from the group'
@@ -41,7 +41,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     ...ofGroup,
     summary: 'Replace all servers of a group',
     body: GroupMembers,
-    before: ({ principal, params }) => { groups.mustManage(principal, params.id) }
+    before: ({ principal, params }) => { groups.assertCanManage(principal, params.id) }
   }, async ({ principal, params, body }) => ({
     ...await groups.update(principal, params.id, { servers: body.servers }),
     message: 'The servers of the group were replaced'
@@ -57,7 +57,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     ...ofMember,
     summary: 'Select the tools of a server in a group',
     body: ToolSelection,
-    before: ({ principal, params: { id, serverName } }) => { groups.mustManage(principal, id, serverName) }
+    before: ({ principal, params: { id, serverName } }) => { groups.assertCanManage(principal, id, serverName) }
   }, async ({ principal, params: { id, serverName }, body }) => ({
     ...await groups.selectTools(principal, id, serverName, body.tools),
     message: 'The tools were selected'

@@ -1,6 +1,6 @@
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { addEntityTag } from '../entity-tag.ts'
+import { createEntityTagHook } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
 import activities from './activities.ts'
@@ -29,12 +29,12 @@ const cacheControl = 'no-store'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'api')
   app.addHook('onRoute', refuseUnknownQuery)
-  app.addHook('onSend', addEntityTag(cacheControl))
+  app.addHook('onSend', createEntityTagHook(cacheControl))
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
     // Responses are only for this caller, and often contain secrets.
     reply.header('cache-control', cacheControl)
-    request.principal = { ...await app.auth.identifyManager(request), address: request.ip }
+    request.principal = { ...await app.auth.identifyManagementCaller(request), address: request.ip }
     // A guest presents no credential, so only the Origin header distinguishes its requests from those of pages of other
     // sites.
     if (request.principal.kind === 'guest') app.auth.checkOrigin(request)

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { OverrideChange } from '../../plugins/settings/index.ts'
 import { ItemRecord, NewDescription, EnabledUpdate } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { type ApiCall, endpointsOf } from './endpoint.ts'
+import { type ApiHandlerContext, createApiRouter } from './endpoint.ts'
 
 /** The kinds of items that can be disabled and whose descriptions can be replaced individually. */
 const kinds = [
@@ -15,7 +15,7 @@ const kinds = [
 /** The routes that override single tools, prompts, resources and skills of a server. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { servers } = app
-  const api = endpointsOf(app, 'Servers')
+  const api = createApiRouter(app, 'Servers')
   for (const { kind, noun, param, maxLength } of kinds) {
     const path = `/servers/:serverName/${kind}/:${param}`
     const params = Type.Object({ serverName: Type.String(), [param]: Type.String({ minLength: 1, maxLength }) })
@@ -26,13 +26,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const common = {
       params,
       data: ItemRecord,
-      before: ({ principal, params }: Pick<ApiCall, 'principal' | 'params'>) => {
+      before: ({ principal, params }: Pick<ApiHandlerContext, 'principal' | 'params'>) => {
         const [server, key] = keyOf(params)
-        servers.mustManageItem(principal, server, kind, key)
+        servers.assertCanManageItem(principal, server, kind, key)
       }
     }
     const override = async (
-      { principal, params }: Pick<ApiCall, 'principal' | 'params'>, change: OverrideChange
+      { principal, params }: Pick<ApiHandlerContext, 'principal' | 'params'>, change: OverrideChange
     ): Promise<object> => {
       const [server, key] = keyOf(params)
       return await servers.overrideItem(principal, server, kind, key, change)

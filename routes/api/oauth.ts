@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import { ConsentRecord, OAuthClientParams } from '../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 
 /** The routes for the consents that the caller has given to OAuth clients. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { oauth } = app
   app.addHook('onRequest', async () => { oauth.assertEnabled() })
-  const api = endpointsOf(app, 'OAuth')
+  const api = createApiRouter(app, 'OAuth')
 
   api.get('/oauth/consents', {
     summary: 'List your consents to applications',

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { ReadOnlyMember } from '../../schemas/answers.ts'
 import { ClosedObject } from '../../schemas/closed.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 import { addReadRoutes, addWriteRoutes, toEntityItems } from './entity.ts'
 
 /** The entries of an ordered entity, as implemented by `OrderedEntries`. */
@@ -34,7 +34,7 @@ const EntryId = Type.Object({ id: Type.String() })
 const Order = Type.Object({ ids: Type.Array(Type.String()) }, { examples: [{ ids: ['first', 'second'] }] })
 
 /** Adds all routes of an entity whose entries apply in order: list, read, add, replace, remove and reorder. */
-export function addOrderedRoutes<Item extends { id: string }, New extends TObject> (
+export function addOrderedEntityRoutes<Item extends { id: string }, New extends TObject> (
   app: FastifyInstance, { tag, path, noun, nouns, itemSchema, newItemSchema, entries }: OrderedEntity<Item, New>
 ): void {
   const entity = {
@@ -52,7 +52,7 @@ export function addOrderedRoutes<Item extends { id: string }, New extends TObjec
     descriptions: { create: 'It comes after the others.', update: 'Replaces the whole entry, which keeps its place.' },
     items: toEntityItems(entries)
   }
-  endpointsOf(app, tag).put(`${path}/order`, {
+  createApiRouter(app, tag).put(`${path}/order`, {
     summary: `Change the order of the ${nouns}`,
     description: 'Contains every id exactly once.',
     body: Order,

@@ -13,7 +13,7 @@ declare module 'fastify' {
  * Returns the caller of a management route, as identified by the guard of `api`.
  * @throws Unauthorized if there is none
  */
-export function principalOf (request: FastifyRequest): Principal {
+export function requirePrincipal (request: FastifyRequest): Principal {
   if (!request.principal) throw new errors.Unauthorized('Log in first')
   return request.principal
 }

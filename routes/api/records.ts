@@ -1,5 +1,5 @@
 import type { preSerializationAsyncHookHandler } from 'fastify'
-import { recordsToJson } from '../../plugins/management/index.ts'
+import { serializeApiResponse } from '../../plugins/management/index.ts'
 
 /**
  * Serialises responses with servers or catalogue entries, which can be large, as JSON text or a stream of it. Unlike
@@ -10,5 +10,5 @@ export const serializeRecords: preSerializationAsyncHookHandler = async (_reques
   // The response is already serialised. The type of `serializer` allows only strings, but Fastify sends a stream
   // unchanged.
   reply.serializer((serialized: unknown) => serialized as string)
-  return recordsToJson(answer)
+  return serializeApiResponse(answer)
 }

@@ -7,21 +7,21 @@ import {
 import { abortSignalOf } from '../caller.ts'
 import { revisionOfServer } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { type ApiCall, endpointsOf } from './endpoint.ts'
+import { type ApiHandlerContext, createApiRouter } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
 
 /** Routes that list, read, change, test and reconnect the configured servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('preSerialization', serializeRecords)
   const { servers } = app
-  const api = endpointsOf(app, 'Servers')
+  const api = createApiRouter(app, 'Servers')
   const managed = {
     params: ServerParams,
-    before: ({ principal, params }: Pick<ApiCall<typeof ServerParams>, 'principal' | 'params'>) => {
-      servers.mustManage(principal, params.name)
+    before: ({ principal, params }: Pick<ApiHandlerContext<typeof ServerParams>, 'principal' | 'params'>) => {
+      servers.assertCanManage(principal, params.name)
     }
   }
-  const revision = ({ principal, params }: Pick<ApiCall<typeof ServerParams>, 'principal' | 'params'>) =>
+  const revision = ({ principal, params }: Pick<ApiHandlerContext<typeof ServerParams>, 'principal' | 'params'>) =>
     revisionOfServer(servers.get(principal, params.name).config)
 
   api.list('/servers', {
@@ -109,7 +109,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'Ends the login that the gateway uses at the server: the shared one or, with `isolation: user`, ' +
       'your own.',
     params: ServerParams,
-    before: ({ principal, params }) => { servers.mustBeAbleToLogOut(principal, params.name) }
+    before: ({ principal, params }) => { servers.assertCanLogOut(principal, params.name) }
   }, async ({ principal, params: { name } }) => {
     const existed = await servers.logOut(principal, name)
     if (existed) app.audit.addChange(toAuthor(principal), { entity: 'login', name, before: { server: name } })

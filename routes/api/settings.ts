@@ -7,8 +7,8 @@ import { ServerRecord } from '../../schemas/server-api.ts'
 import { Success } from '../../schemas/answers.ts'
 import { StringEnum } from '../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
-import { principalOf } from './principal.ts'
+import { createApiRouter } from './endpoint.ts'
+import { requirePrincipal } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
 const AnyObject = Type.Object({}, { additionalProperties: true })
@@ -62,7 +62,7 @@ const serializeEnvelope: preSerializationAsyncHookHandler = async function (requ
 
 /** Routes that return all settings that the caller may see. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  endpointsOf(app, 'System').get('/settings', {
+  createApiRouter(app, 'System').get('/settings', {
     summary: 'Get all settings that you may see',
     description: 'Secrets are masked. Users without admin rights see only those parts of the system configuration ' +
       'that a client needs.',
@@ -91,7 +91,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'read' },
     preSerialization: serializeEnvelope
   }, async (request, reply) => {
-    const principal = principalOf(request)
+    const principal = requirePrincipal(request)
     const includeSecrets = isOn(request.query.includeSecrets)
     // Reading secrets is equivalent to write access, so it needs the scope for changes.
     if (includeSecrets) checkScopes(principal)

@@ -1,11 +1,11 @@
 import { toAuthor } from '../../plugins/settings/index.ts'
 import { RunningTask, TaskParams } from '../../schemas/tasks.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 
 /** Running tasks of servers. Users see their own, admins see all. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  const api = endpointsOf(app, 'Tasks')
+  const api = createApiRouter(app, 'Tasks')
   api.list('/tasks', {
     summary: 'List running tasks, newest first, in the state last reported by their servers: your own, or all for ' +
       'admins',

@@ -8,8 +8,8 @@ import {
   GroupTemplateQuery, TemplateImportResult, NewTemplate, SentTemplate, Template
 } from '../../schemas/templates.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
-import { principalOf } from './principal.ts'
+import { createApiRouter } from './endpoint.ts'
+import { requirePrincipal } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
 /** Rejects unknown members of an export, since a misspelt one would export everything. @throws InvalidInput */
@@ -25,15 +25,15 @@ function checkMembers ({ body }: FastifyRequest): void {
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { templates } = app
   app.addHook('onRequest', async (request) => {
-    await app.attempts.countTemplateUse(request, chargedOwnerOf(principalOf(request), request.ip))
+    await app.attempts.countTemplateUse(request, chargedOwnerOf(requirePrincipal(request), request.ip))
   })
   // This POST has the effect `read`, but access tokens need the scope `manage` for every method except GET.
   app.addHook('preValidation', async (request) => {
     if (!request.routeOptions.url?.endsWith('/templates/export')) return
-    checkScopes(principalOf(request))
+    checkScopes(requirePrincipal(request))
     checkMembers(request)
   })
-  const api = endpointsOf(app, 'Templates')
+  const api = createApiRouter(app, 'Templates')
 
   api.post('/templates/export', {
     summary: 'Create a template from servers and groups',

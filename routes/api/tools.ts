@@ -2,14 +2,14 @@ import { Type } from '@sinclair/typebox'
 import { parseExactJson } from '../../plugins/downstream/index.ts'
 import { Success } from '../../schemas/answers.ts'
 import { ToolCallResult } from '../../schemas/openapi-routes.ts'
-import { readTextBodies } from '../bodies.ts'
+import { addTextBodyParser } from '../bodies.ts'
 import { callerOf, wrapData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { principalOf } from './principal.ts'
+import { requirePrincipal } from './principal.ts'
 
 /** The route that calls a tool. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  readTextBodies(app)
+  addTextBodyParser(app)
   app.post(
     '/tools/call/:server',
     {
@@ -30,7 +30,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { effect: 'run' },
       // Checked here, so that 404 precedes the validation of the body.
-      onRequest: async (request) => { app.access.viewOfServer(principalOf(request), request.params.server) },
+      onRequest: async (request) => { app.access.viewOfServer(requirePrincipal(request), request.params.server) },
       // The body is still text, so that numbers in the arguments keep all digits.
       preValidation: async (request) => {
         Object.assign(request, { body: parseExactJson(String(request.body ?? '')) })
@@ -38,7 +38,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { toolName, arguments: args = {} } = request.body
-      const caller = callerOf(request, reply, principalOf(request))
+      const caller = callerOf(request, reply, requirePrincipal(request))
       return wrapData(reply, await app.tools.call(caller, request.params.server, toolName, args))
     }
   )

@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import { UsageQuery, UsageRecord } from '../../schemas/usage.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { endpointsOf } from './endpoint.ts'
+import { createApiRouter } from './endpoint.ts'
 
 /** The route that returns how many calls and result tokens callers have used. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  endpointsOf(app, 'Rules').get('/usage', {
+  createApiRouter(app, 'Rules').get('/usage', {
     summary: 'Get calls and tokens of results, by day',
     description: 'By user, key, server or tool. Users see their own usage, admins all. Days are in UTC; without ' +
       '`from`, the last 30. Refused calls are not counted. Usage is kept for 400 days, with and without a database.',

@@ -1,14 +1,14 @@
-import { GivenVariables, MyValues, MyVariables, ServerParams } from '../../schemas/server-api.ts'
+import { VariablesGivenByUsers, MyValues, MyVariables, ServerParams } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { type ApiCall, endpointsOf } from './endpoint.ts'
+import { type ApiHandlerContext, createApiRouter } from './endpoint.ts'
 
 /** Routes for the values that each user sets for a server (`userVariables`). */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { ownVariables, servers } = app
-  const api = endpointsOf(app, 'Servers')
+  const api = createApiRouter(app, 'Servers')
   const mine = {
     params: ServerParams,
-    before: ({ principal, params }: Pick<ApiCall<typeof ServerParams>, 'principal' | 'params'>) => {
+    before: ({ principal, params }: Pick<ApiHandlerContext<typeof ServerParams>, 'principal' | 'params'>) => {
       ownVariables.mustBeUser(principal, params.name)
     }
   }
@@ -38,8 +38,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'List the users who have set values for a server',
     description: 'For its owner and admins; the values are not returned.',
     params: ServerParams,
-    before: ({ principal, params }) => { servers.mustManage(principal, params.name) },
-    data: GivenVariables
+    before: ({ principal, params }) => { servers.assertCanManage(principal, params.name) },
+    data: VariablesGivenByUsers
   }, async ({ principal, params }) => ({ data: await ownVariables.list(principal, params.name) }))
 }
 export default routes

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { noticeOf, pagesOf, textOf } from './page.ts'
+import { noticeOf, pagesOf, formFieldText } from './page.ts'
 
 /** Page: the user's own account and password. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -30,7 +30,7 @@ const routes: FastifyPluginAsync = async (app) => {
     ]
   }
   edit('form', { title: shown.title, path: '/account' }, () => shown, async ({ request, reply, principal, form }) => {
-    const [currentPassword, newPassword] = [textOf(form.currentPassword), textOf(form.newPassword)]
+    const [currentPassword, newPassword] = [formFieldText(form.currentPassword), formFieldText(form.newPassword)]
     const done = await kit.api.ask(request, 'POST', '/auth/change-password', { currentPassword, newPassword })
     const user = users.get(principal.username ?? '')
     // The new password has ended the session.

@@ -9,8 +9,8 @@ const minute = 60_000
  * Returns data that differs once the approvals that a principal may decide on may have changed: at once after a call or
  * a decision on this replica, and every minute, since decisions on other replicas and expiries are not reported.
  */
-export const watchedApprovals = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
-  approvals.canApprove(principal) && [approvals.changes, Math.floor(Date.now() / minute)]
+export const approvalsFingerprint = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
+  approvals.canApprove(principal) && [approvals.changeCount, Math.floor(Date.now() / minute)]
 
 /** Returns the button that reverses a decision; none once the call has run or the approval has expired. */
 function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: string): readonly object[] {
@@ -28,10 +28,10 @@ const routes: FastifyPluginAsync = async (app) => {
   page('approvals', {
     title: 'Approvals',
     isInNav: (principal) => approvals.canApprove(principal),
-    watch: (principal) => watchedApprovals(app, principal)
+    watch: (principal) => approvalsFingerprint(app, principal)
   }, async ({ principal, request }) => {
     const all = (await api.ask(request, 'GET', '/approvals?limit=1000')).data as readonly ShownApproval[]
-    const waiting = await approvals.waitingFor(principal)
+    const waiting = await approvals.idsWaitingFor(principal)
     return {
       live: {},
       pending: all.filter(({ state }) => state === 'pending').map((approval) => ({

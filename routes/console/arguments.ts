@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { argumentsIn, type Form, objectIn, textOf } from './page.ts'
+import { argumentsIn, type Form, parseJsonObjectOrProblem, formFieldText } from './page.ts'
 
 /** The content of a form for arguments. `args`: the arguments as JSON text, if the form was submitted for a call. */
 export interface ArgumentsForm {
@@ -11,20 +11,20 @@ export interface ArgumentsForm {
 }
 
 /** Reads a submitted form for arguments, according to the button that was pressed. @param schema of the arguments */
-export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown): ArgumentsForm {
+export function readArgumentsForm (app: FastifyInstance, sent: Form, schema: unknown): ArgumentsForm {
   const form = app.kit.formOf(schema)
-  const mode = textOf(sent.mode) === 'json' ? 'json' : 'form'
-  const button = textOf(sent.do)
+  const mode = formFieldText(sent.mode) === 'json' ? 'json' : 'form'
+  const button = formFieldText(sent.do)
   const values = argumentsIn(sent)
-  const text = textOf(sent.json)
+  const text = formFieldText(sent.json)
   if (mode === 'json') {
-    const args = objectIn(text, 'Arguments are')
+    const args = parseJsonObjectOrProblem(text, 'Arguments are')
     if (typeof args === 'string') return { mode, json: text, values, errors: { json: args } }
     return button === 'form'
-      ? { mode: 'form', json: text, values: form.draft(args), errors: {} }
+      ? { mode: 'form', json: text, values: form.toDraft(args), errors: {} }
       : { mode, json: text, values, errors: {}, args: text.trim() === '' ? '{}' : text }
   }
-  if (/^(?:add|remove|choose):/.test(button)) return { mode, json: '', values: form.change(values, button), errors: {} }
+  if (/^(?:add|remove|choose):/.test(button)) return { mode, json: '', values: form.applyButton(values, button), errors: {} }
   const read = form.read(values)
   if ('errors' in read) return { mode, json: '', values, errors: read.errors }
   return button === 'json'

@@ -4,7 +4,9 @@ import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { PromptRecord, ResourceRecord } from '../../schemas/builtins.ts'
 import type { SkillRecord } from '../../schemas/skills.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { enabledIn, type Form, pagesOf, removeAction, textOf, toggleAction, type Visit } from './page.ts'
+import {
+  parseEnabledUpdate, type Form, pagesOf, createRemoveAction, formFieldText, createToggleAction, type Visit
+} from './page.ts'
 import { paginate } from './lists.ts'
 import { addUpload } from './uploads.ts'
 import { abortSignalOf } from '../caller.ts'
@@ -73,7 +75,7 @@ const kindNames = Object.keys(kinds) as Kind[]
 const secondColumnTitles = { prompts: 'Arguments', resources: 'Media type', skills: 'Routes' } as const
 
 /** Page: the built-in prompts, resources and skills. */
-export const builtIns: FastifyPluginAsync = async (app) => {
+export const builtInsPages: FastifyPluginAsync = async (app) => {
   const { base } = app.kit
   pagesOf(app).page('built-ins', { title: 'Built-ins', isInNav: true }, async (visit) => ({
     parts: await Promise.all(kindNames.map(async (kind) => {
@@ -96,7 +98,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
 }
 
 /** Forms that change built-ins, for admins. */
-export const changeBuiltIns: FastifyPluginAsync = async (app) => {
+export const builtInsAdminPages: FastifyPluginAsync = async (app) => {
   const { builtIns, kit: { base, api, renderer } } = app
   const { page, form, edit, removal, submit } = pagesOf(app)
   const uploadPage = { title: 'Upload a skill', lead: 'Agents that support skills get it.' }
@@ -144,11 +146,11 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
         action: pageOf(id),
         submit: 'Save',
         fields: fields.map((field) => ({ ...field, value: toFieldText(app, item, field.name) })),
-        buttons: [{ ...removeAction(pageOf(id)), icon: 'trash-2' }]
+        buttons: [{ ...createRemoveAction(pageOf(id)), icon: 'trash-2' }]
       }
     }, async (visit) => await submit(visit, '/built-ins', 'PUT', apiPath, toRequestBody(kind, visit.form)))
     form(`${path}/toggle`, { effect: 'change' }, async (visit) =>
-      await submit(visit, '/built-ins', 'PUT', apiPath, enabledIn(visit.form)))
+      await submit(visit, '/built-ins', 'PUT', apiPath, parseEnabledUpdate(visit.form)))
     removal(path, '/built-ins', async (visit) => {
       const { title, name } = await itemOf(visit)
       return {
@@ -177,7 +179,7 @@ function rowOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn, isAdmin: 
       },
       secondCellOf(app, kind, item),
       {
-        actions: isAdmin ? [toggleAction(href, item.enabled)] : []
+        actions: isAdmin ? [createToggleAction(href, item.enabled)] : []
       }
     ]
   }
@@ -208,7 +210,7 @@ function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string):
 /** Returns the request body for the API. An empty optional field becomes null, which removes a stored value. */
 function toRequestBody (kind: Kind, sent: Form): object {
   return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {
-    const text = textOf(sent[field.name]).replaceAll('\r\n', '\n')
+    const text = formFieldText(sent[field.name]).replaceAll('\r\n', '\n')
     if (field.name === 'arguments') {
       return [[field.name, namesIn(text, true).map((each) =>
         ({ name: each.replace(/\*$/, ''), ...each.endsWith('*') && { required: true } }))]]

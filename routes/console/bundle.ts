@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { abortSignalOf } from '../caller.ts'
 import type { BundleManifest, UploadedBundle } from '../../schemas/bundle.ts'
-import { showEntries, addServerTabs } from './entries.ts'
+import { showServersToAdd, tabsOfAddServerPage } from './entries.ts'
 import { pagesOf } from './page.ts'
 import { addUpload } from './uploads.ts'
 
@@ -14,7 +14,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const lead = 'A local server in one file. The upload is stored; it runs once you add the server.'
   pagesOf(app).page('bundle', { title: 'Bundle', path }, ({ principal }) =>
-    ({ lead, tabs: addServerTabs(app, principal, 'bundle') }))
+    ({ lead, tabs: tabsOfAddServerPage(app, principal, 'bundle') }))
 
   await addUpload(app, {
     path,
@@ -26,7 +26,7 @@ const routes: FastifyPluginAsync = async (app) => {
       const uses = usedBy.length === 0
         ? []
         : [`It replaced the previous version, which ${usedBy.join(', ')} runs until it is reloaded`]
-      return showEntries(app, reply, {
+      return showServersToAdd(app, reply, {
         entries: [{
           index: 0,
           name,
@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
     refuse: (request, reply, error) => kit.renderer.send(reply, 'bundle', {
       title: 'Bundle',
       lead,
-      tabs: addServerTabs(app, request.principal, 'bundle'),
+      tabs: tabsOfAddServerPage(app, request.principal, 'bundle'),
       errors: { mcpbFile: error.message.replace(/^"mcpbFile": /, '') }
     }, error.statusCode)
   })

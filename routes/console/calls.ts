@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
-import { isRefresh, type LivePageData, parseIfJson } from '../../plugins/management/index.ts'
+import { isAutoRefresh, type LoadLivePageData, parseIfJson } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { decisionWords, toSentence, pagesOf } from './page.ts'
 import { urlWithQuery } from './lists.ts'
@@ -21,7 +21,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
   // A call is recorded when it ends, with the time when it began. A call that took long is therefore not the newest one
   // when it is added, so the number of calls is watched too.
-  const watch: LivePageData = async (principal, query) => {
+  const watch: LoadLivePageData = async (principal, query) => {
     if (!activities.isAvailable) return undefined
     const from = new Date((Math.floor(Date.now() / watchedTime) - 1) * watchedTime).toISOString()
     const { startDate = from, ...filter } = filterOf(query as Query)
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const [{ data, pagination: { total, totalPages } }, values, bars] = await Promise.all([
       activities.list(principal, filter, pageNumber, pageSize),
       // A refresh does not replace the filter form of the open page, so its options are not read.
-      isRefresh(request) ? undefined : activities.filterValues(principal),
+      isAutoRefresh(request) ? undefined : activities.filterValues(principal),
       chartOf(app, principal, filter)
     ])
     const path = `${base}/calls`

@@ -3,7 +3,7 @@ import { type ApiAnswer, ApiError } from '../../plugins/management/index.ts'
 import type {
   CloudServer, RequiredInput, MarketServer, OptionalInput, ConvertedPackage, RegistryEntry, RegistryPage
 } from '../../schemas/catalogues.ts'
-import { type Entry, showEntries, addServerTabs, type Variable } from './entries.ts'
+import { type ServerToAdd, showServersToAdd, tabsOfAddServerPage, type VariableToFill } from './entries.ts'
 import { filterByText, pagesOf, type Visit } from './page.ts'
 import { paginate, urlWithQuery } from './lists.ts'
 
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
     page('catalogue', { title: catalogue.title, path }, async (visit) => {
       const { q = '', page: number = '1', cursor = '' } = visit.query
-      const common = { lead: catalogue.lead, tabs: addServerTabs(app, visit.principal, name), q }
+      const common = { lead: catalogue.lead, tabs: tabsOfAddServerPage(app, visit.principal, name), q }
       try {
         const { rows, message, cursor: next } = await catalogue.list(visit.request, visit.query)
         const { items, pages } = paginate(rows, `${kit.base}${path}`, { q, page: number })
@@ -65,7 +65,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
     app.get(`${path}/:entry`, { config: { effect: 'read' } }, async (request, reply) => {
       const { title, text, packages } = await catalogue.entry(request, (request.params as { entry: string }).entry)
-      return showEntries(app, reply, {
+      return showServersToAdd(app, reply, {
         entries: entriesOf(packages), source: { title, text, back: `${kit.base}${path}` }
       })
     })
@@ -139,7 +139,7 @@ function rowOf ({ server: { name = '', title = name, description = '', version }
 }
 
 /** Returns the entries of the form for the ways to run an entry. The first that can be added is selected. */
-function entriesOf (packages: readonly ConvertedPackage[]): Entry[] {
+function entriesOf (packages: readonly ConvertedPackage[]): ServerToAdd[] {
   const first = packages.findIndex(({ config }) => config !== undefined)
   return packages.map(({ from, identifier, name = '', config, required = [], optional = [], reason }, index) => ({
     index,
@@ -154,7 +154,7 @@ function entriesOf (packages: readonly ConvertedPackage[]): Entry[] {
   }))
 }
 
-const toVariable = ({ key, title, description, sensitive, placeholder, choices }: RequiredInput): Variable => {
+const toVariable = ({ key, title, description, sensitive, placeholder, choices }: RequiredInput): VariableToFill => {
   const hasExample = placeholder !== undefined && placeholder !== '…'
   const sentences = [description, hasExample ? `For example, ${placeholder}` : undefined]
     .filter((each) => each !== undefined && each !== '')

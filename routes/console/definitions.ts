@@ -3,7 +3,7 @@ import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import type { DefinitionChange } from '../../schemas/definitions-api.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { differencesOf, markDifference } from './differences.ts'
-import { noticeOf, pagesOf, textOf } from './page.ts'
+import { noticeOf, pagesOf, formFieldText } from './page.ts'
 import type { ShownServer } from './server-states.ts'
 import { serverHeadOf, canManageServer, listedItemsOf, serverItemKinds } from './server-head.ts'
 
@@ -54,8 +54,8 @@ const routes: FastifyPluginAsync = async (app) => {
   form('/servers/:name/definitions', { effect: 'change' }, async (visit) => {
     const { principal, request, params: { name = '' }, form: sent } = visit
     servers.get(principal, name)
-    const [kind, item, digest] = [textOf(sent.kind), textOf(sent.item), textOf(sent.digest)]
-    const done = textOf(sent.do) === 'off'
+    const [kind, item, digest] = [formFieldText(sent.kind), formFieldText(sent.item), formFieldText(sent.digest)]
+    const done = formFieldText(sent.do) === 'off'
       ? await kit.api.ask(request, 'POST', `${itemPath(name, kind, item)}/toggle`, { enabled: false })
       : await kit.api.ask(request, 'POST', `${serverPath(name)}/changes/accept`, { kind, item, digest })
     return { to: `${serverPath(name)}/definitions`, notice: noticeOf(done) }

@@ -3,13 +3,13 @@ import {
   type ApiAnswer, ApiError, newServerNameProblem, type Notice, parseIfJson
 } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { type CharacterBudget, fillVariables, newCharacterBudget, typedValues } from './fill-variables.ts'
-import { type Form, textOf } from './page.ts'
-import { serverPageUrl, targetOf, transportOf } from './server-states.ts'
+import { type CharacterBudget, fillVariables, newCharacterBudget, assignVariableValues } from './fill-variables.ts'
+import { type Form, formFieldText } from './page.ts'
+import { serverPageUrl, commandOrAddressOf, transportOf } from './server-states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** A value that the user fills in. The config refers to it as a variable, `${<key>}`. */
-export interface Variable {
+export interface VariableToFill {
   readonly key: string
   readonly title?: string
   readonly description?: string
@@ -24,7 +24,7 @@ export interface Variable {
 }
 
 /** A server that can be added, as shown in the form. */
-export interface Entry {
+export interface ServerToAdd {
   readonly index: number
   readonly name: string
   /** As JSON text. */
@@ -35,7 +35,7 @@ export interface Entry {
   readonly from?: string
   /** Texts about optional inputs, which the config does not use. */
   readonly options?: readonly string[]
-  readonly variables?: readonly Variable[]
+  readonly variables?: readonly VariableToFill[]
   /** The values of the variables, by the names of their form fields. */
   readonly values?: Readonly<Record<string, string>>
   readonly problem?: string
@@ -43,19 +43,19 @@ export interface Entry {
 }
 
 /** The catalogue entry or bundle that the entries come from. `back`: the URL of the page to choose another. */
-export interface Source { readonly title: string, readonly text: string, readonly back: string }
+export interface AddServerSource { readonly title: string, readonly text: string, readonly back: string }
 
 /** Error messages by form field. */
 type Errors = Readonly<Record<string, string>>
 type Configs = ReadonlyMap<number, Record<string, unknown>>
 
-export const addServerTitle = 'Add a server'
+export const titleOfAddServerPage = 'Add a server'
 
 /**
  * Returns the links to the ways to add a server.
  * @param current the last part of the page's URL; `''` is the page to paste
  */
-export function addServerTabs (
+export function tabsOfAddServerPage (
   { kit: { base } }: FastifyInstance, principal: Principal | null, current: string
 ): object[] {
   const tabs = [
@@ -68,17 +68,21 @@ export function addServerTabs (
 }
 
 /** Shows the page with entries. @param errors by form field; if there are any, the status is 400 */
-export function showEntries (
+export function showServersToAdd (
   app: FastifyInstance,
   reply: FastifyReply,
   { entries, errors = {}, notice, text, source }: {
-    entries?: readonly Entry[] | undefined, errors?: Errors, notice?: Notice, text?: string, source?: Source | undefined
+    entries?: readonly ServerToAdd[] | undefined,
+    errors?: Errors,
+    notice?: Notice,
+    text?: string,
+    source?: AddServerSource | undefined
   }
 ): FastifyReply {
   const budget = newCharacterBudget()
   return app.kit.renderer.send(reply, 'add-a-server', {
-    title: addServerTitle,
-    tabs: addServerTabs(app, reply.request.principal, source?.back.split('/').at(-1) ?? ''),
+    title: titleOfAddServerPage,
+    tabs: tabsOfAddServerPage(app, reply.request.principal, source?.back.split('/').at(-1) ?? ''),
     ...notice && { notice },
     ...source && { source, sourceText: JSON.stringify(source) },
     values: { text },
@@ -90,7 +94,7 @@ export function showEntries (
 
 /** Returns why names of entries cannot be used, by form field. */
 function nameProblemsOf (
-  { settings }: FastifyInstance, { request: { principal } }: FastifyReply, entries: readonly Entry[] = []
+  { settings }: FastifyInstance, { request: { principal } }: FastifyReply, entries: readonly ServerToAdd[] = []
 ): Errors {
   if (!principal) return {}
   return Object.fromEntries(entries.flatMap(({ index, name, problem }): Array<[string, string]> => {
@@ -100,25 +104,25 @@ function nameProblemsOf (
 }
 
 /** Tests or stores the entries of a submitted form. */
-export async function submitEntries (
+export async function testOrStoreServers (
   app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, form: Form
 ): Promise<FastifyReply> {
   const { kit } = app
   const entries = entriesIn(form)
-  const common = { text: textOf(form.text), source: sourceIn(textOf(form.source)) }
+  const common = { text: formFieldText(form.text), source: sourceIn(formFieldText(form.source)) }
   const { configs, errors } = parseEntries(entries)
-  if (Object.keys(errors).length > 0) return showEntries(app, reply, { ...common, entries, errors })
+  if (Object.keys(errors).length > 0) return showServersToAdd(app, reply, { ...common, entries, errors })
   if (!entries.some(({ isChosen }) => isChosen)) {
-    return showEntries(app, reply, { ...common, entries, errors: { '': 'Choose a server first.' } })
+    return showServersToAdd(app, reply, { ...common, entries, errors: { '': 'Choose a server first.' } })
   }
-  if (textOf(form.do) === 'test') {
-    return showEntries(app, reply, { ...common, entries: await testEntries(app, request, entries, configs) })
+  if (formFieldText(form.do) === 'test') {
+    return showServersToAdd(app, reply, { ...common, entries: await testEntries(app, request, entries, configs) })
   }
   const { stored, remaining, problems } = await storeEntries(app, request, entries, configs)
   const names = stored.map((name) => JSON.stringify(name)).join(', ')
   const notice = { kind: 'done', text: `Added: ${names}. Connecting now.` } as const
   if (remaining.some(({ isChosen }) => isChosen)) {
-    return showEntries(app, reply, {
+    return showServersToAdd(app, reply, {
       ...common, entries: remaining, errors: problems, ...stored.length > 0 && { notice }
     })
   }
@@ -128,26 +132,26 @@ export async function submitEntries (
 }
 
 /** Parses the source of the entries from a form field; undefined unless its `back` is a path. */
-function sourceIn (text: string): Source | undefined {
+function sourceIn (text: string): AddServerSource | undefined {
   const { title: name, text: about, back } = objectOf(text)
   const isSource = typeof name === 'string' && typeof about === 'string' && typeof back === 'string'
   return isSource && /^\/(?!\/)/.test(back) ? { title: name, text: about, back } : undefined
 }
 
 /** Reads the entries from a submitted form. */
-function entriesIn (form: Form): Entry[] {
+function entriesIn (form: Form): ServerToAdd[] {
   const chosen = new Set([form.chosen ?? []].flat())
   return Object.keys(form).flatMap((field) => /^name-(\d{1,4})$/.exec(field)?.[1] ?? []).map((index) => {
-    const variables = variablesIn(textOf(form[`variables-${index}`]))
+    const variables = variablesIn(formFieldText(form[`variables-${index}`]))
     return {
       index: Number(index),
-      name: textOf(form[`name-${index}`]).trim(),
-      config: textOf(form[`config-${index}`]),
+      name: formFieldText(form[`name-${index}`]).trim(),
+      config: formFieldText(form[`config-${index}`]),
       isChosen: chosen.has(index),
       remarks: [],
       variables,
       values: Object.fromEntries(
-        variables.map((_, at) => variableFieldOf(index, at)).map((name) => [name, textOf(form[name])])
+        variables.map((_, at) => variableFieldOf(index, at)).map((name) => [name, formFieldText(form[name])])
       )
     }
   })
@@ -156,10 +160,12 @@ function entriesIn (form: Form): Entry[] {
 /** Returns the name of the form field for a variable. @param index of the entry @param at index of the variable */
 export const variableFieldOf = (index: number | string, at: number): string => `value-${index}-${at}`
 
-function variablesIn (text: string): Variable[] {
+function variablesIn (text: string): VariableToFill[] {
   const { variables } = objectOf(text)
   return (Array.isArray(variables) ? variables as unknown[] : [])
-    .filter((each): each is Variable & Record<string, unknown> => isPlainObject(each) && typeof each.key === 'string')
+    .filter(
+      (each): each is VariableToFill & Record<string, unknown> => isPlainObject(each) && typeof each.key === 'string'
+    )
 }
 
 function objectOf (text: string): Record<string, unknown> {
@@ -172,7 +178,7 @@ function objectOf (text: string): Record<string, unknown> {
  * configs that are not JSON objects, and for missing values.
  */
 function parseEntries (
-  entries: readonly Entry[], budget: CharacterBudget = newCharacterBudget()
+  entries: readonly ServerToAdd[], budget: CharacterBudget = newCharacterBudget()
 ): { configs: Configs, errors: Errors } {
   const configs = new Map<number, Record<string, unknown>>()
   const errors: Record<string, string> = {}
@@ -180,7 +186,9 @@ function parseEntries (
     try {
       const value: unknown = JSON.parse(config)
       if (isPlainObject(value)) {
-        const typed = typedValues(variables, variables.map((_, at) => values[variableFieldOf(index, at)] ?? ''))
+        const typed = assignVariableValues(
+          variables, variables.map((_, at) => values[variableFieldOf(index, at)] ?? '')
+        )
         configs.set(index, fillVariables(value, typed, budget) as Record<string, unknown>)
       } else errors[`config-${index}`] = 'A configuration is a JSON object.'
     } catch (error) {
@@ -196,14 +204,14 @@ function parseEntries (
 }
 
 /** Returns the data of an entry for the template. */
-function toPageData (entry: Entry, budget: CharacterBudget): object {
+function toPageData (entry: ServerToAdd, budget: CharacterBudget): object {
   const { index, variables = [], values = {} } = entry
   const { configs } = parseEntries([entry], budget)
   const server = { config: configs.get(index) ?? {} }
   return {
     ...entry,
     transport: transportOf(server),
-    target: targetOf(server),
+    target: commandOrAddressOf(server),
     variables: JSON.stringify({ variables }),
     fields: variables.map(({ key, title: label = key, description, choices, multiple, isSecret, isNeeded }, at) => {
       const value = values[variableFieldOf(index, at)] ?? ''
@@ -231,7 +239,7 @@ function toPageData (entry: Entry, budget: CharacterBudget): object {
 }
 
 /** Returns the result of a test as a sentence. */
-export function testResultText ({ message, data }: ApiAnswer): { readonly isOk: boolean, readonly text: string } {
+export function describeTestResult ({ message, data }: ApiAnswer): { readonly isOk: boolean, readonly text: string } {
   const { connected, status, error } = data as { connected: boolean, status: string, error: string | null }
   if (status === 'oauth_required') {
     return { isOk: true, text: 'It answers and requires a login: add it, then use “Log in” on its page' }
@@ -241,14 +249,14 @@ export function testResultText ({ message, data }: ApiAnswer): { readonly isOk: 
 
 /** Tests the connection to each selected server, without storing any. */
 async function testEntries (
-  { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
-): Promise<Entry[]> {
+  { kit }: FastifyInstance, request: FastifyRequest, entries: readonly ServerToAdd[], configs: Configs
+): Promise<ServerToAdd[]> {
   return await Promise.all(entries.map(async (entry) => {
     if (!entry.isChosen) return entry
     try {
       const config = configs.get(entry.index)
       const { message, data } = await kit.api.ask(request, 'POST', '/servers/test', { config })
-      return { ...entry, tested: testResultText({ message, data }) }
+      return { ...entry, tested: describeTestResult({ message, data }) }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       return { ...entry, problem: `${error.message}.` }
@@ -261,10 +269,10 @@ async function testEntries (
  * @returns the names of the stored servers, the other entries, and errors by form field
  */
 async function storeEntries (
-  { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
-): Promise<{ stored: string[], remaining: Entry[], problems: Errors }> {
+  { kit }: FastifyInstance, request: FastifyRequest, entries: readonly ServerToAdd[], configs: Configs
+): Promise<{ stored: string[], remaining: ServerToAdd[], problems: Errors }> {
   const stored: string[] = []
-  const remaining: Entry[] = []
+  const remaining: ServerToAdd[] = []
   const problems: Record<string, string> = {}
   for (const entry of entries) {
     const { index, name, isChosen } = entry

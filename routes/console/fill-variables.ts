@@ -16,7 +16,7 @@ interface TypedValues {
  * Assigns the values of the fields to their variables.
  * @param values the texts of the fields, in the order of the variables
  */
-export function typedValues (
+export function assignVariableValues (
   variables: ReadonlyArray<{ readonly key: string, readonly multiple?: boolean }>, values: readonly string[]
 ): TypedValues {
   const texts = new Map<string, string>()

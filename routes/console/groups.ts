@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { canManage, hasUris, type ItemKind, itemKinds, type Principal } from '../../plugins/settings/index.ts'
+import { canManage, isIdentifiedByUri, type ItemKind, itemKinds, type Principal } from '../../plugins/settings/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import {
-  endpointOf, filterByText, type Form, listOf, noticeOf, pagesOf, removeAction, revisionIn, textOf, type Visit
+  mcpEndpointUrl, filterByText, type Form, formFieldValues, noticeOf, pagesOf, createRemoveAction, revisionIn,
+  formFieldText, type Visit
 } from './page.ts'
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { listedItemsOf } from './server-head.ts'
@@ -41,7 +42,7 @@ const routes: FastifyPluginAsync = async (app) => {
           tools,
           tokens,
           owner: group.owner,
-          actions: mayManage(principal, group) ? [removeAction(href)] : []
+          actions: mayManage(principal, group) ? [createRemoveAction(href)] : []
         }
       })
     }
@@ -77,7 +78,7 @@ const routes: FastifyPluginAsync = async (app) => {
         description: group.description,
         href: `${base}${pathOf(group.id)}`,
         route: group.name,
-        endpoint: `${endpointOf(app, request)}/${address}`,
+        endpoint: `${mcpEndpointUrl(app, request)}/${address}`,
         isNew: false,
         isOwn: mayManage(principal, group)
       },
@@ -123,7 +124,7 @@ function membersOf (
   // If the form was submitted, its selection is shown, not the stored one.
   const chosen = new Map((form.name === undefined ? stored : membersIn(form)).map((each) => [each.name, each]))
   const all = new Map(servers.list(principal).map((server) => [server.name, server]))
-  const find = textOf(form.find)
+  const find = formFieldText(form.find)
   const { names, kept, rest } = shownChoicesOf([...all.keys()], new Set(chosen.keys()), find)
   return {
     find,
@@ -135,11 +136,11 @@ function membersOf (
       if (!server) return []
       const member = chosen.get(name)
       const config = settings.current.servers.get(name)
-      const isOpen = textOf(form.do) === `open:${name}` ||
+      const isOpen = formFieldText(form.do) === `open:${name}` ||
         itemKinds.some((kind) => form[`has:${kind}:${name}`] !== undefined || Array.isArray(member?.[kind]))
       return [{
         name,
-        isChosen: member !== undefined || textOf(form.do) === `open:${name}`,
+        isChosen: member !== undefined || formFieldText(form.do) === `open:${name}`,
         isOpen,
         state: stateOf(server),
         isManaged: config !== undefined && canManage(principal, config),
@@ -156,7 +157,7 @@ function choiceOf (
   const selected = member?.[kind]
   const isAll = !Array.isArray(selected)
   const listed = withItems
-    ? listedItemsOf(server, kind).map(({ name = '', uri }) => hasUris(kind) ? uri ?? name : name)
+    ? listedItemsOf(server, kind).map(({ name = '', uri }) => isIdentifiedByUri(kind) ? uri ?? name : name)
     : []
   const total = server[kind].length
   // Selected items stay in the form even if the server does not list them now.
@@ -183,17 +184,17 @@ const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> =>
 ]
 
 /** Returns the members in a submitted form. A member with all items selected has no selector. */
-const membersIn = (form: Form): ChosenMember[] => listOf(form.servers).map((name) => ({
+const membersIn = (form: Form): ChosenMember[] => formFieldValues(form.servers).map((name) => ({
   name,
   ...Object.fromEntries(itemKinds.flatMap((kind) => {
-    const items = listOf(form[`${kind}:${name}`])
+    const items = formFieldValues(form[`${kind}:${name}`])
     // If the form had “All” selected and items were ticked, only these are selected, even if “All” still is.
-    const isAll = textOf(form[`all:${kind}:${name}`]) === 'true' &&
-      !(items.length > 0 && textOf(form[`was:${kind}:${name}`]) === 'all')
+    const isAll = formFieldText(form[`all:${kind}:${name}`]) === 'true' &&
+      !(items.length > 0 && formFieldText(form[`was:${kind}:${name}`]) === 'all')
     return isAll || form[`has:${kind}:${name}`] === undefined ? [] : [[kind, items]]
   }))
 }))
 
 const groupIn = (form: Form): object => ({
-  name: textOf(form.name).trim(), description: textOf(form.description), servers: membersIn(form)
+  name: formFieldText(form.name).trim(), description: formFieldText(form.description), servers: membersIn(form)
 })

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { Guard } from '../../schemas/guards.ts'
-import { addOrderedPages, optionsOf } from './ordered.ts'
-import { type Form, listOf, numberOf, textOf } from './page.ts'
+import { addOrderedEntityPages, toSelectOptions } from './ordered.ts'
+import { type Form, formFieldValues, toNumberOrText, formFieldText } from './page.ts'
 
 const sides = [
   { value: 'both', text: 'Arguments and results' },
@@ -25,7 +25,7 @@ const webhookFallbacks = [{ value: 'deny', text: 'Refuse the call' }, { value: '
 
 /** Pages: content guards in their order. */
 const routes: FastifyPluginAsync = async (app) => {
-  addOrderedPages(app, {
+  addOrderedEntityPages(app, {
     page: 'guards',
     path: '/guards',
     entries: app.guards,
@@ -52,7 +52,7 @@ function effectOf ({ detect = [], action, webhook }: Guard): { text: string, und
 
 const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Partial<Guard>): object[] => [
   { name: 'name', label: 'Name', required: true, value: name },
-  { name: 'on', label: 'Checks', type: 'select', options: optionsOf(sides, on) },
+  { name: 'on', label: 'Checks', type: 'select', options: toSelectOptions(sides, on) },
   {
     name: 'servers',
     label: 'Servers',
@@ -76,7 +76,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     options: kinds.map(({ value, text, hint }) =>
       ({ value, text, hint, isChosen: detect.some((each) => each === value) }))
   },
-  { name: 'action', label: 'If it finds something', type: 'select', options: optionsOf(actions, action) },
+  { name: 'action', label: 'If it finds something', type: 'select', options: toSelectOptions(actions, action) },
   {
     name: 'webhook.url',
     heading: 'Webhook',
@@ -104,7 +104,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     name: 'webhook.whenAway',
     label: 'If it does not answer',
     type: 'select',
-    options: optionsOf(webhookFallbacks, webhook?.whenAway)
+    options: toSelectOptions(webhookFallbacks, webhook?.whenAway)
   }
 ]
 
@@ -113,23 +113,23 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
  * missing URL.
  */
 function toGuard (sent: Form, former?: Guard): object {
-  const [servers, tools] = [sent.servers, sent.tools].map((field) => namesIn(textOf(field), true))
-  const detect = listOf(sent.detect)
-  const [url, secret] = [textOf(sent['webhook.url']).trim(), textOf(sent['webhook.secret'])]
-  const timeout = textOf(sent['webhook.timeoutMs']).trim()
+  const [servers, tools] = [sent.servers, sent.tools].map((field) => namesIn(formFieldText(field), true))
+  const detect = formFieldValues(sent.detect)
+  const [url, secret] = [formFieldText(sent['webhook.url']).trim(), formFieldText(sent['webhook.secret'])]
+  const timeout = formFieldText(sent['webhook.timeoutMs']).trim()
   return {
-    name: textOf(sent.name),
-    on: textOf(sent.on),
+    name: formFieldText(sent.name),
+    on: formFieldText(sent.on),
     ...servers?.length !== 0 && { servers },
     ...tools?.length !== 0 && { tools },
     ...detect.length > 0 && { detect },
-    action: textOf(sent.action),
+    action: formFieldText(sent.action),
     ...(url !== '' || (secret !== '' && secret !== former?.webhook?.secret)) && {
       webhook: {
         url,
         secret,
-        whenAway: textOf(sent['webhook.whenAway']),
-        ...timeout !== '' && { timeoutMs: numberOf(timeout) }
+        whenAway: formFieldText(sent['webhook.whenAway']),
+        ...timeout !== '' && { timeoutMs: toNumberOrText(timeout) }
       }
     }
   }

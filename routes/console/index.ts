@@ -6,7 +6,7 @@ import addAServer from './add-a-server.ts'
 import approvals from './approvals.ts'
 import audit from './audit.ts'
 import backup from './backup.ts'
-import { builtIns, changeBuiltIns } from './built-ins.ts'
+import { builtInsPages, builtInsAdminPages } from './built-ins.ts'
 import bundle from './bundle.ts'
 import calls from './calls.ts'
 import catalogues from './catalogues.ts'
@@ -15,7 +15,7 @@ import groups from './groups.ts'
 import guards from './guards.ts'
 import keys from './keys.ts'
 import live from './live.ts'
-import { changeOAuth, oauth } from './oauth.ts'
+import { oauthAdminPages, oauthPages } from './oauth.ts'
 import logs from './logs.ts'
 import myCredentials from './my-credentials.ts'
 import overview from './overview.ts'
@@ -33,7 +33,7 @@ import settings from './settings.ts'
 import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
 import tasks from './tasks.ts'
-import { changeTeams, teams } from './teams.ts'
+import { teamsAdminPages, teamsPages } from './teams.ts'
 import tool from './tool.ts'
 import templates from './templates.ts'
 import theme from './theme.ts'
@@ -75,10 +75,10 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(addAServer)
   await app.register(catalogues)
   await app.register(groups)
-  await app.register(teams)
+  await app.register(teamsPages)
   await app.register(keys)
-  await app.register(oauth)
-  await app.register(builtIns)
+  await app.register(oauthPages)
+  await app.register(builtInsPages)
   await app.register(templates)
   await app.register(playground)
   await app.register(searchLab)
@@ -97,15 +97,15 @@ const forAdmins: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console-admin')
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
   await app.register(users)
-  await app.register(changeTeams)
+  await app.register(teamsAdminPages)
   await app.register(rules)
   await app.register(guards)
   await app.register(quotas)
   await app.register(bundle)
   await app.register(logs)
   await app.register(audit)
-  await app.register(changeOAuth)
-  await app.register(changeBuiltIns)
+  await app.register(oauthAdminPages)
+  await app.register(builtInsAdminPages)
   await app.register(settings)
   await app.register(backup)
 }

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { ApiError, type PageData } from '../../plugins/management/index.ts'
-import { hasUris, type ItemKind } from '../../plugins/settings/index.ts'
-import { type TrialRequest, sendTrial } from './trial.ts'
-import { type ArgumentsForm, argumentsOf } from './arguments.ts'
-import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { isIdentifiedByUri, type ItemKind } from '../../plugins/settings/index.ts'
+import { type TrialRequest, runTrialAndShowResult } from './trial.ts'
+import { type ArgumentsForm, readArgumentsForm } from './arguments.ts'
+import { noticeOf, pagesOf, formFieldText, type Visit } from './page.ts'
 import { canManageServer, type ListedItem } from './server-head.ts'
 import { serverPageUrl } from './server-states.ts'
 
@@ -41,9 +41,9 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
   form(path, { effect: 'run' }, async (visit) => {
     const item = await itemOf(app, visit, kind)
     const schema = schemaOf(item)
-    const { args, ...read } = argumentsOf(app, visit.form, schema)
+    const { args, ...read } = readArgumentsForm(app, visit.form, schema)
     const fields = kit.formOf(schema).fields(read.values)
-    await showTrial(app, visit, { ...toPageData(app, visit, item, pages), fields }, { args, ...read }, (json) =>
+    await runTrialFromForm(app, visit, { ...toPageData(app, visit, item, pages), fields }, { args, ...read }, (json) =>
       ({ method, params: paramsOf(visit.params.item ?? '', json), tool: item }))
     return undefined
   })
@@ -52,18 +52,18 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
     effect: 'change', showAgain: async (visit) => ({ page: 'item', data: await emptyForm(visit), field: 'description' })
   }, async ({ request, params, form: sent }) => {
     const item = itemUrlOf('', kind, params)
-    const button = textOf(sent.do)
+    const button = formFieldText(sent.do)
     const done = await (button === 'reset'
       ? kit.api.ask(request, 'DELETE', `${item}/description`)
       : button === 'on' || button === 'off'
         ? kit.api.ask(request, 'POST', `${item}/toggle`, { enabled: button === 'on' })
-        : kit.api.ask(request, 'PUT', `${item}/description`, { description: textOf(sent.description) }))
+        : kit.api.ask(request, 'PUT', `${item}/description`, { description: formFieldText(sent.description) }))
     return { to: item, notice: noticeOf(done) }
   })
 }
 
 /** Makes the call that a form describes, and shows its result; or shows the form again, with its errors. */
-export async function showTrial (
+export async function runTrialFromForm (
   app: FastifyInstance,
   visit: Visit,
   data: PageData,
@@ -76,7 +76,7 @@ export async function showTrial (
     renderer.send(reply, 'item', { ...data, ...read }, Object.keys(read.errors).length > 0 ? 400 : 200)
     return
   }
-  await sendTrial(app, visit, { server: name, ...requestOf(args) }, 'item', { ...data, ...read })
+  await runTrialAndShowResult(app, visit, { server: name, ...requestOf(args) }, 'item', { ...data, ...read })
 }
 
 /** Returns the URL of an item's page. @param base the path of the console */
@@ -88,7 +88,7 @@ async function itemOf (
 ): Promise<ServerItem> {
   const { data } = await kit.api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}`)
   const { [kind]: items } = data as Record<ItemKind, readonly ServerItem[]>
-  const found = items.find((each) => (hasUris(kind) ? each.uri : each.name) === item)
+  const found = items.find((each) => (isIdentifiedByUri(kind) ? each.uri : each.name) === item)
   if (found) return found
   throw new ApiError(404, {
     message: `The server ${JSON.stringify(name)} does not list a ${kind.slice(0, -1)} ${JSON.stringify(item)}`

@@ -3,7 +3,8 @@ import { linkedSnippets } from '../../plugins/base/config/index.ts'
 import type { Notice, PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import {
-  enabledIn, endpointOf, filterByText, listOf, pagesOf, removeAction, textOf, toggleAction, type Visit
+  parseEnabledUpdate, mcpEndpointUrl, filterByText, formFieldValues, pagesOf, createRemoveAction, formFieldText,
+  createToggleAction, type Visit
 } from './page.ts'
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { paginate } from './lists.ts'
@@ -28,9 +29,9 @@ const routes: FastifyPluginAsync = async (app) => {
 
   /** Returns the data of the form for a new key, with the groups and servers to choose from. */
   const newKeyPage = ({ principal, form: sent }: Visit): PageData => {
-    const find = textOf(sent.find)
+    const find = formFieldText(sent.find)
     const choose = (field: string, names: readonly string[]): object => {
-      const pick = shownChoicesOf(names, new Set(listOf(sent[field])), find)
+      const pick = shownChoicesOf(names, new Set(formFieldValues(sent[field])), find)
       return { ...pick, isLong: names.length > maxShownChoices }
     }
     return {
@@ -65,7 +66,7 @@ const routes: FastifyPluginAsync = async (app) => {
       return {}
     }
     const { name } = stored
-    const endpoint = `${endpointOf(app, request)}${routeIn(stored)}`
+    const endpoint = `${mcpEndpointUrl(app, request)}${routeIn(stored)}`
     return {
       name,
       token: key.token,
@@ -81,7 +82,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   form('/keys/:id/toggle', { effect: 'change' }, async (visit) =>
-    await submit(visit, '/keys', 'PUT', '/auth/keys/:id', enabledIn(visit.form)))
+    await submit(visit, '/keys', 'PUT', '/auth/keys/:id', parseEnabledUpdate(visit.form)))
 
   removal('/keys/:id', '/keys', ({ principal, params: { id = '' } }) => ({
     name: keys.get(principal, id).name,
@@ -103,20 +104,24 @@ function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key):
 
 /** Returns the request body for a new key. A user without admin rights can only create a user key without a scope. */
 function newKeyIn ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
-  const expires = textOf(form.expiresAt)
+  const expires = formFieldText(form.expiresAt)
   const own = {
-    name: textOf(form.name),
+    name: formFieldText(form.name),
     // A date without a time means the end of that day, in UTC.
     ...expires !== '' && { expiresAt: /^\d{4}-\d\d-\d\d$/.test(expires) ? `${expires}T23:59:59Z` : expires }
   }
   if (!isAdmin) return own
-  const kind = textOf(form.kind) === 'system' ? 'system' : 'user'
+  const kind = formFieldText(form.kind) === 'system' ? 'system' : 'user'
   return {
     ...own,
     kind,
-    ...kind === 'user' && textOf(form.owner) !== '' && { owner: textOf(form.owner) },
-    ...textOf(form.accessType) === 'custom'
-      ? { accessType: 'custom', allowedGroups: listOf(form.allowedGroups), allowedServers: listOf(form.allowedServers) }
+    ...kind === 'user' && formFieldText(form.owner) !== '' && { owner: formFieldText(form.owner) },
+    ...formFieldText(form.accessType) === 'custom'
+      ? {
+          accessType: 'custom',
+          allowedGroups: formFieldValues(form.allowedGroups),
+          allowedServers: formFieldValues(form.allowedServers)
+        }
       : { accessType: 'all' }
   }
 }
@@ -135,7 +140,7 @@ function toPageData (base: string, key: Key): object {
     expiresAt,
     lastUsedAt,
     problem: inactive,
-    actions: [toggleAction(href, enabled), removeAction(href)]
+    actions: [createToggleAction(href, enabled), createRemoveAction(href)]
   }
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { canManageServer } from './server-head.ts'
-import { pagesOf, textOf } from './page.ts'
+import { pagesOf, formFieldText } from './page.ts'
 import { serverPageUrl } from './server-states.ts'
 
 /** The prefix of the form fields that contain values. */
@@ -43,7 +43,9 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   }, async (visit) => {
     const values = Object.fromEntries(Object.entries(visit.form).flatMap(([key, value]) =>
-      key.startsWith(fieldPrefix) && textOf(value) !== '' ? [[key.slice(fieldPrefix.length), textOf(value)]] : []))
+      key.startsWith(fieldPrefix) && formFieldText(value) !== ''
+        ? [[key.slice(fieldPrefix.length), formFieldText(value)]]
+        : []))
     return await submit(visit, path, 'PUT', stored, { values })
   })
 

@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ConsentRecord, OAuthClientRecord } from '../../schemas/oauth.ts'
 import type { ApiAnswer } from '../../plugins/management/index.ts'
-import { pagesOf, removeAction } from './page.ts'
+import { pagesOf, createRemoveAction } from './page.ts'
 import { paginate, pageSize, urlWithQuery } from './lists.ts'
 import { serverPageUrl } from './server-states.ts'
 
@@ -12,7 +12,7 @@ type Consent = Static<typeof ConsentRecord>
 interface Pagination { readonly page: number, readonly total: number, readonly totalPages: number }
 
 /** Page: OAuth clients and consents, and logins at upstream servers. */
-export const oauth: FastifyPluginAsync = async (app) => {
+export const oauthPages: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base, api } = kit
   const { page, form, submit } = pagesOf(app)
@@ -48,7 +48,7 @@ export const oauth: FastifyPluginAsync = async (app) => {
 }
 
 /** Page to remove an OAuth client, for admins. */
-export const changeOAuth: FastifyPluginAsync = async (app) => {
+export const oauthAdminPages: FastifyPluginAsync = async (app) => {
   const { base, api } = app.kit
   pagesOf(app).removal('/oauth/clients/:id', '/oauth', async ({ request, params: { id = '' } }) => ({
     name: ((await api.ask(request, 'GET', `/oauth/clients/${encodeURIComponent(id)}`)).data as Client).name,
@@ -91,7 +91,7 @@ function clientsPart (base: string, answer: ApiAnswer | undefined, urlOf: (page:
         scopes.join(', '),
         lastUsedAt === undefined ? 'not yet' : { time: lastUsedAt },
         {
-          actions: [removeAction(`${base}/oauth/clients/${encodeURIComponent(clientId)}`)]
+          actions: [createRemoveAction(`${base}/oauth/clients/${encodeURIComponent(clientId)}`)]
         }
       ]
     }))

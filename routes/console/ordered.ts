@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { Notice } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { enabledIn, type Form, pagesOf, removeAction, textOf, toggleAction, type Visit } from './page.ts'
+import {
+  parseEnabledUpdate, type Form, pagesOf, createRemoveAction, formFieldText, createToggleAction, type Visit
+} from './page.ts'
 
 interface Entry { readonly id: string, readonly name: string, readonly enabled?: boolean }
 
@@ -37,7 +39,7 @@ interface OrderedPages<Item extends Entry> {
  * Adds the pages of an entity whose entries apply in order: list, add, change, enable and disable, move and remove.
  * @param more returns further data for the list page
  */
-export function addOrderedPages<Item extends Entry> (
+export function addOrderedEntityPages<Item extends Entry> (
   app: FastifyInstance,
   { page: name, path, entries, isOrdered = true, loss, rowOf, fieldsOf, toBody }: OrderedPages<Item>,
   more: (visit: Visit) => object | Promise<object> = () => ({})
@@ -93,7 +95,7 @@ export function addOrderedPages<Item extends Entry> (
       cancel: `${base}${list}`,
       submit: 'Save',
       fields: fieldsOf(entry),
-      buttons: [{ ...removeAction(action), icon: 'trash-2' }]
+      buttons: [{ ...createRemoveAction(action), icon: 'trash-2' }]
     }
   }, async (visit) => {
     const entry = entryOf(visit)
@@ -101,12 +103,12 @@ export function addOrderedPages<Item extends Entry> (
   })
   form(`${list}/:id/toggle`, { effect: 'change' }, async (visit) => {
     const { id: _id, ...entry } = entryOf(visit)
-    return await ask(visit, 'PUT', '/:id', { ...entry, ...enabledIn(visit.form) })
+    return await ask(visit, 'PUT', '/:id', { ...entry, ...parseEnabledUpdate(visit.form) })
   })
   form(`${list}/:id/move`, { effect: 'change' }, async (visit) => {
     const ids = entries.list().map(({ id }) => id)
     const from = ids.indexOf(entryOf(visit).id)
-    const to = Math.max(0, from + (textOf(visit.form.by) === 'up' ? -1 : 1))
+    const to = Math.max(0, from + (formFieldText(visit.form.by) === 'up' ? -1 : 1))
     ids.splice(to, 0, ...ids.splice(from, 1))
     return await ask(visit, 'PUT', '/order', { ids })
   })
@@ -134,7 +136,7 @@ function toRow (
         actions: [
           ...(moves || []).map(({ label, by, isDisabled }) =>
             ({ label, href: `${href}/move`, method: 'post', fields: { by }, isDisabled })),
-          toggleAction(href, enabled)
+          createToggleAction(href, enabled)
         ]
       }
     ]
@@ -142,6 +144,6 @@ function toRow (
 }
 
 /** Returns the options of a field. @param chosen the value of the selected option */
-export const optionsOf = (
+export const toSelectOptions = (
   all: ReadonlyArray<{ readonly value: string, readonly text: string }>, chosen: string | undefined
 ): object[] => all.map(({ value, text }) => ({ value, text, isChosen: value === chosen }))

@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
-import { watchedApprovals } from './approvals.ts'
-import { endpointOf, toSentence, pagesOf } from './page.ts'
-import { errorOf, repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates } from './server-states.ts'
+import { approvalsFingerprint } from './approvals.ts'
+import { mcpEndpointUrl, toSentence, pagesOf } from './page.ts'
+import {
+  connectionErrorText, repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates
+} from './server-states.ts'
 
 /** Page: the state of the gateway, and the problems that need attention. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -12,7 +14,7 @@ const routes: FastifyPluginAsync = async (app) => {
     isInNav: true,
     watch: (principal) => [
       servers.list(principal).map((server) => [server.name, stateOf(server), server.error]),
-      settingsProblemsOf(app, principal), changedDefinitionsOf(app, principal), watchedApprovals(app, principal),
+      settingsProblemsOf(app, principal), changedDefinitionsOf(app, principal), approvalsFingerprint(app, principal),
       costOf(app, principal), anonymousAccessTexts(app)
     ]
   }, async ({ principal, request }) => {
@@ -31,7 +33,7 @@ const routes: FastifyPluginAsync = async (app) => {
           .map((each) => problemOf(app, principal, each))
       ],
       steps: seen.length > 0 ? [] : stepsOf(app, principal),
-      endpoint: endpointOf(app, request),
+      endpoint: mcpEndpointUrl(app, request),
       open: anonymousAccessTexts(app),
       cost: costOf(app, principal),
       calls
@@ -52,7 +54,7 @@ function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Pri
   return {
     state: stateOf(server),
     name,
-    text: errorOf(server) ?? '',
+    text: connectionErrorText(server) ?? '',
     href: serverPageUrl(base, name),
     action: repairActionOf(base, server, manages)
   }
@@ -61,7 +63,7 @@ function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Pri
 /** Returns links to the pages on which decisions are pending, with their number. */
 async function pendingDecisionsOf (app: FastifyInstance, principal: Principal): Promise<object[]> {
   const { kit: { base }, policies: { approvals } } = app
-  const { size: calls } = await approvals.waitingFor(principal)
+  const { size: calls } = await approvals.idsWaitingFor(principal)
   return [
     ...calls === 0 ? [] : [{ text: 'Calls to approve or deny', count: calls, href: `${base}/approvals` }],
     ...changedDefinitionsOf(app, principal).map(({ name, count }) =>
@@ -113,12 +115,12 @@ function anonymousAccessTexts (app: FastifyInstance): Array<{ text: string }> {
 
 /** Returns the size of the tool list, in tokens: as a whole, through `$smart`, and of the largest servers. */
 function costOf ({ kit, settings }: FastifyInstance, principal: Principal): object {
-  const { tools, tokens, servers } = kit.costs.of(principal)
+  const { tools, tokens, servers } = kit.costs.ofToolList(principal)
   const isSmart = settings.current.system.smartRouting?.enabled !== false
   return {
     tools,
     tokens,
-    ...isSmart && { smartTokens: kit.costs.of(principal, 'search').tokens },
+    ...isSmart && { smartTokens: kit.costs.ofToolList(principal, 'search').tokens },
     servers: servers.slice(0, 3).map((each) => ({ ...each, href: serverPageUrl(kit.base, each.name) }))
   }
 }

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import {
-  type ApiAnswer, ApiError, type Notice, type PageData, type LivePageData, capitalizeMessage
+  type ApiAnswer, ApiError, type Notice, type PageData, type LoadLivePageData, capitalizeMessage
 } from '../../plugins/management/index.ts'
-import type { Effect } from '../../plugins/base/scopes/index.ts'
+import type { RouteEffect } from '../../plugins/base/scopes/index.ts'
 import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
-import { principalOf } from '../api/principal.ts'
+import { requirePrincipal } from '../api/principal.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** The fields of a form. A field that occurs several times is a list. */
@@ -28,11 +28,11 @@ interface PageOptions {
   /** Whether the page is in the navigation, for all users or those for whom the function returns true. */
   readonly isInNav?: true | ((principal: Principal) => boolean)
   /** Returns data that is compared every second; when it changes, the open page refreshes itself. */
-  readonly watch?: LivePageData
+  readonly watch?: LoadLivePageData
 }
 
 interface FormOptions {
-  readonly effect: Exclude<Effect, 'read'>
+  readonly effect: Exclude<RouteEffect, 'read'>
   /** Returns the page that shows the form again, with its errors, if the API refuses it. Default: the error page. */
   readonly showAgain?: (visit: Visit) => RenderedPage | Promise<RenderedPage>
 }
@@ -164,19 +164,20 @@ export function pagesOf (app: FastifyInstance): Pages {
 }
 
 /** Returns a link to the page that asks whether to remove an object. @param href the URL of the object */
-export const removeAction = (href: string): object =>
+export const createRemoveAction = (href: string): object =>
   ({ label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true })
 
 /** Returns the button that enables or disables an object. @param href the URL of the object */
-export const toggleAction = (href: string, isEnabled: boolean): object => ({
+export const createToggleAction = (href: string, isEnabled: boolean): object => ({
   label: isEnabled ? 'Turn off' : 'Turn on',
   href: `${href}/toggle`,
   method: 'post',
   fields: { enabled: String(!isEnabled) }
 })
 
-/** Returns the change that the form of `toggleAction` submits, as a body for the API. */
-export const enabledIn = (form: Form): { enabled: boolean } => ({ enabled: textOf(form.enabled) === 'true' })
+/** Returns the change that the form of `createToggleAction` submits, as a body for the API. */
+export const parseEnabledUpdate = (form: Form): { enabled: boolean } =>
+  ({ enabled: formFieldText(form.enabled) === 'true' })
 
 /**
  * Assigns errors of the API to the fields of a form. An error about a part of a field's value is assigned to the field;
@@ -206,13 +207,13 @@ export const editConflictMessage = 'This was changed in the meantime, in another
   'saved. Below is what you typed: saving again replaces that change.'
 
 /** Returns the revision of the record that a form was created from; undefined if it has none. */
-export const revisionIn = (form: Form): string | undefined => textOf(form.revision) || undefined
+export const revisionIn = (form: Form): string | undefined => formFieldText(form.revision) || undefined
 
 /**
  * Makes a `watch` throw NotFound for users who are not admins, as its page does: every user can open the stream of any
  * page.
  */
-const forAdmins = (watch: LivePageData): LivePageData => (principal, params) => {
+const forAdmins = (watch: LoadLivePageData): LoadLivePageData => (principal, params) => {
   if (!principal.isAdmin) throw new errors.NotFound()
   return watch(principal, params)
 }
@@ -222,7 +223,7 @@ const shownAgain = (form: Form): Form =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
 const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
-  principal: principalOf(request),
+  principal: requirePrincipal(request),
   params: request.params as Visit['params'],
   query: request.query as Visit['query'],
   form: (request.body ?? {}) as Form,
@@ -235,7 +236,7 @@ export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
 
 /** Returns the URL of the MCP endpoint: from the configured base URL, otherwise from the request. */
-export function endpointOf ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
+export function mcpEndpointUrl ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
   return `${configuredBaseUrl(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
 }
 
@@ -256,29 +257,29 @@ export const decisionWords = { allow: 'allows', deny: 'denies', ask: 'asks', hid
 export const toSentence = (reason = ''): string => `${capitalizeMessage(reason.replace(/\.$/, ''))}.`
 
 /** Returns the non-empty values of a form field as a list. */
-export const listOf = (field: string | string[] | undefined): string[] =>
+export const formFieldValues = (field: string | string[] | undefined): string[] =>
   [field ?? []].flat().filter((each) => each !== '')
 
 /** Returns the first value of a form field; an empty text if it has none. */
-export const textOf = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''
+export const formFieldText = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''
 
 /** Returns the fields of a form that `kit.formOf` created from a schema. */
 export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
-  .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, textOf(value)]))
+  .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, formFieldText(value)]))
 
 /** Returns the non-empty lines of a field. */
 export const fieldLinesOf = (field: Form[string]): string[] =>
-  textOf(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
+  formFieldText(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
 
 /** Converts a whole number. Other text is returned unchanged, so that the API rejects it with a message. */
-export const numberOf = (text: string): number | string => /^-?\d+$/.test(text) ? Number(text) : text
+export const toNumberOrText = (text: string): number | string => /^-?\d+$/.test(text) ? Number(text) : text
 
 /**
  * Parses a JSON object; an empty text is an empty object.
  * @param subject the start of the error message for another value, such as `Arguments are`
  * @returns the object, or an error message
  */
-export function objectIn (text: string, subject: string): Readonly<Record<string, unknown>> | string {
+export function parseJsonObjectOrProblem (text: string, subject: string): Readonly<Record<string, unknown>> | string {
   try {
     const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
     return isPlainObject(value) ? value : `${subject} a JSON object.`

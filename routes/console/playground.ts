@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import type { ViewerIdentity, FollowOptions, McpAnswer, PageData } from '../../plugins/management/index.ts'
-import { argumentsOf } from './arguments.ts'
-import { viewerOptions, resolveViewer, mcpPathOf, routeOptions } from './viewers.ts'
+import type { ViewerIdentity, ProgressOptions, McpAnswer, PageData } from '../../plugins/management/index.ts'
+import { readArgumentsForm } from './arguments.ts'
+import { viewerOptions, resolveViewer, mcpPathOf, mcpRouteOptions } from './viewers.ts'
 import { type RouteItem, type RouteItemKind, routeItemKindNames, routeItemKinds } from './route-item-kinds.ts'
-import { filterByText, pagesOf, textOf, type Visit } from './page.ts'
+import { filterByText, pagesOf, formFieldText, type Visit } from './page.ts'
 import {
   type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readQuestions, readWaitingCall
 } from './questions.ts'
@@ -45,11 +45,11 @@ const routes: FastifyPluginAsync = async (app) => {
         ({ ...data, ...more, ...toResultData(app, visit, waiting, await ask(app, visit, chosen, waiting, follow)) }))
     }
     const fields = (values: Readonly<Record<string, string>>): object[] => kit.formOf(schema).fields(values)
-    const problem = credentialProblemOf(textOf(visit.form.credential))
-    const question = readWaitingCall(textOf(visit.form.question))
+    const problem = credentialProblemOf(formFieldText(visit.form.credential))
+    const question = readWaitingCall(formFieldText(visit.form.question))
     if (question) {
       const json = question.args
-      const shownForm = { mode: 'form', json, fields: fields(kit.formOf(schema).draft(JSON.parse(json) as object)) }
+      const shownForm = { mode: 'form', json, fields: fields(kit.formOf(schema).toDraft(JSON.parse(json) as object)) }
       const next = problem ? { errors: problem } : addAnswer(app, question, visit.form)
       const { name } = question
       const { url } = visit.request
@@ -60,7 +60,7 @@ const routes: FastifyPluginAsync = async (app) => {
       if (next.open.length > 0) return send({ ...shownForm, questions: questionsOf(app, url, next) })
       return await call(next, shownForm)
     }
-    const { values, errors, args, ...more } = argumentsOf(app, visit.form, schema)
+    const { values, errors, args, ...more } = readArgumentsForm(app, visit.form, schema)
     const shownArguments = { ...more, fields: fields(values) }
     return args === undefined || problem
       ? send(shownArguments, { ...errors, ...problem })
@@ -89,7 +89,7 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
   const path = `${kit.base}/playground`
   const common = {
     title: 'Playground',
-    routes: routeOptions(app, principal, route),
+    routes: mcpRouteOptions(app, principal, route),
     eyes: viewerOptions(app, principal, eyes),
     route,
     eye: eyes,
@@ -137,7 +137,7 @@ async function ask (
   visit: Visit,
   { kind, item }: ChosenItem,
   { args, state, responses }: WaitingCall,
-  follow: FollowOptions
+  follow: ProgressOptions
 ): Promise<TimedAnswer> {
   const { principal, query: { route = '', eyes = 'self' }, form, request } = visit
   const { keyOf, method, paramsOf } = routeItemKinds[kind]
@@ -146,7 +146,7 @@ async function ask (
     ...state === undefined ? [] : [`"requestState":${JSON.stringify(state)}`],
     ...state === undefined ? [] : [`"inputResponses":${JSON.stringify(responses)}`]
   ]
-  const credential = textOf(form.credential)
+  const credential = formFieldText(form.credential)
   const own: ViewerIdentity = eyes === 'nobody' ? undefined : { username: principal.username ?? '' }
   const caller = credential === '' ? own : { credential }
   const begun = performance.now()

@@ -5,7 +5,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { managementLimits, parseIfJson } from '../../plugins/management/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
-import { argumentsIn, type Form, textOf } from './page.ts'
+import { argumentsIn, type Form, formFieldText } from './page.ts'
 
 /** An input request of a server: elicitation, sampling or roots. */
 const Question = Type.Object({
@@ -115,7 +115,7 @@ const toMessageText = (content: unknown): string => {
 }
 
 function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, form: Form): object[] {
-  const value = textOf(form.text)
+  const value = formFieldText(form.text)
   if (method === 'sampling/createMessage') {
     return [{ kind: 'long', name: 'text', label: 'Answer', isRequired: true, value }]
   }
@@ -135,8 +135,8 @@ export function addAnswer (
   const withAnswer = (answer: unknown): WaitingCall =>
     ({ ...call, open, responses: { ...call.responses, [name]: answer } })
   if (!question) return { ...call, open }
-  const action = textOf(form.answer)
-  const text = textOf(form.text)
+  const action = formFieldText(form.answer)
+  const text = formFieldText(form.text)
   switch (question.method) {
     case 'sampling/createMessage':
       if (action === 'accept' && text.trim() === '') return { errors: { text: 'Enter an answer.' } }

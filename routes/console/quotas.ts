@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Quota } from '../../schemas/quotas.ts'
-import { addOrderedPages, optionsOf } from './ordered.ts'
-import { type Form, numberOf, textOf } from './page.ts'
+import { addOrderedEntityPages, toSelectOptions } from './ordered.ts'
+import { type Form, toNumberOrText, formFieldText } from './page.ts'
 
 const periods = [{ value: 'day', text: 'Day' }, { value: 'minute', text: 'Minute' }]
 
@@ -13,7 +13,7 @@ type Names = Readonly<Record<typeof offeredMembers[number], ReadonlyMap<string, 
 
 /** Pages: quotas. */
 const routes: FastifyPluginAsync = async (app) => {
-  addOrderedPages(app, {
+  addOrderedEntityPages(app, {
     page: 'quotas',
     path: '/quotas',
     entries: app.quotas,
@@ -63,13 +63,13 @@ function fieldsOf ({ name, target = {}, per, calls, resultTokens }: Partial<Quot
       value: resultTokens,
       hint: 'Leave empty for no limit. The call that exceeds it still gets its result.'
     },
-    { name: 'per', label: 'Per', type: 'select', options: optionsOf(periods, per) },
+    { name: 'per', label: 'Per', type: 'select', options: toSelectOptions(periods, per) },
     ...offeredMembers.map((member, at) => ({
       name: `target.${member}`,
       ...at === 0 && { heading: 'Applies to' },
       label: member.charAt(0).toUpperCase() + member.slice(1),
       type: 'select',
-      options: optionsOf([
+      options: toSelectOptions([
         { value: '', text: 'any' },
         { value: '*', text: `each ${member} separately` },
         ...withStored(names[member], target[member])
@@ -92,13 +92,13 @@ const withStored = (names: ReadonlyMap<string, string>, stored = '*'): Array<{ v
 /** Returns the quota in a submitted form, without optional members whose fields are empty. */
 function toQuota (sent: Form): object {
   const limit = (field: string): object => {
-    const text = textOf(sent[field]).trim()
-    return text === '' ? {} : { [field]: numberOf(text) }
+    const text = formFieldText(sent[field]).trim()
+    return text === '' ? {} : { [field]: toNumberOrText(text) }
   }
-  const target = [...offeredMembers, 'tool'].map((member) => [member, textOf(sent[`target.${member}`]).trim()])
+  const target = [...offeredMembers, 'tool'].map((member) => [member, formFieldText(sent[`target.${member}`]).trim()])
   return {
-    name: textOf(sent.name),
-    per: textOf(sent.per),
+    name: formFieldText(sent.name),
+    per: formFieldText(sent.per),
     target: Object.fromEntries(target.filter(([, value]) => value !== '')),
     ...limit('calls'),
     ...limit('resultTokens')

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { UriTemplate } from '@modelcontextprotocol/sdk/shared/uriTemplate.js'
 import { ApiError, managementLimits, type PageData } from '../../plugins/management/index.ts'
-import { addItemPages, showTrial } from './item.ts'
+import { addItemPages, runTrialFromForm } from './item.ts'
 import { pagesOf, type Visit } from './page.ts'
-import { argumentsOf } from './arguments.ts'
+import { readArgumentsForm } from './arguments.ts'
 import { serverPageUrl } from './server-states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
@@ -40,9 +40,9 @@ const routes: FastifyPluginAsync = async (app) => {
   form(path, { effect: 'run' }, async (visit) => {
     const template = await templateOf(app, visit)
     const schema = schemaOf(template)
-    const read = argumentsOf(app, visit.form, schema)
+    const read = readArgumentsForm(app, visit.form, schema)
     const data = { ...toPageData(app, visit, template), fields: kit.formOf(schema).fields(read.values) }
-    await showTrial(app, visit, data, read, (args) => {
+    await runTrialFromForm(app, visit, data, read, (args) => {
       const values = Object.entries(JSON.parse(args) as Record<string, unknown>)
         .map(([name, value]) => [name, String(value)] as const)
       const uri = new UriTemplate(template.uriTemplate).expand(Object.fromEntries(values))
@@ -56,7 +56,7 @@ export default routes
 /**
  * Returns the resource templates of a server, as the signed-in user gets them; empty if the server does not respond.
  */
-export async function templatesOf (
+export async function fetchResourceTemplates (
   { kit }: FastifyInstance, { request, principal }: Pick<Visit, 'request' | 'principal'>, server: string
 ): Promise<Template[]> {
   const viewer = { username: principal.username ?? '' }
@@ -80,7 +80,7 @@ function isExpandable (template: string): boolean {
 async function templateOf (app: FastifyInstance, visit: Visit): Promise<Template> {
   const { name = '', item = '' } = visit.params
   app.servers.get(visit.principal, name)
-  const found = (await templatesOf(app, visit, name)).find(({ uriTemplate }) => uriTemplate === item)
+  const found = (await fetchResourceTemplates(app, visit, name)).find(({ uriTemplate }) => uriTemplate === item)
   if (found) return found
   throw new ApiError(404, {
     message: `The server ${JSON.stringify(name)} does not list a template ${JSON.stringify(item)}`

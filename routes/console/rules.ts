@@ -2,8 +2,8 @@ import type { FastifyPluginAsync } from 'fastify'
 import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { ApiError, namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { Policy, PolicyTestResult } from '../../schemas/policies.ts'
-import { addOrderedPages, optionsOf } from './ordered.ts'
-import { decisionWords, type Form, objectIn, textOf, type Visit } from './page.ts'
+import { addOrderedEntityPages, toSelectOptions } from './ordered.ts'
+import { decisionWords, type Form, parseJsonObjectOrProblem, formFieldText, type Visit } from './page.ts'
 
 const decisions = [
   { value: 'deny', text: 'Deny' },
@@ -19,7 +19,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const testCall = async (
     { request }: Visit, { arguments: text = '', username, ...call }: Readonly<Record<string, string>>
   ): Promise<object> => {
-    const args = objectIn(text, 'Arguments are')
+    const args = parseJsonObjectOrProblem(text, 'Arguments are')
     if (typeof args === 'string') return { decision: 'error', text: args }
     try {
       const body = { ...call, principal: { username }, arguments: args }
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   }
 
-  addOrderedPages(app, {
+  addOrderedEntityPages(app, {
     page: 'rules',
     path: '/policies',
     entries: app.policies.entries,
@@ -80,8 +80,8 @@ const fieldsOf = (
     hint: 'A CEL expression over principal, tool, args, route and now, for example: ' +
       'tool.annotations.destructiveHint && !principal.isAdmin'
   },
-  { name: 'then', label: 'Then', type: 'select', options: optionsOf(decisions, decision) },
-  { name: 'mode', label: 'Mode', type: 'select', options: optionsOf(modes, mode) },
+  { name: 'then', label: 'Then', type: 'select', options: toSelectOptions(decisions, decision) },
+  { name: 'mode', label: 'Mode', type: 'select', options: toSelectOptions(modes, mode) },
   {
     name: 'approvers',
     label: 'Approvers',
@@ -93,13 +93,13 @@ const fieldsOf = (
 
 /** Returns the policy in a submitted form, without optional members whose fields are empty. */
 function toPolicy (sent: Form): object {
-  const approvers = namesIn(textOf(sent.approvers))
-  const message = textOf(sent.message).trim()
+  const approvers = namesIn(formFieldText(sent.approvers))
+  const message = formFieldText(sent.message).trim()
   return {
-    name: textOf(sent.name),
-    when: textOf(sent.when).replaceAll('\r\n', '\n').trim(),
-    then: textOf(sent.then),
-    mode: textOf(sent.mode),
+    name: formFieldText(sent.name),
+    when: formFieldText(sent.when).replaceAll('\r\n', '\n').trim(),
+    then: formFieldText(sent.then),
+    mode: formFieldText(sent.mode),
     ...approvers.length > 0 && { approvers },
     ...message !== '' && { message }
   }

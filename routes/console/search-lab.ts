@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { explanationKey, type ScoreReasons } from '../../plugins/extensions/index.ts'
-import { mcpPathOf, routeOptions } from './viewers.ts'
+import { mcpPathOf, mcpRouteOptions } from './viewers.ts'
 import { pagesOf } from './page.ts'
 import { urlWithQuery } from './lists.ts'
 
@@ -14,7 +14,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   pagesOf(app).page('search-lab', { title: 'Search lab', isInNav: true }, async ({ principal, query, request }) => {
     const { query: words = '', route = '' } = query
-    const routes = routeOptions(app, principal, route).filter(({ value }) => value !== '$smart')
+    const routes = mcpRouteOptions(app, principal, route).filter(({ value }) => value !== '$smart')
     const common = { query: words, routes }
     if (words.trim() === '') return common
     const path = route === '' ? '/mcp/$smart' : mcpPathOf(route).replace('/mcp/', '/mcp/$smart/')

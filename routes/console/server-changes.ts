@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { noticeOf, pagesOf, textOf } from './page.ts'
+import { noticeOf, pagesOf, formFieldText } from './page.ts'
 import { serverPageUrl } from './server-states.ts'
 
 /** Pages to rename and to remove a server, which list the consequences. */
@@ -12,7 +12,7 @@ const routes: FastifyPluginAsync = async (app) => {
     [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: serverPageUrl(base, name) }]
 
   edit('form', { title: 'Rename', path: '/servers/:name/rename' }, ({ principal, params: { name = '' } }) => {
-    servers.mustManage(principal, name)
+    servers.assertCanManage(principal, name)
     return {
       title: `Rename ${name}`,
       lead: 'Its configuration, switches and owner stay.',
@@ -24,14 +24,14 @@ const routes: FastifyPluginAsync = async (app) => {
       consequences: renameConsequences(app, principal, name)
     }
   }, async ({ principal, request, params: { name = '' }, form: sent }) => {
-    const newName = textOf(sent.newName).trim()
+    const newName = formFieldText(sent.newName).trim()
     const { config } = servers.get(principal, name)
     const done = await api.ask(request, 'PUT', pathOf(name), { config, newName })
     return { to: pathOf(newName), notice: noticeOf(done) }
   })
 
   removal('/servers/:name', '/servers', ({ principal, params: { name = '' } }) => {
-    servers.mustManage(principal, name)
+    servers.assertCanManage(principal, name)
     return {
       name,
       crumbs: crumbsOf(name),

@@ -3,9 +3,10 @@ import { ApiError, type Notice, type PageData } from '../../plugins/management/i
 import type { Principal } from '../../plugins/settings/index.ts'
 import { revisionOfServer } from '../entity-tag.ts'
 import {
-  argumentsIn, editConflictMessage, isEditConflict, noticeOf, objectIn, pagesOf, revisionIn, textOf, type Visit
+  argumentsIn, editConflictMessage, isEditConflict, noticeOf, parseJsonObjectOrProblem, pagesOf, revisionIn,
+  formFieldText, type Visit
 } from './page.ts'
-import { testResultText } from './entries.ts'
+import { describeTestResult } from './entries.ts'
 import { serverHeadOf, canManageServer } from './server-head.ts'
 import { serverPageUrl } from './server-states.ts'
 
@@ -25,7 +26,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
   form(path, { effect: 'change' }, async (visit) => {
     const { params: { name = '' }, principal, request, form: sent } = visit
-    app.servers.mustManage(principal, name)
+    app.servers.assertCanManage(principal, name)
     const { config: stored, data } = await toPageData(app, visit)
     const showAgain = (
       edited: EditedConfig, notice?: Notice, status = Object.keys(edited.errors ?? {}).length > 0 ? 400 : 200
@@ -37,8 +38,8 @@ const routes: FastifyPluginAsync = async (app) => {
     if (config === undefined) return showAgain(edited)
     const server = `/servers/${encodeURIComponent(name)}`
     try {
-      if (textOf(sent.do) === 'test') {
-        const { isOk, text } = testResultText(await api.ask(request, 'POST', '/servers/test', { name, config }))
+      if (formFieldText(sent.do) === 'test') {
+        const { isOk, text } = describeTestResult(await api.ask(request, 'POST', '/servers/test', { name, config }))
         return showAgain(edited, { kind: isOk ? 'done' : 'error', text: `${text}. Nothing was stored.` })
       }
       const done = await api.ask(request, 'PUT', server, { config }, revisionIn(sent))
@@ -66,7 +67,7 @@ const routes: FastifyPluginAsync = async (app) => {
         ...edited,
         errors: edited.mode === 'json'
           ? { json: asText }
-          : serverFormOf(config, principal.isAdmin).errors(error.fields, argumentsIn(sent))
+          : serverFormOf(config, principal.isAdmin).toFieldErrors(error.fields, argumentsIn(sent))
       })
     }
   })
@@ -109,7 +110,7 @@ const asJson = (config: Config): EditedConfig => ({ mode: 'json', json: JSON.str
 /** Returns a config as a form; undefined if the form cannot represent it. */
 function asForm ({ kit }: FastifyInstance, { principal }: Visit, config: Config): EditedConfig | undefined {
   const form = kit.serverFormOf(config, principal.isAdmin)
-  const draft = form.draft(config)
+  const draft = form.toDraft(config)
   return draft && { mode: 'form', type: form.type, rest: JSON.stringify(config), ...form.fields(draft) }
 }
 
@@ -122,21 +123,26 @@ const withoutOverrides = (
 function editedOf (app: FastifyInstance, visit: Visit, stored: Config): EditedConfig {
   const { kit } = app
   const { principal: { isAdmin }, form: sent } = visit
-  const button = textOf(sent.do)
-  if (textOf(sent.mode) === 'json') {
-    const json = textOf(sent.json)
-    const config = objectIn(json, 'A configuration is')
+  const button = formFieldText(sent.do)
+  if (formFieldText(sent.mode) === 'json') {
+    const json = formFieldText(sent.json)
+    const config = parseJsonObjectOrProblem(json, 'A configuration is')
     if (typeof config === 'string') return { mode: 'json', json, errors: { json: config } }
     if (button !== 'form') return { mode: 'json', json, config }
     return asForm(app, visit, config) ??
       { mode: 'json', json, errors: { json: 'The form cannot show this: it expects values of other types.' } }
   }
-  const rest = objectIn(textOf(sent.rest), 'A configuration is')
+  const rest = parseJsonObjectOrProblem(formFieldText(sent.rest), 'A configuration is')
   const former = typeof rest === 'string' ? {} : rest
-  const form = kit.serverFormOf({ type: textOf(sent.type) }, isAdmin)
+  const form = kit.serverFormOf({ type: formFieldText(sent.type) }, isAdmin)
   const values = argumentsIn(sent)
   if (/^(?:add|remove):/.test(button)) {
-    return { mode: 'form', type: form.type, rest: textOf(sent.rest), ...form.fields(form.change(values, button)) }
+    return {
+      mode: 'form',
+      type: form.type,
+      rest: formFieldText(sent.rest),
+      ...form.fields(form.applyButton(values, button))
+    }
   }
   const switched = form.switchType(values, former)
   const again: EditedConfig = {

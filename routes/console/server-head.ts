@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
 import { hasUserVariables } from '../../schemas/user-variables.ts'
 import { urlWithQuery } from './lists.ts'
-import { errorOf, serverPageUrl, type ShownServer, stateOf, targetOf, transportOf } from './server-states.ts'
+import {
+  connectionErrorText, serverPageUrl, type ShownServer, stateOf, commandOrAddressOf, transportOf
+} from './server-states.ts'
 
 export const serverItemKinds = ['tools', 'prompts', 'resources', 'skills'] as const satisfies readonly ItemKind[]
 const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources', skills: 'Skills' }
@@ -37,14 +39,14 @@ function requiresUserValues ({ settings }: FastifyInstance, { username }: Princi
 /** Returns the data of a server that lists show. @param base the path of the console */
 export function serverSummaryOf (base: string, server: ShownServer): object {
   const { name, tools, config: { owner, visibility } } = server
-  const error = errorOf(server)
+  const error = connectionErrorText(server)
   return {
     name,
     href: serverPageUrl(base, name),
     state: stateOf(server),
     ...error !== undefined && { error },
     transport: transportOf(server),
-    target: targetOf(server),
+    target: commandOrAddressOf(server),
     tools: tools.length,
     owner,
     visibility

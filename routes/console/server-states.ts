@@ -29,7 +29,7 @@ export function stateOf ({ status, error, config }: ShownServer): ServerState {
 }
 
 /** Returns why a server is not connected, as a text for the page; undefined if there is no error. */
-export function errorOf (server: ShownServer): string | undefined {
+export function connectionErrorText (server: ShownServer): string | undefined {
   if (stateOf(server) !== 'login') return server.error ?? undefined
   return server.oauth ? 'It requires a login: choose “Log in”.' : server.error ?? loginRequiredText
 }
@@ -40,7 +40,7 @@ const loginRequiredText = 'It requires a login.'
 type WithConfig = Pick<ShownServer, 'config'>
 
 /** Returns the command or address of a server, as far as it is visible to the user. */
-export function targetOf ({ config: { command, args, url, openapi } }: WithConfig): string {
+export function commandOrAddressOf ({ config: { command, args, url, openapi } }: WithConfig): string {
   if (typeof command === 'string') return [command, ...Array.isArray(args) ? args : []].join(' ')
   const described = (openapi as { url?: unknown } | undefined)?.url
   const address = url ?? described

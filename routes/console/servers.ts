@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { hasUris } from '../../plugins/settings/index.ts'
-import { enabledIn, filterByText, pagesOf, textOf, type Visit } from './page.ts'
-import { templatesOf } from './resource.ts'
+import { isIdentifiedByUri } from '../../plugins/settings/index.ts'
+import { parseEnabledUpdate, filterByText, pagesOf, formFieldText, type Visit } from './page.ts'
+import { fetchResourceTemplates } from './resource.ts'
 import { serverHeadOf, listedItemsOf, serverItemKinds, canManageServer, serverSummaryOf } from './server-head.ts'
 import { paginate, urlWithQuery } from './lists.ts'
-import { repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates, targetOf } from './server-states.ts'
+import {
+  repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates, commandOrAddressOf
+} from './server-states.ts'
 
 /** Pages: the servers with their states, and each server's items. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -67,7 +69,7 @@ const routes: FastifyPluginAsync = async (app) => {
         : itemsOf(kit.costs, server, { ...visit, query: { ...visit.query, view } }),
       // The templates are shown only on the first page of the list.
       templates: view === 'resources' && number === '1' && server.status === 'connected'
-        ? (await templatesOf(app, visit, name)).map(({ uriTemplate, title, description }) => ({
+        ? (await fetchResourceTemplates(app, visit, name)).map(({ uriTemplate, title, description }) => ({
             name: uriTemplate,
             title,
             description,
@@ -83,12 +85,14 @@ const routes: FastifyPluginAsync = async (app) => {
 
   const path = '/servers/:name'
   form(`${path}/items`, { effect: 'change' }, async (visit) => {
-    const [kind, key] = [textOf(visit.form.kind), textOf(visit.form.key)]
+    const [kind, key] = [formFieldText(visit.form.kind), formFieldText(visit.form.key)]
     const item = `${path}/${encodeURIComponent(kind)}/${encodeURIComponent(key)}`
-    return await submit(visit, urlWithQuery(path, { view: kind }), 'POST', `${item}/toggle`, enabledIn(visit.form))
+    return await submit(
+      visit, urlWithQuery(path, { view: kind }), 'POST', `${item}/toggle`, parseEnabledUpdate(visit.form)
+    )
   })
   form(`${path}/toggle`, { effect: 'change' }, async (visit) =>
-    await submit(visit, path, 'POST', `${path}/toggle`, enabledIn(visit.form)))
+    await submit(visit, path, 'POST', `${path}/toggle`, parseEnabledUpdate(visit.form)))
   form(`${path}/reload`, { effect: 'change' }, async (visit) => await submit(visit, path, 'POST', `${path}/reload`))
 }
 export default routes
@@ -127,7 +131,7 @@ async function usersOf (
 
 /** Whether the name, target or description of a server contains a search term. */
 const matchesTerm = (server: ShownServer, term: string): boolean =>
-  [server.name, targetOf(server), String(server.config.description ?? '')]
+  [server.name, commandOrAddressOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(term.trim().toLowerCase()))
 
 /** Returns the page of a server's items that a query selects. */
@@ -145,7 +149,7 @@ function itemsOf (
     pages,
     items: items.map((item) => {
       const { name = '', uri = '', title, description, enabled = true, overridden = false, inputSchema } = item
-      const key = kind !== undefined && hasUris(kind) ? uri : name
+      const key = kind !== undefined && isIdentifiedByUri(kind) ? uri : name
       return {
         key,
         name: key === '' ? name : key,

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
 import { ApiError } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, toSentence, numberOf, pagesOf, textOf, type Visit } from './page.ts'
+import { type Form, toSentence, toNumberOrText, pagesOf, formFieldText, type Visit } from './page.ts'
 
 /** The keywords of a schema that determine a form field. */
 interface Schema {
@@ -162,7 +162,7 @@ function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<s
 }
 
 /** Returns the text of a field with normalized line ends. */
-const fieldTextOf = (field: Form[string]): string => textOf(field).replaceAll('\r\n', '\n').trim()
+const fieldTextOf = (field: Form[string]): string => formFieldText(field).replaceAll('\r\n', '\n').trim()
 
 /**
  * Converts the text of a field to the type of its schema. Text that is not a number is returned unchanged, so that the
@@ -180,5 +180,5 @@ function valueOf (path: string, schema: Schema, text: string): unknown {
     }
   }
   if (type === 'boolean') return text === 'true'
-  return type === 'integer' || type === 'number' ? numberOf(text) : text
+  return type === 'integer' || type === 'number' ? toNumberOrText(text) : text
 }

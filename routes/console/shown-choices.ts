@@ -1,4 +1,4 @@
-import { type Form, filterByText, textOf } from './page.ts'
+import { type Form, filterByText, formFieldText } from './page.ts'
 
 /** The part of a long list of choices that a form shows as checkboxes. */
 interface ShownChoices {
@@ -30,4 +30,4 @@ export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<stri
  * the search field.
  */
 export const asksForOtherChoices = (form: Form): boolean =>
-  /^(?:find$|open:)/.test(textOf(form.do)) || textOf(form.find) !== textOf(form.found)
+  /^(?:find$|open:)/.test(formFieldText(form.do)) || formFieldText(form.find) !== formFieldText(form.found)

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { type Form, textOf } from './page.ts'
+import { type Form, formFieldText } from './page.ts'
 
 /** Pages: sign-in with a password or, if social login is enabled, with a provider. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -37,9 +37,9 @@ const routes: FastifyPluginAsync = async (app) => {
 
   app.post('/login', { config: run }, async (request, reply) => {
     const form = (request.body ?? {}) as Form
-    const [username, next] = [textOf(form.username), textOf(form.next)]
+    const [username, next] = [formFieldText(form.username), formFieldText(form.next)]
     try {
-      const user = await auth.authenticate(request, username, textOf(form.password))
+      const user = await auth.authenticate(request, username, formFieldText(form.password))
       if (!user) {
         return show(request, reply, next, 401, { username, error: 'The username or the password is wrong.' })
       }

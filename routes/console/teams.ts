@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, filterByText, fieldLinesOf, pagesOf, removeAction, textOf } from './page.ts'
+import { type Form, filterByText, fieldLinesOf, pagesOf, createRemoveAction, formFieldText } from './page.ts'
 import { paginate } from './lists.ts'
 
 type Team = ReturnType<FastifyInstance['teams']['list']>[number]
@@ -9,7 +9,7 @@ type Team = ReturnType<FastifyInstance['teams']['list']>[number]
 const pathOf = (name: string): string => `/teams/${encodeURIComponent(name)}`
 
 /** Page: the teams that a user belongs to; for admins, all teams. */
-export const teams: FastifyPluginAsync = async (app) => {
+export const teamsPages: FastifyPluginAsync = async (app) => {
   const { base } = app.kit
   pagesOf(app).page('teams', {
     title: 'Teams', isInNav: true, watch: (principal) => app.teams.list(principal)
@@ -31,14 +31,14 @@ export const teams: FastifyPluginAsync = async (app) => {
         servers: principal.isAdmin
           ? [...servers.values()].filter(({ config }) => config.sharedWithUsers?.includes(`@${name}`)).length
           : undefined,
-        actions: principal.isAdmin ? [removeAction(`${base}${pathOf(name)}`)] : []
+        actions: principal.isAdmin ? [createRemoveAction(`${base}${pathOf(name)}`)] : []
       }))
     }
   })
 }
 
 /** Pages to create, change and remove teams, for admins. */
-export const changeTeams: FastifyPluginAsync = async (app) => {
+export const teamsAdminPages: FastifyPluginAsync = async (app) => {
   const { kit: { base }, keys } = app
   const { edit, removal, submit } = pagesOf(app)
   const crumbs = [{ label: 'Teams', href: `${base}/teams` }]
@@ -53,7 +53,7 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
     fields: fieldsOf()
   }
   edit('form', { title: newTeamPage.title, path: '/teams/new' }, () => newTeamPage, async (visit) =>
-    await submit(visit, '/teams', 'POST', '/teams', { name: textOf(visit.form.name), ...teamIn(visit.form) }))
+    await submit(visit, '/teams', 'POST', '/teams', { name: formFieldText(visit.form.name), ...teamIn(visit.form) }))
 
   edit('form', { title: 'Team', path: '/teams/:name' }, ({ principal, params: { name = '' } }) => {
     const team = app.teams.get(principal, name)
@@ -113,5 +113,9 @@ function fieldsOf (team?: Team): object[] {
 }
 
 const teamIn = (form: Form): object => ({
-  description: textOf(form.description), members: namesIn(textOf(form.members)), claims: fieldLinesOf(form.claims)
+  description: formFieldText(form.description),
+  members: namesIn(
+    formFieldText(form.members)
+  ),
+  claims: fieldLinesOf(form.claims)
 })

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { type Form, listOf, noticeOf, objectIn, pagesOf, textOf, type Visit } from './page.ts'
+import {
+  type Form, formFieldValues, noticeOf, parseJsonObjectOrProblem, pagesOf, formFieldText, type Visit
+} from './page.ts'
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
-import { targetOf } from './server-states.ts'
+import { commandOrAddressOf } from './server-states.ts'
 
 /** The members of a pasted template that the page reads. They are not validated. */
 interface PastedTemplate {
@@ -19,7 +21,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const choices = ({ principal, form }: Visit): PageData => ({
     title: 'Templates',
     groups: groups.list(principal).map(({ id, name }) =>
-      ({ value: id, text: name, isChosen: listOf(form.groupIds).includes(id) })),
+      ({ value: id, text: name, isChosen: formFieldValues(form.groupIds).includes(id) })),
     ...serversOf(servers.names(principal), form),
     variables: []
   })
@@ -33,8 +35,8 @@ const routes: FastifyPluginAsync = async (app) => {
       kit.renderer.send(reply, 'templates', { ...choices(visit), values: sent })
       return undefined
     }
-    const [groupIds, serverNames] = [listOf(sent.groupIds), listOf(sent.serverNames)]
-    const name = textOf(sent.name).trim()
+    const [groupIds, serverNames] = [formFieldValues(sent.groupIds), formFieldValues(sent.serverNames)]
+    const name = formFieldText(sent.name).trim()
     const { data } = await kit.api.ask(request, 'POST', '/templates/export', {
       name, ...groupIds.length > 0 && { groupIds }, ...serverNames.length > 0 && { serverNames }
     })
@@ -48,14 +50,14 @@ const routes: FastifyPluginAsync = async (app) => {
     effect: 'change', showAgain: (visit) => ({ page: 'templates', data: choices(visit) })
   }, async (visit) => {
     const { principal, request, reply, form: sent } = visit
-    const text = textOf(sent.template)
+    const text = formFieldText(sent.template)
     const show = (more: object, status = 200): undefined => {
       kit.renderer.send(reply, 'templates', { ...choices(visit), values: { template: text }, ...more }, status)
       return undefined
     }
     const template = readTemplate(text)
     if (typeof template === 'string') return show({ errors: { template } }, 400)
-    if (textOf(sent.do) !== 'import') {
+    if (formFieldText(sent.do) !== 'import') {
       return show({ preview: previewOf(app, principal, template), variables: template.requiredEnvVars ?? [] })
     }
     const done = await kit.api.ask(request, 'POST', '/templates/import', template)
@@ -79,8 +81,8 @@ export default routes
 
 /** Returns the data for the selection of servers to export. */
 function serversOf (all: readonly string[], form: Form): object {
-  const chosen = new Set(listOf(form.serverNames))
-  const find = textOf(form.find)
+  const chosen = new Set(formFieldValues(form.serverNames))
+  const find = formFieldText(form.find)
   const { names, kept, rest } = shownChoicesOf(all, chosen, find)
   return {
     find,
@@ -97,7 +99,7 @@ const outcomes: Readonly<Record<string, string>> = {
 
 /** Parses a template. @returns the template or an error message */
 function readTemplate (text: string): PastedTemplate & object | string {
-  const template = objectIn(text, 'A template is')
+  const template = parseJsonObjectOrProblem(text, 'A template is')
   return typeof template === 'string' || 'servers' in template || 'groups' in template
     ? template
     : 'This is not a template: it has neither "servers" nor "groups".'
@@ -112,7 +114,14 @@ function previewOf ({ servers, groups }: FastifyInstance, principal: Principal, 
   const outcome = (isKnown: boolean): string => isKnown ? 'already exists, stays unchanged' : 'will be added'
   return [
     ...Object.entries(configs).map(([name, config]) =>
-      ({ name, kind: 'server', target: targetOf({ config: config ?? {} }), outcome: outcome(known.has(name)) })),
+      (
+        {
+          name,
+          kind: 'server',
+          target: commandOrAddressOf({ config: config ?? {} }),
+          outcome: outcome(known.has(name))
+        }
+      )),
     ...sentGroups.map(({ name }) => ({
       name: String(name), kind: 'group', outcome: outcome(knownGroups.has(String(name)))
     }))

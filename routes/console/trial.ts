@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { FollowOptions, PageData, Progress } from '../../plugins/management/index.ts'
+import type { ProgressOptions, PageData, Progress } from '../../plugins/management/index.ts'
 import { abortSignalOf } from '../caller.ts'
 import type { Visit } from './page.ts'
 
@@ -9,14 +9,14 @@ export interface TrialRequest {
 }
 
 /** Sends an MCP request as the signed-in user, and shows a page with its result. */
-export async function sendTrial (
+export async function runTrialAndShowResult (
   app: FastifyInstance, visit: Visit, { server, method, params, tool }: TrialRequest, page: string, data: PageData
 ): Promise<void> {
   const { kit } = app
   await showWithProgress(app, visit, page, async (follow) => {
     const begun = performance.now()
     const path = `/mcp/${encodeURIComponent(server)}`
-    const { result, problem } = await kit.mcp.follow(visit.request, path, method, params, { tool, follow })
+    const { result, problem } = await kit.mcp.askWithProgress(visit.request, path, method, params, { tool, follow })
     const ms = performance.now() - begun
     const more = result === undefined
       ? { errors: { '': problem ?? 'No result was returned.' } }
@@ -30,7 +30,8 @@ export async function sendTrial (
  * accepts `text/event-stream` gets events: the progress, and then the page.
  */
 export async function showWithProgress (
-  { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: FollowOptions) => Promise<PageData>
+  { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: ProgressOptions) =>
+  Promise<PageData>
 ): Promise<void> {
   const signal = abortSignalOf(reply)
   const stream = request.headers.accept === 'text/event-stream' ? openStream(reply) : undefined

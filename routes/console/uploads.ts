@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
-import { requireUpload, uploadOptions } from '../multipart.ts'
+import { createMultipartHook, uploadOptions } from '../multipart.ts'
 
 type Part =
   | { readonly type: 'field', readonly fieldname: string, readonly value: unknown }
@@ -24,7 +24,7 @@ export async function addUpload (app: FastifyInstance, { path, field, receive, r
     await upload.register(multipart, uploadOptions(1))
     upload.post(path, {
       config: { effect: 'change' },
-      onRequest: requireUpload(field),
+      onRequest: createMultipartHook(field),
       // Only the token is read here: the guard checks it before the handler reads the file.
       preValidation: async (request) => {
         const parts = request.parts()

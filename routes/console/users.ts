@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { consequencesOf } from '../../plugins/identity/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { filterByText, noticeOf, pagesOf, removeAction, revisionIn, textOf } from './page.ts'
+import { filterByText, noticeOf, pagesOf, createRemoveAction, revisionIn, formFieldText } from './page.ts'
 import { serverSummaryOf } from './server-head.ts'
 import { paginate } from './lists.ts'
 import type { ShownServer } from './server-states.ts'
@@ -44,7 +44,7 @@ const routes: FastifyPluginAsync = async (app) => {
           { label: 'View as', href: `${base}${pathOf(username)}/view`, method: 'get' },
           ...username === principal.username
             ? []
-            : [removeAction(`${base}${pathOf(username)}`)]
+            : [createRemoveAction(`${base}${pathOf(username)}`)]
         ]
       }))
     }
@@ -54,7 +54,7 @@ const routes: FastifyPluginAsync = async (app) => {
   edit('user', { title: newUserPage.title, path: '/add-a-user' }, () => newUserPage, async (visit) => {
     const { username, password, isAdmin } = visit.form
     return await submit(visit, '/users', 'POST', '/users', {
-      username: textOf(username), password: textOf(password), isAdmin: textOf(isAdmin) === 'true'
+      username: formFieldText(username), password: formFieldText(password), isAdmin: formFieldText(isAdmin) === 'true'
     })
   })
 
@@ -67,13 +67,13 @@ const routes: FastifyPluginAsync = async (app) => {
       isAdmin,
       action: `${base}${pathOf(username)}`,
       rule: passwordRule,
-      revision: revisionOf(users.getExisting(username)),
+      revision: revisionOf(users.getShown(username)),
       stored: `Rights: ${isAdmin ? 'Admin' : 'User'}`
     }
   }, async ({ request, params: { username = '' }, form: sent }) => {
-    const password = textOf(sent.password)
-    const isAdmin = textOf(sent.isAdmin) === 'true'
-    const isDemoted = !isAdmin && users.getExisting(username).isAdmin && textOf(sent.confirmed) !== 'true'
+    const password = formFieldText(sent.password)
+    const isAdmin = formFieldText(sent.isAdmin) === 'true'
+    const isDemoted = !isAdmin && users.getShown(username).isAdmin && formFieldText(sent.confirmed) !== 'true'
     const change = {
       ...!isDemoted && { isAdmin }, ...password !== '' && { newPassword: password }
     }

@@ -7,7 +7,7 @@ import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 export interface Option { readonly value: string, readonly text: string, readonly isChosen: boolean }
 
 /** Returns the options for the MCP routes that a user can choose. The value `''` is the global route. */
-export function routeOptions ({ groups, servers }: FastifyInstance, principal: Principal, chosen: string): Option[] {
+export function mcpRouteOptions ({ groups, servers }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const names = [
     ['', 'everything'], ['$smart', 'everything, through $smart'],
     ...groups.list(principal).map(({ name }) => [name, `the group ${name}`]),

@@ -2,7 +2,7 @@ import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } f
 import type { Principal } from '../../plugins/settings/index.ts'
 import { sendRpcError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { readTextBodies } from '../bodies.ts'
+import { addTextBodyParser } from '../bodies.ts'
 import type {} from './request.ts'
 import { sseMessageRoutes, ssePaths, sseStreamRoutes } from './sse.ts'
 import streamableHttpRoutes, { streamableHttpPaths } from './streamable-http.ts'
@@ -18,7 +18,7 @@ const routes: FastifyPluginAsync = async (app) => {
     if (challenge !== undefined) reply.header('www-authenticate', challenge)
     sendRpcError(error, request, reply)
   })
-  readTextBodies(app)
+  addTextBodyParser(app)
   app.decorateRequest('caller', null)
   app.decorateRequest('view', null)
   // Creating a logger per request would cost every call time.

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { firstValue } from '../../plugins/downstream/index.ts'
+import { firstHeaderValue } from '../../plugins/downstream/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { toInboundRequest } from './request.ts'
 
@@ -27,7 +27,7 @@ export const sseMessageRoutes: FastifyPluginAsync = async (app) => {
     const { sessionId } = request.query as { sessionId?: string | string[] }
     const { headers, ip: address, caller } = request
     if (!caller) throw new errors.NotFound()
-    app.sse.post(caller, firstValue(sessionId), { headers, address }, String(request.body ?? ''))
+    app.sse.post(caller, firstHeaderValue(sessionId), { headers, address }, String(request.body ?? ''))
     void reply.code(202).send()
   })
 }

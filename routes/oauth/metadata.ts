@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import {
-  issuerPath, resourceMetadata, resourceSuffix, authorizationServerMetadata
+  issuerPath, resourceMetadata, resourcePathAsSent, authorizationServerMetadata
 } from '../../plugins/identity/index.ts'
 import { allowAnyOrigin } from '../any-origin.ts'
 
@@ -33,7 +33,7 @@ const routes: FastifyPluginAsync = async (app) => {
     return await describeServer(request)
   }
   const describeResource = (issuer: string, rest: string): object => {
-    const path = resourceSuffix(issuer, `${issuer}${rest}`)
+    const path = resourcePathAsSent(issuer, `${issuer}${rest}`)
     if (path === undefined) throw new errors.NotFound()
     return resourceMetadata(issuer, path, app.oauth.settings)
   }

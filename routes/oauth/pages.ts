@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
-import { limitFormFields, chunkedBodyReservation, readBodyText } from '../../plugins/base/body/index.ts'
+import { checkFormFieldCount, chunkedBodyReservation, readBodyText } from '../../plugins/base/body/index.ts'
 import {
-  setIssuerAddress, type BrowserResponse, type BrowserRequest, type FormFields, issuerPath, newCsrfKey
+  rewriteToIssuerAddress, type BrowserResponse, type BrowserRequest, type FormFields, issuerPath, newCsrfKey
 } from '../../plugins/identity/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
-import { reserveFormMemory } from '../bodies.ts'
+import { addFormMemoryReservation } from '../bodies.ts'
 
 const csrfCookie = 'tool-hub-csrf'
 
@@ -16,10 +16,10 @@ const maxForm = 8 * 1024
 const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler(oauthPageErrorHandler(app.pages))
   app.removeAllContentTypeParsers()
-  reserveFormMemory(app, maxForm)
+  addFormMemoryReservation(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => fieldsOf(limitFormFields(await readBodyText(payload, maxForm, chunkedBodyReservation(request)))))
+  ) => fieldsOf(checkFormFieldCount(await readBodyText(payload, maxForm, chunkedBodyReservation(request)))))
   app.addHook('onRequest', (request, _reply, done) => {
     app.auth.checkOrigin(request)
     done()
@@ -40,7 +40,7 @@ const routes: FastifyPluginAsync = async (app) => {
       )
     }
     const provider = await app.oauth.provider(issuer)
-    setIssuerAddress(issuer, request.raw)
+    rewriteToIssuerAddress(issuer, request.raw)
     const response =
       await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as FormFields)
     if ('html' in response) await sendPage(reply, response)

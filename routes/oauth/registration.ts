@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { checkScopes, type IssuedClient, toClientInformation, identityLimits } from '../../plugins/identity/index.ts'
 import { errors, OAuthError } from '../../plugins/base/errors/index.ts'
-import { parseJsonBodies } from '../bodies.ts'
+import { addJsonBodyParser } from '../bodies.ts'
 
 /** Returns the token of `Authorization: Bearer`. */
 const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | undefined =>
@@ -9,7 +9,7 @@ const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | unde
 
 /** Dynamic client registration (RFC 7591) and its management (RFC 7592). */
 const routes: FastifyPluginAsync = async (app) => {
-  parseJsonBodies(app, identityLimits.oauth.registration)
+  addJsonBodyParser(app, identityLimits.oauth.registration)
   const { clients } = app.oauth
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')
@@ -63,7 +63,7 @@ export default routes
  * @throws Unauthorized, Forbidden, InsufficientScope
  */
 async function assertAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {
-  const principal = await app.auth.identifyManager(request, { query: false })
+  const principal = await app.auth.identifyManagementCaller(request, { query: false })
   if (principal.kind === 'guest') {
     throw new errors.Unauthorized('An admin\'s credential is required to register a client')
   }

@@ -9,7 +9,7 @@ import {
   ToolStats
 } from '../../schemas/openapi-routes.ts'
 import { allowAnyOrigin } from '../any-origin.ts'
-import { matchesEntityTag, addEntityTag } from '../entity-tag.ts'
+import { matchesEntityTag, createEntityTagHook } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['OpenAPI']
@@ -28,7 +28,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   allowAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
     ['/openapi', '/:name/openapi', '/users/openapi'].map((path) => [`${path}.${format}`, 'GET']))))
   app.addHook('onRoute', refuseUnknownQuery)
-  app.addHook('onSend', addEntityTag(cacheControl))
+  app.addHook('onSend', createEntityTagHook(cacheControl))
 
   const send = async (
     request: FastifyRequest,

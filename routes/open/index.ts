@@ -1,6 +1,6 @@
-import { sendToolError } from '../../plugins/base/errors/index.ts'
+import { sendPlainHttpError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { readTextBodies } from '../bodies.ts'
+import { addTextBodyParser } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import documents from './documents.ts'
 import tools from './tools.ts'
@@ -8,8 +8,8 @@ import tools from './tools.ts'
 /** Scope `open`: credentials are optional, errors are `{success: false, error, message}`, bodies are text. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'open')
-  app.setErrorHandler(sendToolError)
-  readTextBodies(app)
+  app.setErrorHandler(sendPlainHttpError)
+  addTextBodyParser(app)
   await app.register(documents)
   await app.register(tools)
 }

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { RouteTool } from '../../plugins/downstream/index.ts'
 import { GroupOrServerToolParams, OpenRouteError, ToolParams, ToolResult } from '../../schemas/openapi-routes.ts'
-import { principalOf } from '../api/principal.ts'
+import { requirePrincipal } from '../api/principal.ts'
 import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
@@ -47,10 +47,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
 
   const run = async (request: FastifyRequest, reply: FastifyReply, tool: RouteTool): Promise<string> => {
-    const caller = callerOf(request, reply, principalOf(request))
+    const caller = callerOf(request, reply, requirePrincipal(request))
     const search = request.raw.url?.split('?').slice(1).join('?') ?? ''
     const given = { search, ...(request.method === 'POST' ? { body: String(request.body ?? '') } : {}) }
-    const text = await app.tools.open(caller, tool, given)
+    const text = await app.tools.callOnOpenRoute(caller, tool, given)
     reply.type('application/json')
     return text
   }

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { extensionsLimits } from '../../plugins/extensions/index.ts'
 import { Failure } from '../../schemas/answers.ts'
 import { EventChallenge, EventReceipt, EventWebhookParams } from '../../schemas/events.ts'
-import { reserveFormMemory } from '../bodies.ts'
+import { addFormMemoryReservation } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { size: bodyLimit } = extensionsLimits.eventWebhooks
-  reserveFormMemory(app, bodyLimit)
+  addFormMemoryReservation(app, bodyLimit)
   app.removeAllContentTypeParsers()
   // The signature covers the raw bytes.
   const keepBytes = async (_request: FastifyRequest, body: Buffer): Promise<Buffer> => body

@@ -30,7 +30,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { version, basePath } = app.config
   await app.register(health, {
     status: 'ok',
-    servers: () => app.upstreams.counts(),
+    servers: () => app.upstreams.countByStatus(),
     problem: () => app.phase.name === 'ready' ? app.settings.outageReason : app.phase.name
   })
 
@@ -40,11 +40,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const isBrowser = /(?:^|[,\s])text\/html(?:[,;\s]|$)/.test(request.headers.accept ?? '')
     reply.header('vary', 'accept')
     if (isBrowser && app.console.isOn) return await reply.redirect(`${basePath}/console`, 303)
-    const { connected, ...others } = app.upstreams.counts()
+    const { connected, ...others } = app.upstreams.countByStatus()
     return await sendPage(reply, app.pages.home({
       state: app.phase.name !== 'ready'
         ? app.phase.name
-        : app.settings.problem === undefined ? 'ready' : 'waiting for its storage',
+        : app.settings.storeProblem === undefined ? 'ready' : 'waiting for its storage',
       connected,
       total: Object.values(others).reduce((sum, count) => sum + count, connected),
       endpoint: `${configuredBaseUrl(app.settings.current.system, app.config) ?? basePath}/mcp`,
@@ -80,7 +80,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         if (hasMetricsToken(request.headers.authorization)) return await app.metrics.read()
         const principal = isPublic
           ? await app.auth.identifyOptionally(request)
-          : await app.auth.identifyOperator(request)
+          : await app.auth.identifyMetricsCaller(request)
         if (!isPublic && !principal.isAdmin) {
           throw new errors.Forbidden('Only an admin may read the metrics (METRICS=public opens them)')
         }

@@ -94,7 +94,7 @@ export default routes
 /** Returns the caller of a request; null if it has no valid credentials. */
 async function identifyCaller (request: FastifyRequest): Promise<Principal | null> {
   try {
-    return await request.server.auth.identifyManager(request)
+    return await request.server.auth.identifyManagementCaller(request)
   } catch (error) {
     if (error instanceof errors.Unauthorized) return null
     throw error

@@ -3,10 +3,10 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { errors, pageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
-import { isLinkToken, linkToken, withBrowserTag } from '../../plugins/upstream/index.ts'
+import { isStartPageToken, startPageToken, withBrowserTag } from '../../plugins/upstream/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { browserKeyOf, ensureBrowserKey } from './browser-key.ts'
-import userValues, { answerTicket } from './user-values.ts'
+import userValues, { sendUserValuesPage } from './user-values.ts'
 
 /** Creates the schema of a parameter of the OAuth callback. Authorization servers send shorter ones. */
 const CallbackParameter = () => Type.Optional(Type.String({ maxLength: 8_000 }))
@@ -23,7 +23,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
 
   app.get('/client-metadata.json', { schema: { hide: true }, config: { effect: 'read' } }, async (_request, reply) => {
-    const { document } = app.logins
+    const { clientIdMetadataDocument: document } = app.logins
     if (document === undefined) throw new errors.NotFound()
     reply.header('cache-control', 'public, max-age=300')
     return document
@@ -44,8 +44,8 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'read' }
   }, async (request, reply) => {
     const { ticket } = request.params
-    const start = await app.logins.start(ticket)
-    if (!start) return await answerTicket(request, reply, ticket) ?? await unknown(reply)
+    const start = await app.logins.findStart(ticket)
+    if (!start) return await sendUserValuesPage(request, reply, ticket) ?? await unknown(reply)
     const session = await app.social.identify(request.headers, app.settings.current)
     if (session && start.user !== undefined && session.user !== start.user) {
       return await problem(
@@ -59,8 +59,8 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const folder = redirectUri.pathname.replace(/\/[^/]*$/, '')
     const key = ensureBrowserKey(request, reply, folder, secure)
     const { server, whose, url } = start
-    const href = `${folder}/login/${ticket}/continue?proof=${linkToken(key, ticket)}`
-    return await sendPage(reply, app.pages.start({ server, whose, href, url }))
+    const href = `${folder}/login/${ticket}/continue?proof=${startPageToken(key, ticket)}`
+    return await sendPage(reply, app.pages.upstreamLogin({ server, whose, href, url }))
   })
 
   app.get('/oauth/login/:ticket/continue', {
@@ -71,9 +71,9 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     exposeHeadRoute: false
   }, async (request, reply) => {
     const { ticket } = request.params
-    const [start, key] = [await app.logins.start(ticket), browserKeyOf(request)]
+    const [start, key] = [await app.logins.findStart(ticket), browserKeyOf(request)]
     if (!start) return await unknown(reply)
-    if (key === undefined || !isLinkToken(request.query.proof ?? '', key, ticket)) {
+    if (key === undefined || !isStartPageToken(request.query.proof ?? '', key, ticket)) {
       return await problem(
         reply,
         'This login was started in another browser',

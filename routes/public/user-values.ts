@@ -1,12 +1,12 @@
 import { basename } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { limitFormFields, readBodyText, chunkedBodyReservation } from '../../plugins/base/body/index.ts'
+import { checkFormFieldCount, readBodyText, chunkedBodyReservation } from '../../plugins/base/body/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
 import { publicBaseUrl } from '../../plugins/settings/index.ts'
-import { isLinkToken, linkToken } from '../../plugins/upstream/index.ts'
-import { reserveFormMemory } from '../bodies.ts'
+import { isStartPageToken, startPageToken } from '../../plugins/upstream/index.ts'
+import { addFormMemoryReservation } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { browserKeyOf, ensureBrowserKey } from './browser-key.ts'
 
@@ -62,14 +62,14 @@ async function showForm (
     destination: destinationOf(server.config),
     variables: await app.userValues.describe(server, user),
     action: `${folder}/login/${ticket}`,
-    csrf: linkToken(key, ticket),
+    csrf: startPageToken(key, ticket),
     hidden: {},
     ...(error === undefined ? {} : { error })
   }))
 }
 
 /** Responds to a ticket with the page for a user's values for a server. @returns undefined if there is no such page */
-export async function answerTicket (
+export async function sendUserValuesPage (
   request: FastifyRequest, reply: FastifyReply, ticket: string
 ): Promise<FastifyReply | undefined> {
   const page = await request.server.userValues.findPage(ticket)
@@ -79,10 +79,10 @@ export async function answerTicket (
 /** Stores the values that a user submits with the form of the page for them. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
-  reserveFormMemory(app, maxForm)
+  addFormMemoryReservation(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => limitFormFields(await readBodyText(payload, maxForm, chunkedBodyReservation(request))))
+  ) => checkFormFieldCount(await readBodyText(payload, maxForm, chunkedBodyReservation(request))))
 
   app.post('/oauth/login/:ticket', {
     schema: { hide: true, params: Type.Object({ ticket: Type.String({ maxLength: 100 }) }) },
@@ -99,7 +99,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const { server, user } = page
     const refused = await refuseOtherUser(request, reply, user)
     if (refused) return refused
-    if (!isLinkToken(fields.get('csrf') ?? '', browserKeyOf(request), ticket)) {
+    if (!isStartPageToken(fields.get('csrf') ?? '', browserKeyOf(request), ticket)) {
       return await showProblem(reply, 'This form was opened in another browser', 'Open the address in this browser, ' +
         'which must accept cookies of this gateway, and fill in its form. Nothing was changed.')
     }

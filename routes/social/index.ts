@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { securityHeaders } from '../../plugins/base/browsers/index.ts'
+import { addSecurityHeaders } from '../../plugins/base/browsers/index.ts'
 import { errors, pageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import { type BrowserRedirect, toShownAccount } from '../../plugins/identity/index.ts'
 import {
   CallbackParams, SignOutResult, SignInBody, SignInQuery, SignInResult, SocialSession, SocialUserResult
 } from '../../schemas/social.ts'
-import { parseJsonBodies } from '../bodies.ts'
+import { addJsonBodyParser } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['Social login']
@@ -17,8 +17,8 @@ const tags = ['Social login']
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
-  securityHeaders(app)
-  parseJsonBodies(app)
+  addSecurityHeaders(app)
+  addJsonBodyParser(app)
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')
     app.social.assertEnabled()

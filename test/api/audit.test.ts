@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { at, type Json } from '../helpers/client.ts'
-import { Audit, type ShownAuditEntry } from '../../plugins/settings/audit/audit.ts'
+import { AuditLog, type ShownAuditEntry } from '../../plugins/settings/audit/audit.ts'
 import { MemoryAuditTrail } from '../../plugins/settings/audit/memory-trail.ts'
 import type { Author } from '../../plugins/settings/access/author.ts'
 import type { CommitEvent } from '../../plugins/settings/settings.ts'
@@ -152,7 +152,7 @@ test('the audit of writes', async (t) => {
 
   await t.test('has a bound in entries, and in what they hold', async () => {
     const bounds = { entries: 50, part: 2_000, size: 10_000, stored: 50 }
-    const audit = new Audit({ trail: new MemoryAuditTrail(bounds), bounds, notify: () => {}, warn: () => {} })
+    const audit = new AuditLog({ trail: new MemoryAuditTrail(bounds), bounds, notify: () => {}, warn: () => {} })
     const current = { users: new Map() } as unknown as Snapshot
     const write = (name: string, length: number): void => {
       audit.addCommit({
@@ -177,7 +177,7 @@ test('the audit of writes', async (t) => {
     const bounds = { entries: 1_000, part: 32_000, size: 1_000_000, stored: 1_000 }
     let isAway = false
     const trail = unreliable(bounds, () => isAway)
-    const audit = new Audit({ trail, bounds, notify: () => {}, warn: () => {} })
+    const audit = new AuditLog({ trail, bounds, notify: () => {}, warn: () => {} })
     const names = async (username: string): Promise<string[]> => (await audit.list({ username, limit: 2_000 })).data.map(({ name }) => name)
     const note = (by: Author, name: string, size = 0): void => {
       audit.addChange(by, { entity: 'key', name, after: { name, note: 'x'.repeat(size) } })
@@ -208,7 +208,7 @@ test('the audit of writes', async (t) => {
     const told: string[] = []
     let isAway = true
     const trail = unreliable(bounds, () => isAway)
-    const audit = new Audit({ trail, bounds, notify: () => {}, warn: (sentence) => { told.push(sentence) } })
+    const audit = new AuditLog({ trail, bounds, notify: () => {}, warn: (sentence) => { told.push(sentence) } })
     for (let n = 0; n < 3; n++) {
       audit.addChange('bob', { entity: 'server', name: `s${n}`, after: { name: `s${n}` } })
       await assert.rejects(audit.list({}))

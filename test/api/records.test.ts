@@ -4,7 +4,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
 import { KEY, settings, type Json } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
-import { ItemTexts, recordsToJson } from '../../plugins/management/servers/record-json.ts'
+import { ItemTexts, serializeApiResponse } from '../../plugins/management/servers/record-json.ts'
 import type { Item } from '../../protocol/lists.ts'
 
 const item = (key: string, description: string): Item =>
@@ -15,7 +15,7 @@ test('a small answer is text', async () => {
   const bare: Item = { key: 'c', text: '{"name":"c"}' }
   const tools = new ItemTexts([item('a', 'A'), item('b', 'B'), bare], server, 'tools')
   const answer = { name: 's', tools, prompts: new ItemTexts([], server, 'prompts') }
-  assert.deepEqual(JSON.parse(String(recordsToJson(answer))), {
+  assert.deepEqual(JSON.parse(String(serializeApiResponse(answer))), {
     name: 's',
     tools: [
       { name: 'a', description: 'A', big: '12345678901234567890', enabled: true },
@@ -29,7 +29,7 @@ test('a small answer is text', async () => {
 test('a large answer is the same JSON as a stream of small pieces', async () => {
   const texts = ['x'.repeat(1_000_000), '€😀'.repeat(100_000), ...Array.from({ length: 2_000 }, (_, n) => `tool ${n} é`)]
   const items = texts.map((description, n) => item(`t${n}`, description))
-  const answer = recordsToJson([{ name: 's', tools: new ItemTexts(items, server, 'tools') }])
+  const answer = serializeApiResponse([{ name: 's', tools: new ItemTexts(items, server, 'tools') }])
   assert.ok(typeof answer === 'object')
   const pieces = await answer.toArray() as Buffer[]
   assert.ok(pieces.every(({ length }) => length < 4 * 64 * 1024))

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { findProblems } from '../../cli/findings.ts'
+import { findConfigurationProblems } from '../../cli/findings.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 
@@ -40,7 +40,7 @@ test('what the gateway refuses is an error, and what it warns of a warning', asy
   t.after(() => { process.env = former })
   for (const [environment, level, message] of cases) {
     process.env = { PATH: former.PATH, ...sound, ...environment }
-    const findings = (await findProblems(process.env)).filter(({ message }) => !/no settings file yet|the gateway checks/.test(message))
+    const findings = (await findConfigurationProblems(process.env)).filter(({ message }) => !/no settings file yet|the gateway checks/.test(message))
     assert.deepEqual(findings.map((finding) => finding.level), level === undefined ? [] : [level], JSON.stringify([environment, findings]))
     if (message) assert.match(findings[0]?.message ?? '', message)
   }
@@ -52,7 +52,7 @@ async function findingsOf (t: Test, settings: object): Promise<Array<[level: str
   const folder = await temporaryFolder(t)
   const file = join(folder, 'mcp_settings.json')
   await writeFile(file, JSON.stringify(settings))
-  const findings = await findProblems({ PATH: process.env.PATH, SETTINGS_PATH: file, JWT_SECRET: 'x'.repeat(32) })
+  const findings = await findConfigurationProblems({ PATH: process.env.PATH, SETTINGS_PATH: file, JWT_SECRET: 'x'.repeat(32) })
   return findings.map(({ level, message }) => [level, message])
 }
 

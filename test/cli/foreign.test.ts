@@ -8,10 +8,10 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { readClientFile } from '../../cli/client-file.ts'
+import { readClientConfigFile } from '../../cli/client-file.ts'
 import { parseJsonc } from '../../cli/client-file.ts'
-import { readDocument } from '../../db/document.ts'
-import { overrideOf, unmatchedOverrides, withOverride } from '../../plugins/settings/access/overrides.ts'
+import { parseSettingsDocument } from '../../db/document.ts'
+import { overrideOf, unmatchedOverrideWarnings, withOverride } from '../../plugins/settings/access/overrides.ts'
 import { translateConfig } from '../../schemas/foreign-config.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
@@ -22,7 +22,7 @@ const answers: Record<string, string> = { 'issues-key': 'k-123' }
 
 /** What a file of a client becomes: configs by name, and all warnings. */
 async function imported (file: string, project?: string): Promise<{ configs: Record<string, unknown>, warnings: string[] }> {
-  const { servers, warnings } = await readClientFile(file, async ({ id }) => answers[id], project)
+  const { servers, warnings } = await readClientConfigFile(file, async ({ id }) => answers[id], project)
   return {
     configs: Object.fromEntries(servers.map(({ name, config }) => [name, config])),
     warnings: [...warnings, ...servers.flatMap((server) => server.warnings.map((sentence) => `${server.name}: ${sentence}`))]
@@ -120,7 +120,7 @@ test('the files of clients become what their clients would run', async (t) => {
       assert.deepEqual(found.configs, configs)
       assertWarnings(found.warnings, warnings)
       for (const config of Object.values(found.configs)) {
-        const { snapshot } = readDocument({ mcpServers: { it: config } }, 1)
+        const { snapshot } = parseSettingsDocument({ mcpServers: { it: config } }, 1)
         assert.equal(snapshot.servers.get('it')?.problem, undefined)
         assert.equal(snapshot.servers.get('it')?.config, config, 'what is adopted is adopted once')
       }
@@ -162,7 +162,7 @@ test('servers of a file are in the order of its text, also those with numbers as
     ['{"context_servers": {"cz": {"command": "a"}}, "projects": {"/p": {"mcpServers": {"77": {"command": "b"}, "33": {"command": "c"}}}}}', '/p']
   ] as const) {
     await writeFile(file, text)
-    const { servers } = await readClientFile(file, async () => undefined, project)
+    const { servers } = await readClientConfigFile(file, async () => undefined, project)
     assert.deepEqual(servers.map(({ name, config }) => [name, config.command]), [['cz', 'a'], ['77', 'b'], ['33', 'c']], text)
   }
 })
@@ -269,7 +269,7 @@ test('servers are found where other programs have them', async (t) => {
   ]) {
     await writeFile(file, JSON.stringify(document))
     assert.deepEqual(await imported(file), { configs: { a: { url: 'https://x.example/mcp' } }, warnings: [] }, JSON.stringify(document))
-    const { snapshot } = readDocument(document, 1)
+    const { snapshot } = parseSettingsDocument(document, 1)
     const [name = ''] = Object.keys(document).filter((each) => each !== '$schema' && each !== 'mcpServers')
     const warning = snapshot.warnings?.find((each) => each.includes(`"${name}"`))
     if (name !== '') assert.match(warning ?? '', /tool-hub import <file> adds them/, name)
@@ -286,7 +286,7 @@ test('an override of all tools counts where a tool has none of its own', async (
   assert.equal(overrideOf(on, 'tools', 'c')?.enabled, true)
   const described = { config: withOverride(server, 'tools', 'd', { description: 'D' }) }
   assert.deepEqual(overrideOf(described, 'tools', 'd'), { description: 'D', enabled: false })
-  assert.deepEqual(unmatchedOverrides(server, { lists: { tools: [{ key: 'a', text: '{}' }, { key: 'b', text: '{}' }], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } }), [])
+  assert.deepEqual(unmatchedOverrideWarnings(server, { lists: { tools: [{ key: 'a', text: '{}' }, { key: 'b', text: '{}' }], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } }), [])
 })
 
 test('JSON with comments', async () => {
@@ -296,7 +296,7 @@ test('JSON with comments', async () => {
 
 test('overrides under the names of merged routes count', async () => {
   const config = { command: 'x', tools: { 'get-env': { enabled: false }, 'get-get': { description: 'Own' }, sum: { enabled: false } } }
-  const { snapshot } = readDocument({ mcpServers: { get: config } }, 1)
+  const { snapshot } = parseSettingsDocument({ mcpServers: { get: config } }, 1)
   const server = snapshot.servers.get('get')
   assert.ok(server)
   assert.equal(overrideOf(server, 'tools', 'env')?.enabled, false)
@@ -308,8 +308,8 @@ test('overrides under the names of merged routes count', async () => {
   assert.deepEqual(withOverride({ config: { tools: { a: { enabled: false } } } }, 'tools', 'a', { enabled: true }), {})
   const item = (key: string): { key: string, text: string } => ({ key, text: '{}' })
   const lists = { tools: [item('env'), item('get')], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] }
-  assert.deepEqual(unmatchedOverrides(server, { lists }), ['The overrides of tools "sum" match none of its items'])
-  const apart = readDocument({ mcpServers: { get: { command: 'x', tools: { get__env: { enabled: false } } } }, systemConfig: { nameSeparator: '__' } }, 1)
+  assert.deepEqual(unmatchedOverrideWarnings(server, { lists }), ['The overrides of tools "sum" match none of its items'])
+  const apart = parseSettingsDocument({ mcpServers: { get: { command: 'x', tools: { get__env: { enabled: false } } } }, systemConfig: { nameSeparator: '__' } }, 1)
   assert.equal(overrideOf(apart.snapshot.servers.get('get') ?? { config: {} }, 'tools', 'env')?.enabled, false, 'by the separator in force')
 })
 

@@ -10,7 +10,7 @@ import { CommandError, exitCodes } from '../../cli/errors.ts'
 import { createOfflineApi } from '../../cli/offline.ts'
 import { gatewayPathsOf } from '../../cli/gateway-paths.ts'
 import { FileLock } from '../../db/file-lock.ts'
-import { storageLocation, writeLocalAccess } from '../../plugins/base/config/local-access.ts'
+import { storageLocation, writeAccessFile } from '../../plugins/base/config/local-access.ts'
 import { readEnv } from '../../schemas/read-env.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { emptyFolder } from '../helpers/database.ts'
@@ -49,7 +49,7 @@ test('the credential of a gateway over other settings is not used', async (t) =>
     return (await connectToManagementApi({ needsGateway: true })).url
   }
   const write = (dbUrl?: string): void => {
-    writeLocalAccess(join(folder, '.tool-hub'), { url, token: 't', pid: process.pid, ...storageLocation(ours, dbUrl) })
+    writeAccessFile(join(folder, '.tool-hub'), { url, token: 't', pid: process.pid, ...storageLocation(ours, dbUrl) })
   }
   await mkdir(join(folder, '.tool-hub'))
   write()

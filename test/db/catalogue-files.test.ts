@@ -74,7 +74,7 @@ void test('a gateway that has closed has written its catalogues', async (t) => {
     }
   }
   const app = await appFor(t, { mcpServers: { everything: npmServer('everything') } }, {}, { catalogueCache: slow })
-  await until(() => app.upstreams.counts().connected === 1, 'it never connected')
+  await until(() => app.upstreams.countByStatus().connected === 1, 'it never connected')
   await until(() => begun.size > 0, 'no catalogue was kept')
   await app.close()
   assert.equal(begun.size, 0)

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { documentText } from '../../db/document-text.ts'
-import { orderedEntries, orderedObject } from '../../db/order.ts'
-import { recordTextOrder } from '../../db/text-order.ts'
+import { serializeSettings } from '../../db/document-text.ts'
+import { orderedEntries, createOrderedObject } from '../../db/order.ts'
+import { rememberTextOrder } from '../../db/text-order.ts'
 
 test('the text of a document is its JSON in lines', async () => {
   const name = fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor', 'mcpServers', 'users', '7', ''))
   const document = fc.dictionary(name, fc.jsonValue({ maxDepth: 4 }))
   fc.assert(fc.property(document, (value) => {
-    assert.equal(documentText(value), `${JSON.stringify(value, null, 2)}\n`)
+    assert.equal(serializeSettings(value), `${JSON.stringify(value, null, 2)}\n`)
   }), { numRuns: 1_000 })
   for (const section of [[undefined], { left: undefined }, { left: undefined, kept: [] }, undefined]) {
-    assert.equal(documentText({ section, other: 1 }), `${JSON.stringify({ section, other: 1 }, null, 2)}\n`)
+    assert.equal(serializeSettings({ section, other: 1 }), `${JSON.stringify({ section, other: 1 }, null, 2)}\n`)
   }
 })
 
@@ -22,16 +22,16 @@ test('and so is that of one with large and with many entries, at every depth', a
   for (let depth = 0; depth < 12; depth++) nested = depth % 2 === 0 ? [nested, depth, null] : { before: many(depth), nested, [depth]: {} }
   const large = { nested, list: many({ a: [1] }), members: Object.fromEntries(many(0).map((_, at) => [`m${at % 2 === 0 ? at : ''}${at}`, many(at)])) }
   const document = { other: 'y'.repeat(3_000), mcpServers: { a: { command: 'a' }, large, b: {} }, users: many({ username: 'u' }), left: undefined }
-  assert.equal(documentText(document), `${JSON.stringify(document, null, 2)}\n`)
+  assert.equal(serializeSettings(document), `${JSON.stringify(document, null, 2)}\n`)
 })
 
 test('the text of a document has the servers in their order', async () => {
-  const mcpServers = orderedObject([['b', { command: 'b' }], ['7', { args: ['a\n"b"', {}] }], ['__proto__', {}], ['a', {}]])
-  const text = documentText({ users: [], mcpServers })
+  const mcpServers = createOrderedObject([['b', { command: 'b' }], ['7', { args: ['a\n"b"', {}] }], ['__proto__', {}], ['a', {}]])
+  const text = serializeSettings({ users: [], mcpServers })
   assert.deepEqual([...text.matchAll(/^ {4}"(.*)": /gm)].map(([, each]) => each), ['b', '7', '__proto__', 'a'])
   const read = JSON.parse(text) as { mcpServers: Record<string, unknown> }
   assert.deepEqual({ ...read.mcpServers }, { ...mcpServers })
-  assert.equal(documentText(recordTextOrder(text, read, 2)), text)
+  assert.equal(serializeSettings(rememberTextOrder(text, read, 2)), text)
 })
 
 test('the order of a text is known down to a level, of repeated names as JSON.parse has them', async () => {
@@ -55,6 +55,6 @@ test('the order of a text is known down to a level, of repeated names as JSON.pa
   }
   fc.assert(fc.property(tree, fc.nat(4), (tree, levels) => {
     const text = textOf(tree)
-    check(tree, recordTextOrder(text, JSON.parse(text) as unknown, levels), levels)
+    check(tree, rememberTextOrder(text, JSON.parse(text) as unknown, levels), levels)
   }), { numRuns: 1_000 })
 })

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { getTableName } from 'drizzle-orm'
 import { test } from 'tap'
 import { auditedEntities } from '../../db/audit-trail.ts'
-import { readDocument } from '../../db/document.ts'
+import { parseSettingsDocument } from '../../db/document.ts'
 import { entityNames, entityFactsOf, listEntityNames } from '../../db/entities.ts'
-import { backupTables } from '../../db/postgres/backup/tables.ts'
+import { tablesInBackup } from '../../db/postgres/backup/tables.ts'
 import { noRows, toDocument, toRows } from '../../db/postgres/settings/rows.ts'
-import { tableOf } from '../../db/postgres/tables.ts'
+import { settingsTableOf } from '../../db/postgres/tables.ts'
 import { path } from '../helpers/hub.ts'
 
 const migrations = (): string => readdirSync(path('db/migrations'))
@@ -21,15 +21,15 @@ void test('each entity has a table, which a migration makes and a backup holds',
   const sql = migrations()
   for (const name of entityNames) {
     const { table } = entityFactsOf(name)
-    assert.equal(getTableName(tableOf(name)), table)
+    assert.equal(getTableName(settingsTableOf(name)), table)
     assert.ok(sql.includes(`CREATE TABLE "${table}"`), `${table}: npm run db:generate`)
-    assert.ok(backupTables.some((each) => each.name === table), table)
+    assert.ok(tablesInBackup.some((each) => each.name === table), table)
     assert.deepEqual(noRows[name], [])
   }
 })
 
 void test('each entity is a section of the document, a member of snapshots, and a noun of the audit log', async () => {
-  const { snapshot } = readDocument({}, 1)
+  const { snapshot } = parseSettingsDocument({}, 1)
   for (const name of entityNames) {
     const { member, noun } = entityFactsOf(name)
     assert.ok(Reflect.get(snapshot, member) instanceof Map, member)
@@ -43,7 +43,7 @@ void test('rows keep the entries of each list, and a section that is no list is 
   for (const name of listEntityNames) {
     const document = { [name]: [{ [entityFactsOf(name).key ?? '']: 'one', more: 1 }, 'odd'] }
     assert.deepEqual(toDocument(toRows(document)), document)
-    assert.match(readDocument({ [name]: 1 }, 1).snapshot.problems.join(), new RegExp(`"${name}" is not a list`))
-    assert.match(readDocument(document, 1).snapshot.problems.join(), new RegExp(`"${name}" entry 2 is ignored`))
+    assert.match(parseSettingsDocument({ [name]: 1 }, 1).snapshot.problems.join(), new RegExp(`"${name}" is not a list`))
+    assert.match(parseSettingsDocument(document, 1).snapshot.problems.join(), new RegExp(`"${name}" entry 2 is ignored`))
   }
 })

@@ -5,8 +5,8 @@ import { test } from 'tap'
 import { membersOf } from '../../protocol/json.ts'
 import type { Notification, Request } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
-import { largeText } from '../../protocol/text.ts'
-import { withTrace } from '../../protocol/trace-context.ts'
+import { largeTextLength } from '../../protocol/text.ts'
+import { changesWithTrace } from '../../protocol/trace-context.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, KEY, Session, type Json, type Message } from '../helpers/client.ts'
@@ -20,7 +20,7 @@ async function passedOn (method: string, params: string): Promise<string> {
     `{"jsonrpc":"2.0",${method.startsWith('notifications/') ? '' : '"id":1,'}"method":${JSON.stringify(method)},"params":${more}}`
   const { paramsText } = parseMessage(message(params), 100) as Request | Notification
   // The same in a large message.
-  const filler = `"x-filler":"${'x'.repeat(largeText)}"`
+  const filler = `"x-filler":"${'x'.repeat(largeTextLength)}"`
   const large = parseMessage(message(`${params.trimEnd().slice(0, -1)},${filler}}`), 100) as Request | Notification
   assert.equal(large.paramsText.replace(`,${filler}`, '').replace(filler, ''), paramsText, `large: ${params}`)
   return paramsText
@@ -75,7 +75,7 @@ test('what is read of params is what is passed on', async () => {
 
 test('a place in a trace is told once', async () => {
   const trace = { traceparent: '00-a', tracestate: undefined }
-  const { _meta } = withTrace('{"_meta":{"TraceParent":"00-b","traceparent":"00-c","trace\u017ftate":"s","x":1.0}}', {}, trace)
+  const { _meta } = changesWithTrace('{"_meta":{"TraceParent":"00-b","traceparent":"00-c","trace\u017ftate":"s","x":1.0}}', {}, trace)
   assert.equal(_meta, '{"traceparent":"00-a","x":1.0}')
 })
 

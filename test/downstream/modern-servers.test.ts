@@ -4,7 +4,7 @@ import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import { withoutEnvelope } from '../../plugins/downstream/tools/forwarding.ts'
 import { OutgoingEnvelope } from '../../protocol/modern/outgoing.ts'
-import { paramHeadersOf, ToolHeaders } from '../../protocol/modern/param-headers.ts'
+import { parseParamHeaders, ToolParamHeaders } from '../../protocol/modern/param-headers.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -165,7 +165,7 @@ test('headers of arguments that are not known here go on to the server, beside t
   // What is made here counts.
   const outgoing = new OutgoingEnvelope(version, {
     clientInfo: { name: 'x', version: '1' }, capabilities: {}, initTimeout: 1, exclusive: false
-  }, Object.assign(new ToolHeaders(), { of: () => paramHeadersOf(JSON.stringify(where)) }))
+  }, Object.assign(new ToolParamHeaders(), { of: () => parseParamHeaders(JSON.stringify(where)) }))
   const exchange = Object.assign(new FakeExchange('{"name":"where"}'), { paramHeaders: { 'mcp-param-region': 'us', 'mcp-param-b': 'b' } })
   assert.deepEqual(outgoing.headers(exchange, { arguments: '{"region":"eu"}' })['mcp-param-region'], 'eu')
   const made = outgoing.headers(exchange, {})

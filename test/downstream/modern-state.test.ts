@@ -8,21 +8,21 @@ import { MemoryRecords } from '../../db/memory/records.ts'
 import { UsedRequestStates } from '../../db/ports/login-states.ts'
 import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
-import { createResultTranslator, requireAccepted, serverIdentityOf } from '../../plugins/downstream/modern/result-translator.ts'
+import { createResultTranslator, requireAcceptedElicitations, serverIdentityOf } from '../../plugins/downstream/modern/result-translator.ts'
 import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
 import type { RequestOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { ParkedCalls } from '../../plugins/downstream/modern/parked-calls.ts'
 import { inputResponsesOf, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked-call.ts'
 import { checkInputRequests, requiresInput } from '../../plugins/downstream/modern/input-request.ts'
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
-import { RequestStates, type StateBinding, type RequestState } from '../../plugins/downstream/modern/state.ts'
+import { RequestStateSealer, type StateBinding, type RequestState } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
 import { type KeyRing, openKeyRing } from '../../plugins/base/secrets/key-ring.ts'
 import { seal, unseal } from '../../plugins/base/secrets/seal.ts'
 import { rpcCode, type RpcError } from '../../protocol/errors.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import type { Response } from '../../protocol/message.ts'
-import { modernCode } from '../../protocol/modern/envelope.ts'
+import { modernErrorCode } from '../../protocol/modern/envelope.ts'
 import { mockTimers } from '../helpers/clock.ts'
 import { path } from '../helpers/hub.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
@@ -43,14 +43,14 @@ const used = (): UsedRequestStates => {
   } as Partial<UsedRequestStates> as UsedRequestStates
 }
 
-const sealer = (keys: KeyRing): ConstructorParameters<typeof RequestStates>[1] => ({
+const sealer = (keys: KeyRing): ConstructorParameters<typeof RequestStateSealer>[1] => ({
   seal: (text, place) => seal(keys, text, place),
   unseal: (sealed, place) => unseal(keys, sealed, place)
 })
 
 test('a state opens for whom and what it is, and for nothing else', async (t) => {
   const keys = await ring()
-  const states = new RequestStates(used(), sealer(keys))
+  const states = new RequestStateSealer(used(), sealer(keys))
   const kinds: RequestState[] = [{ kind: 'call', id: 'x', round: 1 }, { kind: 'server', server: 's', state: 'its own' }, { kind: 'again' }]
   for (const state of kinds) {
     const sealed = states.seal(state, binding, Date.now() + minute)
@@ -108,7 +108,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     states.open(second, binding)
   })
   await t.test('a state is refused while the database that knows whether it was used is away', async () => {
-    const away = new RequestStates({
+    const away = new RequestStateSealer({
       outlivesProcess: true,
       recordUse: async () => { throw new StorageError('the database is not available', false) }
     } as Partial<UsedRequestStates> as UsedRequestStates, sealer(keys))
@@ -116,16 +116,16 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
   })
   await t.test('another process opens states of servers, and says so of parked calls', async () => {
     const [call, server] = kinds.map((state) => states.seal(state, binding, Date.now() + minute))
-    const other = new RequestStates(used(), sealer(keys))
+    const other = new RequestStateSealer(used(), sealer(keys))
     assert.deepEqual(other.open(server ?? '', binding), kinds[1])
     assert.throws(() => other.open(call ?? '', binding), /belongs to another gateway process/)
     // Whether it is another's or was changed is not told apart.
-    assert.throws(() => new RequestStates(used(), sealer(awaited)).open(server ?? '', binding), /not valid/)
+    assert.throws(() => new RequestStateSealer(used(), sealer(awaited)).open(server ?? '', binding), /not valid/)
   })
   await t.test('where a restart forgets what was used, it ends all states', async () => {
     for (const state of kinds) {
-      const sealed = new RequestStates(usedStates(), sealer(keys)).seal(state, binding, Date.now() + minute)
-      const again = new RequestStates(usedStates(), sealer(keys))
+      const sealed = new RequestStateSealer(usedStates(), sealer(keys)).seal(state, binding, Date.now() + minute)
+      const again = new RequestStateSealer(usedStates(), sealer(keys))
       assert.throws(() => again.open(sealed, binding), { code: -32602, message: /before a restart; send the request again without/ })
       // Nor one that was sealed while there was a database.
       assert.throws(() => again.open(states.seal(kinds[1] ?? state, binding, Date.now() + minute), binding), /not valid/)
@@ -181,8 +181,8 @@ interface Parked {
   round: () => number
 }
 
-function park (table = new ParkedCalls<FakeExchange>(new RequestStates(usedStates())), exchange = new FakeExchange()): Parked {
-  const call = exchange.call = table.open(exchange)
+function park (table = new ParkedCalls<FakeExchange>(new RequestStateSealer(usedStates())), exchange = new FakeExchange()): Parked {
+  const call = exchange.call = table.park(exchange)
   const round = (): number => {
     const { requestState } = JSON.parse(exchange.answers.at(-1) ?? '{}') as { requestState: string }
     const state = table.states.open(requestState, exchange)
@@ -407,19 +407,19 @@ test('a server of this era that needs input and does not say which, not even by 
 test('docs/errors.md says of every error of this era what to do', async () => {
   const text = readFileSync(path('docs/errors.md'), 'utf8')
   const rows = text.split('\n').filter((line) => line.startsWith('| ')).map((line) => line.split('|').map((cell) => cell.trim()).slice(1, -1))
-  for (const number of Object.values(modernCode)) assert.ok(rows.some(([first]) => first === String(number)), String(number))
+  for (const number of Object.values(modernErrorCode)) assert.ok(rows.some(([first]) => first === String(number)), String(number))
 
-  const states = new RequestStates(usedStates())
+  const states = new RequestStateSealer(usedStates())
   const state: RequestState = { kind: 'call', id: 'x', round: 1 }
   const sealed = states.seal(state, binding, Date.now() + minute)
   const { exchange, call } = park()
   const refusals: Array<() => unknown> = [
     () => states.open(states.seal(state, binding, Date.now() - 1), binding),
     () => states.open(sealed, { ...binding, view: view('bob') }),
-    () => new RequestStates(usedStates()).open(sealed, binding),
+    () => new RequestStateSealer(usedStates()).open(sealed, binding),
     () => { call.resume(7, '{}', exchange.attach) },
     () => inputResponsesOf('{"inputResponses":1}'),
-    () => { requireAccepted('{"a":{"action":"decline"}}') }
+    () => { requireAcceptedElicitations('{"a":{"action":"decline"}}') }
   ]
   for (const refusal of refusals) {
     assert.throws(refusal, ({ code: number, message }: RpcError) => {
@@ -430,7 +430,7 @@ test('docs/errors.md says of every error of this era what to do', async () => {
 })
 
 test('parked calls are bounded in number, by one owner, and in size', async (t) => {
-  const table = new ParkedCalls<FakeExchange>(new RequestStates(usedStates()))
+  const table = new ParkedCalls<FakeExchange>(new RequestStateSealer(usedStates()))
   const calls = Array.from({ length: downstreamLimits.parked.calls * 3 / 4 }, () => park(table))
   assert.throws(() => { park(table) }, { reason: 'limit' })
   // Others still have room.
@@ -449,7 +449,7 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
 })
 
 test('the request of a parked call counts as long as it is kept, and so do answers, as the memory that they take', (t) => {
-  const table = new ParkedCalls<FakeExchange>(new RequestStates(usedStates()))
+  const table = new ParkedCalls<FakeExchange>(new RequestStateSealer(usedStates()))
   const large = new FakeExchange()
   large.memory = downstreamLimits.parked.size
   const { call: refused } = park(table, large)
@@ -469,7 +469,7 @@ test('the request of a parked call counts as long as it is kept, and so do answe
 })
 
 test('a server\'s own state goes out sealed, with its server, and comes back as it was', async () => {
-  const states = new RequestStates(used(), sealer(await ring()))
+  const states = new RequestStateSealer(used(), sealer(await ring()))
   const config: Record<string, unknown> = { url: 'https://one.example/mcp', createdAt: '2026-01-01' }
   const gateway = { providerOf: async () => 's', sections: () => [{ server: { name: 's', config } }] } as unknown as Gateway
   const { toOutcome: outcome, withState, withoutState: bare } = createResultTranslator(gateway, states)
@@ -512,8 +512,8 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   const request = { paramsText } as ModernRequest
   assert.equal(withState(request, 'its own').paramsText, paramsText.replace('"x"', '"its own"'))
   assert.equal(bare(request).paramsText, '{"name":"pay"}')
-  requireAccepted('{"a":{"action":"accept"}}')
+  requireAcceptedElicitations('{"a":{"action":"accept"}}')
   for (const declined of ['{}', '{"a":{"action":"decline"}}', '{"a":{"action":"accept"},"b":1}']) {
-    assert.throws(() => { requireAccepted(declined) }, /declined/)
+    assert.throws(() => { requireAcceptedElicitations(declined) }, /declined/)
   }
 })

@@ -11,12 +11,12 @@ import { bearerKey, path, until, type Cleanup, type Hub } from '../helpers/hub.t
 import { envelope, modernRequest, prefix, version, type ModernCall } from '../helpers/modern-request.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
-import { checkRequest, isModernPost } from '../../plugins/downstream/modern/request.ts'
+import { parseModernRequest, isModernPost } from '../../plugins/downstream/modern/request.ts'
 import { toModernResult } from '../../plugins/downstream/modern/result.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
-import { paramHeadersOf, argumentText } from '../../protocol/modern/param-headers.ts'
+import { parseParamHeaders, argumentText } from '../../protocol/modern/param-headers.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 const asking = { elicitation: {}, sampling: {}, roots: {} }
@@ -64,7 +64,7 @@ test('headers say values as HTTP can carry them', async () => {
 })
 
 test('the headers of a tool\'s arguments', async () => {
-  const of = (inputSchema: Json): unknown => paramHeadersOf(JSON.stringify({ name: 't', inputSchema }))
+  const of = (inputSchema: Json): unknown => parseParamHeaders(JSON.stringify({ name: 't', inputSchema }))
   const annotated = (name: unknown, type = 'string'): Json => ({ type, 'x-mcp-header': name })
   assert.deepEqual(of({ properties: { a: annotated('A'), b: { properties: { c: annotated('B-c', 'integer') } } } }), [
     { header: 'mcp-param-a', path: ['a'] }, { header: 'mcp-param-b-c', path: ['b', 'c'] }
@@ -107,7 +107,7 @@ test('the envelope is taken off, and everything else keeps its bytes', async () 
   const rest = (params: string): string => {
     const message = parseMessage(`{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`, 10)
     assert(!Array.isArray(message) && message.kind === 'request')
-    const { paramsText, capabilitiesText } = checkRequest(message, headers)
+    const { paramsText, capabilitiesText } = parseModernRequest(message, headers)
     assert.equal(capabilitiesText, '{"roots":{}}', params)
     return paramsText
   }

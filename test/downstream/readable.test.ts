@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import { isCompilable } from '../../plugins/downstream/legacy/to-legacy-list.ts'
+import { isCompilableSchema } from '../../plugins/downstream/legacy/to-legacy-list.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { agent, at, KEY, type Json } from '../helpers/client.ts'
 
@@ -108,8 +108,8 @@ test('which schemas a client can compile', async () => {
     [{ $ref: {} }, false]
   ]
   for (const [schema, expected] of table) {
-    assert.equal(isCompilable(schema), expected, JSON.stringify(schema))
+    assert.equal(isCompilableSchema(schema), expected, JSON.stringify(schema))
     // References are of the whole schema.
-    if (!JSON.stringify(schema).includes('$ref')) assert.equal(isCompilable(deep(schema)), expected, JSON.stringify(deep(schema)))
+    if (!JSON.stringify(schema).includes('$ref')) assert.equal(isCompilableSchema(deep(schema)), expected, JSON.stringify(deep(schema)))
   }
 })

@@ -1,4 +1,4 @@
-import { PlainClient, type Client, type Exchange, type Question } from '../../protocol/exchange.ts'
+import { NonMcpClient, type Client, type Exchange, type Question } from '../../protocol/exchange.ts'
 import type { Response } from '../../protocol/message.ts'
 
 /** A request of a client, as `tools/call` is: notes what it is told, and answers questions as the test says. */
@@ -21,7 +21,7 @@ export class FakeExchange implements Exchange {
   readonly #runs: Array<(reason: string) => void> = []
 
   /** @param paramsText as JSON */
-  constructor (paramsText = '{"name":"x"}', client: Client = new PlainClient('s', 'u')) {
+  constructor (paramsText = '{"name":"x"}', client: Client = new NonMcpClient('s', 'u')) {
     this.params = JSON.parse(paramsText) as Record<string, unknown>
     this.paramsText = paramsText
     this.client = client

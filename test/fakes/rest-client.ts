@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { LegacyUpstreamSession } from '../../protocol/legacy/upstream-session.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { UpstreamSession } from '../../protocol/upstream-session.ts'
-import { readCatalogue, UndeclaredTools } from '../../plugins/upstream/catalogues/read-catalogue.ts'
+import { readCatalogue, UndeclaredToolsReader } from '../../plugins/upstream/catalogues/read-catalogue.ts'
 import { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { OpenApiTransport } from '../../plugins/upstream/openapi/transport.ts'
@@ -86,7 +86,7 @@ export async function restClient (
       `{"name":${JSON.stringify(name)},"arguments":${typeof args === 'string' ? args : JSON.stringify(args)}}`
     )
   const catalogue = async (): Promise<Catalogue> =>
-    (await readCatalogue(link, undefined, Infinity, upstreamLimits.listTime, new UndeclaredTools(), warn)).catalogue
+    (await readCatalogue(link, undefined, Infinity, upstreamLimits.listTime, new UndeclaredToolsReader(), warn)).catalogue
   return {
     link,
     session,

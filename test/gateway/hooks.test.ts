@@ -5,7 +5,7 @@ import { test, type Test } from 'tap'
 import { RpcError } from '../../protocol/errors.ts'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { makeView } from '../../plugins/settings/access/view.ts'
-import { describeCall, isRecorded } from '../../plugins/extensions/activities/describe.ts'
+import { toActivity, isRecordableCall } from '../../plugins/extensions/activities/describe.ts'
 import { HttpCallExchange } from '../../plugins/downstream/tools/exchange.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
@@ -172,11 +172,11 @@ test('onDone: a call whose server asks its client: each round, and the call once
   assert.equal(at(await post({ name: 'pay', arguments: { bad: true } }), 'error', 'code'), -32021)
   assert.deepEqual(seen.map(({ outcome }) => outcome), ['input_required', 'ok', 'error'])
   assert.equal(results.length, 1)
-  assert.deepEqual(seen.map(isRecorded), [false, true, true])
+  assert.deepEqual(seen.map(isRecordableCall), [false, true, true])
   const metrics = await app.metrics.read({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true })
   const counted = metrics.split('\n').filter((line) => line.startsWith('toolhub_calls_total{') && line.includes('"bank"'))
   assert.deepEqual(counted.map((line) => line.split(' ').at(-1)), ['1', '1'])
-  const records = seen.map((call) => JSON.stringify(describeCall(call, { includesPayloads: true, redact: (_server, text) => text })))
+  const records = seen.map((call) => JSON.stringify(toActivity(call, { includesPayloads: true, redact: (_server, text) => text })))
   assert.ok(!records.join().includes('RAW-STATE'))
   assert.equal(JSON.parse(records[1] ?? '').input, '{"n":1}')
 })
@@ -188,7 +188,7 @@ test('onDone: the params of a prompt are recorded without a state', async () => 
   }), 'prompts/get', {}, { headers: {}, address: 'here' })
   const exchange = { view, method: 'prompts/get', address: undefined, paramsText }
   const call = { exchange, provider: 's', item: 'greet', duration: 1, output: '{}', error: undefined } as unknown as FinishedCall
-  const { input } = describeCall(call, { includesPayloads: true, redact: (_server, text) => text })
+  const { input } = toActivity(call, { includesPayloads: true, redact: (_server, text) => text })
   assert.equal(input, '{"name":"greet","arguments":{"a":1}}')
 })
 

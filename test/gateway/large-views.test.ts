@@ -6,17 +6,17 @@ import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
 import type { Snapshot } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
-import { Claims } from '../../plugins/gateway/claims.ts'
+import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { Notifier } from '../../plugins/gateway/notifier.ts'
 import type { PresentationInput } from '../../plugins/gateway/surfaces.ts'
 import type { ProviderTable } from '../../plugins/gateway/providers.ts'
 import { ResourceLinks } from '../../plugins/gateway/resource-links.ts'
 import { ItemResolver } from '../../plugins/gateway/resolve.ts'
-import type { Section } from '../../plugins/gateway/section.ts'
-import { foldSurface, readerOf, type Surface } from '../../plugins/gateway/surface.ts'
+import type { ViewSection } from '../../plugins/gateway/section.ts'
+import { buildSurface, findResourceTarget, type Surface } from '../../plugins/gateway/surface.ts'
 import { Surfaces } from '../../plugins/gateway/surfaces.ts'
 import { ToolSearch, type SemanticSearch } from '../../plugins/extensions/smart-routing/search.ts'
-import { PlainClient, type Client } from '../../protocol/exchange.ts'
+import { NonMcpClient, type Client } from '../../protocol/exchange.ts'
 import { allListKinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import { exposedName } from '../../plugins/settings/access/item-names.ts'
@@ -43,13 +43,13 @@ function catalogueOf (lists: Partial<Record<ListKind, Item[]>>): Catalogue {
   return { capabilities: { tools: {}, resources: {} }, serverInfo: '{"name":"s","version":"1"}', lists: all, extras } as unknown as Catalogue
 }
 
-const sectionOf = (catalogue: Catalogue): Section =>
-  ({ server: { name: 's', config: {} }, member: { name: 's' }, label: 's', ofAdmin: true, catalogue }) as unknown as Section
+const sectionOf = (catalogue: Catalogue): ViewSection =>
+  ({ server: { name: 's', config: {} }, member: { name: 's' }, label: 's', ofAdmin: true, catalogue }) as unknown as ViewSection
 
 function fold (catalogue: Catalogue, raw: boolean, before?: Surface): Surface {
-  const claims = new Claims()
+  const claims = new ItemClaims()
   claims.record([catalogue])
-  return foldSurface({ isRaw: raw, separator: '-', sections: [sectionOf(catalogue)], claimsOf: () => claims, supportsApps: false }, before)
+  return buildSurface({ isRaw: raw, separator: '-', sections: [sectionOf(catalogue)], claimsOf: () => claims, supportsApps: false }, before)
 }
 
 type SearchGateway = ConstructorParameters<typeof ToolSearch>[0]
@@ -82,7 +82,7 @@ test('a surface of $smart does not keep the one before it', async () => {
 /** Surfaces of views that see one server with one catalogue. */
 function surfacesOf (
   catalogue: Catalogue
-): { surfaces: Surfaces, providers: ProviderTable, view: (name: string) => View, client: PlainClient } {
+): { surfaces: Surfaces, providers: ProviderTable, view: (name: string) => View, client: NonMcpClient } {
   const provider = { name: 's', catalogue: () => catalogue, catalogues: () => [catalogue] }
   const providers = { get: () => provider, catalogueKey: () => '', generation: 1, usedBy: () => [] } as unknown as ProviderTable
   const snapshot = { system: {}, servers: new Map() } as unknown as Snapshot
@@ -91,7 +91,7 @@ function surfacesOf (
     surfaces: new Surfaces(access, providers),
     providers,
     view: (name) => makeView({ ...admin, key: name }, { kind: 'group', id: name, name } as unknown as Parameters<typeof makeView>[1]),
-    client: new PlainClient('c', 'u')
+    client: new NonMcpClient('c', 'u')
   }
 }
 
@@ -122,13 +122,13 @@ test('classes of clients to which all servers list the same have one surface, an
   const access = { snapshot, visibleServers: () => [sectionOf(catalogue)] } as unknown as ConstructorParameters<typeof Surfaces>[0]
   const surfaces = new Surfaces(access, source as unknown as ProviderTable)
   const view = makeView(admin, { kind: 'global' })
-  const of = (id: string, capabilities: Client['capabilities'] = {}): Surface => surfaces.of(view, Object.assign(new PlainClient(id, 'u'), { capabilities }))
+  const of = (id: string, capabilities: Client['capabilities'] = {}): Surface => surfaces.of(view, Object.assign(new NonMcpClient(id, 'u'), { capabilities }))
   const one = of('one')
   assert.ok(of('two', { sampling: {} }) === one)
   assert.equal(of('other').parts.tools.targets.size, 4)
   // What an app's tools show depends on the client as well.
   assert.ok(of('shows apps', { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } } }) !== one)
-  assert.ok(surfaces.of(makeView(admin, { kind: 'server', name: 's' }), new PlainClient('one', 'u')) !== one)
+  assert.ok(surfaces.of(makeView(admin, { kind: 'server', name: 's' }), new NonMcpClient('one', 'u')) !== one)
   source.generation++
   assert.ok(of('two') !== one)
 })
@@ -162,10 +162,10 @@ test('hostile templates take a bounded time of a URI; thousands of ordinary ones
   // A template that fits is not tried any more behind them.
   for (const [count, provider] of [[0, 's'], [400, undefined]] as const) {
     const surface = template(count + 1, (n) => n < count ? hostile(n) : 'x:{a}x{b}')
-    assert.equal(readerOf(surface, `x:${'x'.repeat(8_100)}`)?.provider, provider, `${count} of them`)
+    assert.equal(findResourceTarget(surface, `x:${'x'.repeat(8_100)}`)?.provider, provider, `${count} of them`)
   }
   const usual = template(5_000, (n) => `doc://h1/{a}/p${n}/{b}`)
-  for (const n of [0, 4_999]) assert.equal(readerOf(usual, `doc://h1/one/p${n}/two`)?.provider, 's')
+  for (const n of [0, 4_999]) assert.equal(findResourceTarget(usual, `doc://h1/one/p${n}/two`)?.provider, 's')
 })
 
 test('sessions are notified one by one, each by what it saw', async (t) => {
@@ -188,7 +188,7 @@ test('sessions are notified one by one, each by what it saw', async (t) => {
   const clients = Array.from({ length: 5 }, (_, n) => {
     const deliver = (method: string): void => { told.push(`${n} ${method}`) }
     const listener = { view: makeView(admin, { kind: 'global' }), deliver } as unknown as Listener<View>
-    const client = new PlainClient(`c${n}`, 'u')
+    const client = new NonMcpClient(`c${n}`, 'u')
     news.addListener(listener, client)
     return { listener, client }
   })

@@ -16,7 +16,7 @@ async function started (t: Cleanup, mode: Env['METRICS'] | undefined) {
     { ...settings(servers), bearerKeys: [bearerKey(), otherKey({ accessType: 'servers', allowedServers: ['open'] })] },
     mode === undefined ? {} : { METRICS: mode }
   )
-  await until(() => app.upstreams.counts().connected === 2)
+  await until(() => app.upstreams.countByStatus().connected === 2)
   const session = await openSession(app, '/mcp', KEY)
   for (const server of ['open', 'closed']) await session.request('tools/call', { name: `${server}-echo`, arguments: { message: 'x' } })
   const read = async (token?: string): Promise<{ status: number, servers: string[], text: string }> => {
@@ -102,7 +102,7 @@ test('metrics: what activities count as an error is none of the calls that are o
           : params.name === 'breaks' ? new Refusal(-32000, 'broken') : { content: [{ type: 'text', text: '"isError":true' }], isError: false }
   })
   const app = await appFor(t, settings({ one: { url: upstream.url } }))
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   const session = await openSession(app, '/mcp', KEY)
   for (const name of ['echo', 'fails', 'fails', 'breaks']) await session.request('tools/call', { name: `one-${name}`, arguments: { message: 'x' } })
   const { body } = await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${KEY}` } })
@@ -116,7 +116,7 @@ test('metrics: METRICS_TOKEN opens them, and nothing else', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const stored = { ...settings({ closed: { url: upstream.url, visibility: 'private', headers: { 'x-t': variable } } }) }
   const app = await appFor(t, stored, { METRICS_TOKEN }, { environment: { PATH: process.env.PATH, METRICS_TOKEN } })
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   assert.ok(upstream.received.every(({ headers }) => headers['x-t'] === variable), 'no server\'s config gets it')
   const ask = async (url: string, authorization: string, method: 'GET' | 'POST' = 'GET'): Promise<number> =>
     (await app.inject({ url, method, headers: { authorization, accept: 'application/json, text/event-stream' } })).statusCode

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { mapToOwnNames, acceptedPrefixesOf } from '../../plugins/settings/access/item-names.ts'
-import { overrideOf, unmatchedOverrides } from '../../plugins/settings/access/overrides.ts'
+import { overrideOf, unmatchedOverrideWarnings } from '../../plugins/settings/access/overrides.ts'
 import { separatorWarning } from '../../schemas/names.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
@@ -108,7 +108,7 @@ test('overrides and selections take names of merged routes', async (t) => {
     assert.equal(overrideOf(inFile(key), 'tools', 'files/read'), off, key)
     assert.equal(overrideOf(inFile(key), 'tools', 'files_read'), undefined, key)
     const lists = { tools: [{ key: 'files/read', text: '{}' }], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] }
-    assert.deepEqual(unmatchedOverrides(inFile(key), { lists }), [], key)
+    assert.deepEqual(unmatchedOverrideWarnings(inFile(key), { lists }), [], key)
   }
 })
 

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { Claims } from '../../plugins/gateway/claims.ts'
+import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
-import type { Section } from '../../plugins/gateway/section.ts'
+import type { ViewSection } from '../../plugins/gateway/section.ts'
 import { makeCatalogue } from '../../protocol/lists.ts'
 import { startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, type Json, type Message } from '../helpers/client.ts'
@@ -195,7 +195,7 @@ test('a tool whose name could be that of very many servers has a hash in it; an 
   /** Servers a, a-a, a-a-a and so on; the first one has tools that begin like the names of all others. */
   const precedence = (count: number, ofAdmin: boolean): Precedence => {
     const key = `${deep(count)}-x`
-    const sections = Array.from({ length: count }, (_, n): Section => {
+    const sections = Array.from({ length: count }, (_, n): ViewSection => {
       const name = deep(n + 1)
       const tools = [{ name: n === 0 ? key : 'x' }]
       const catalogue = makeCatalogue({ name, version: '1', tools })
@@ -203,7 +203,7 @@ test('a tool whose name could be that of very many servers has a hash in it; an 
       return { server: { name, config: {} }, label: name, member: { name }, isOwnedByAdmin, provider: undefined, catalogue }
     })
     return new Precedence(sections, '-', ({ catalogue }) => {
-      const claims = new Claims()
+      const claims = new ItemClaims()
       claims.record(catalogue ? [catalogue] : [])
       return claims
     })

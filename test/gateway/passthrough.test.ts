@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { test } from 'tap'
 import { RpcError } from '../../protocol/errors.ts'
 import {
-  digestHeaders, isForwardable, selectPassedHeaders, passthroughOf, type PassedHeaders
+  digestHeaders, isForwardableHeader, selectPassedHeaders, parsePassthroughHeaders, type PassedHeaders
 } from '../../plugins/upstream/links/passthrough.ts'
 import {
   KEY, OTHER, Session, connected, initialize, otherKey, plain, send, settings, type Json, type Message
@@ -30,15 +30,15 @@ test('passedOn: what of a request goes on', async (t) => {
       'accept-encoding', 'expect', 'cookie', 'mcp-session-id', 'mcp-protocol-version', 'mcp-method', 'last-event-id',
       'x-auth-token', 'x-session-id', 'x-forwarded-for', 'x-forwarded-host', 'forwarded', 'x-real-ip', 'http2-settings',
       '', 'two words', 'a:b', 'ä'
-    ]) { assert.ok(!isForwardable(name), name) }
+    ]) { assert.ok(!isForwardableHeader(name), name) }
     for (const name of [
       'authorization', 'x-tenant', 'x-api-key', 'accept-language', 'user-agent', 'traceparent', 'x-forward',
       'my_header', 'x-mcp-thing'
-    ]) { assert.ok(isForwardable(name), name) }
+    ]) { assert.ok(isForwardableHeader(name), name) }
   })
   await t.test('what is configured in vain is told', async () => {
     assert.deepEqual(
-      passthroughOf({ passthroughHeaders: ['X-A', 'x-a', 'Cookie', 'X-Set', 'Mcp-Name'], headers: { 'x-SET': '1' } }, true),
+      parsePassthroughHeaders({ passthroughHeaders: ['X-A', 'x-a', 'Cookie', 'X-Set', 'Mcp-Name'], headers: { 'x-SET': '1' } }, true),
       {
         names: ['x-a'],
         warnings: [
@@ -48,9 +48,9 @@ test('passedOn: what of a request goes on', async (t) => {
         ]
       }
     )
-    assert.deepEqual(passthroughOf({ passthroughHeaders: ['X-A'] }, false).names, [])
-    assert.equal(passthroughOf({ passthroughHeaders: ['X-A'] }, false).warnings.length, 1)
-    assert.deepEqual(passthroughOf({ passthroughHeaders: [] }, false), { names: [], warnings: [] })
+    assert.deepEqual(parsePassthroughHeaders({ passthroughHeaders: ['X-A'] }, false).names, [])
+    assert.equal(parsePassthroughHeaders({ passthroughHeaders: ['X-A'] }, false).warnings.length, 1)
+    assert.deepEqual(parsePassthroughHeaders({ passthroughHeaders: [] }, false), { names: [], warnings: [] })
   })
   await t.test('the values', async () => {
     const table: Array<[string, IncomingHttpHeaders, Record<string, string> | undefined]> = [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test, type Test } from 'tap'
-import { PlainClient } from '../../protocol/exchange.ts'
+import { NonMcpClient } from '../../protocol/exchange.ts'
 import type { ProviderEntry } from '../../plugins/gateway/gateway.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
@@ -161,7 +161,7 @@ test('a provider that comes late is seen through groups that name it, and listen
   assert.deepEqual(at((await session.request('tools/list')).result, 'tools'), [])
   const heard: string[] = []
   const view = app.access.viewOfRoute({ key: 'listener', kind: 'system-key', user: 'listener', isAdmin: true }, {})
-  const client = new PlainClient('listener', 'listener')
+  const client = new NonMcpClient('listener', 'listener')
   app.gateway.addListener({ view, level: undefined, deliver: (method) => { heard.push(method) } }, client)
   app.gateway.addProvider(toy)
   assert.deepEqual(names(at((await session.request('tools/list')).result, 'tools')), ['toy-add', 'toy-fail'])

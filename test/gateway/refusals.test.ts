@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
-import { Refusal } from '../../protocol/errors.ts'
+import { RuleRefusalError } from '../../protocol/errors.ts'
 import { withArguments } from '../../protocol/exchange.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
@@ -20,7 +20,7 @@ test('a refused tool call is a tool error in both eras and through $smart, and a
   const app = await appFor(t, settings({}))
   app.gateway.addProvider(toy)
   let rule: 'policy' | 'quota' = 'policy'
-  app.gateway.addHook('onCall', () => { throw new Refusal(rule, 'Ask the admin', { retryAfter: 7 }) })
+  app.gateway.addHook('onCall', () => { throw new RuleRefusalError(rule, 'Ask the admin', { retryAfter: 7 }) })
   const params = { name: 'toy-add', arguments: { a: 1, b: 2 } }
   const expected = { content: [{ type: 'text', text: 'Ask the admin' }], isError: true }
 

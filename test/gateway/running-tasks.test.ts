@@ -7,10 +7,10 @@ import { createProcessSealer } from '../../plugins/base/secrets/index.ts'
 import { RunningTasks } from '../../plugins/gateway/running-tasks.ts'
 import { TaskHandles } from '../../plugins/gateway/task-handles.ts'
 import { makeView } from '../../plugins/settings/index.ts'
-import { PlainClient } from '../../protocol/exchange.ts'
+import { NonMcpClient } from '../../protocol/exchange.ts'
 
 const view = makeView({ key: 'ann', kind: 'user-key', user: 'ann', username: 'ann', isAdmin: false }, { kind: 'global' })
-const client = new PlainClient('c', 'ann')
+const client = new NonMcpClient('c', 'ann')
 const target = { provider: 's', server: 'identity', tool: 'run', id: 't1', run: '' }
 const task = (status: string, more: object = {}): string =>
   JSON.stringify({ taskId: 't1', status, createdAt: '2026-01-01T00:00:00Z', ttl: null, ...more })

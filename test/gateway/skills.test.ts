@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { readSkill } from '../../plugins/gateway/builtins/skill-files.ts'
-import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
+import { ItemClaimsByServer } from '../../plugins/gateway/claims.ts'
 import { childrenIn } from '../../plugins/gateway/methods/skills.ts'
-import { foldersAbove, type Section } from '../../plugins/gateway/section.ts'
-import { isHidden, readerOf, type Surface } from '../../plugins/gateway/surface.ts'
-import { skillFiles, skillFolder } from '../../protocol/skills.ts'
+import { foldersAbove, type ViewSection } from '../../plugins/gateway/section.ts'
+import { isResourceHidden, findResourceTarget, type Surface } from '../../plugins/gateway/surface.ts'
+import { skillFileUris, skillFolder } from '../../protocol/skills.ts'
 import { bodyOf, catalogueOf, claimsWith, fold, keys, section } from '../helpers/surface.ts'
 
 /** A skill as servers list it. @param files by their paths in its folder; undefined: its content changes */
@@ -18,7 +18,7 @@ const skill = (folder: string, files: string[] | undefined = [], description = '
     ? 'dynamic'
     : ['SKILL.md', ...files].map((path) => ({ uri: `${folder}/${path}`, digest: 'sha256:00', size: 1 }))
 })
-const readers = (surface: Surface, ...uris: string[]): unknown[] => uris.map((uri) => readerOf(surface, uri)?.provider)
+const readers = (surface: Surface, ...uris: string[]): unknown[] => uris.map((uri) => findResourceTarget(surface, uri)?.provider)
 
 test('a skill arrives as its server wrote it, in the order of servers', async () => {
   const text = '{"x":1e400,"uri":"skill://a/SKILL.md","frontmatter":{"name":"a","description":"d","n":12345678901234567890},' +
@@ -38,7 +38,7 @@ test('two skills of one URI: the first server\'s is shown, and all of it is read
   assert.deepEqual(await keys(surface, 'skills'), ['skill://refunds/SKILL.md', 'skill://other/SKILL.md'])
   assert.deepEqual(await keys(surface, 'resources'), ['skill://other/SKILL.md'], 'nothing of the hidden skill is listed')
   assert.deepEqual(readers(surface, 'skill://refunds/SKILL.md', 'skill://refunds/one.md', 'skill://other/deep/x.md'), ['one', 'one', 'two'])
-  assert.equal(readerOf(fold([two, one]), 'skill://refunds/SKILL.md')?.provider, 'two')
+  assert.equal(findResourceTarget(fold([two, one]), 'skill://refunds/SKILL.md')?.provider, 'two')
 })
 
 test('a skill with a file of another server is not shown', async () => {
@@ -70,9 +70,9 @@ test('a user\'s server takes no skill, and no file of one, from an admin\'s', as
 })
 
 test('what comes later takes nothing, and a server keeps its skills while it is away', async () => {
-  const claimsOf = claimsWith(new ClaimsByServer())
+  const claimsOf = claimsWith(new ItemClaimsByServer())
   const [a, b] = [section('a', undefined), section('b', undefined)]
-  const at = (ofA: Section['catalogue'], ofB: Section['catalogue']): Surface =>
+  const at = (ofA: ViewSection['catalogue'], ofB: ViewSection['catalogue']): Surface =>
     fold([{ ...a, catalogue: ofA }, { ...b, catalogue: ofB }], { claimsOf })
   const none = catalogueOf({})
   const s = catalogueOf({ skills: [skill('skill://s', ['x.md'])] })
@@ -101,7 +101,7 @@ test('a skill that is disabled or not selected takes its files with it', async (
     skills: [skill('skill://a', ['x.md', 'in/SKILL.md']), skill('skill://a/in'), skill('skill://b', undefined), skill('skill://c')],
     resources: [{ uri: 'skill://a/SKILL.md' }, { uri: 'skill://b/SKILL.md' }, { uri: 'skill://c/SKILL.md' }, { uri: 'note://n' }]
   }
-  const hiddenIn = (surface: Surface, ...uris: string[]): boolean[] => uris.map((uri) => isHidden(surface, 's', uri))
+  const hiddenIn = (surface: Surface, ...uris: string[]): boolean[] => uris.map((uri) => isResourceHidden(surface, 's', uri))
   for (const isRaw of [true, false]) {
     const off = fold([section('s', lists, { config: { skills: { 'skill://b/SKILL.md': { enabled: false } } } })], { isRaw })
     assert.deepEqual(await keys(off, 'skills'), ['skill://a/SKILL.md', 'skill://a/in/SKILL.md', 'skill://c/SKILL.md'])
@@ -159,10 +159,10 @@ test('the files of any manifests, on any servers: what is shown is read at the s
     }, { config: { owner: each.owner, skills: Object.fromEntries(each.off.map((folder) => [`skill://${folder}/SKILL.md`, { enabled: false }])) } }))
     const surface = fold(made)
     for (const { provider, item } of surface.parts.skills.targets.values()) {
-      for (const file of item === undefined ? [] : skillFiles(item)) {
+      for (const file of item === undefined ? [] : skillFileUris(item)) {
         // A file of a skill that is shown may be that of a nested skill, which is disabled.
-        assert.equal(readerOf(surface, file)?.provider, provider, `${file} of ${item?.key}`)
-        assert.equal(isHidden(surface, provider, file), false, file)
+        assert.equal(findResourceTarget(surface, file)?.provider, provider, `${file} of ${item?.key}`)
+        assert.equal(isResourceHidden(surface, provider, file), false, file)
       }
     }
     for (const { server: { name: at, config }, catalogue } of made) {
@@ -172,7 +172,7 @@ test('the files of any manifests, on any servers: what is shown is read at the s
       const enabled = listed.filter((key) => !isOff(key)).map((key) => String(skillFolder(key)))
       for (const key of listed.filter(isOff)) {
         const isInside = enabled.some((folder) => foldersAbove(key).includes(folder))
-        assert.ok(isInside || readerOf(surface, key)?.provider !== at, `${key} is off at ${at}`)
+        assert.ok(isInside || findResourceTarget(surface, key)?.provider !== at, `${key} is off at ${at}`)
       }
     }
   }), { numRuns: 1_000 })

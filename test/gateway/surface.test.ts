@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
 import { allListKinds } from '../../protocol/lists.ts'
-import { supportsMcpApps, withoutApps } from '../../plugins/gateway/section.ts'
-import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
+import { supportsMcpApps, withoutMcpAppMetadata } from '../../plugins/gateway/section.ts'
+import { ItemClaimsByServer } from '../../plugins/gateway/claims.ts'
 import { exposedName, alternativeItemName, alternativeName } from '../../plugins/settings/access/item-names.ts'
-import type { Section } from '../../plugins/gateway/section.ts'
+import type { ViewSection } from '../../plugins/gateway/section.ts'
 import type { Surface } from '../../plugins/gateway/surface.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
@@ -192,7 +192,7 @@ test('of two that would bear one name both are there, each under its own, and le
 test('a name stays with its server while that is away, lists less, or lists it again', async () => {
   const one = (tools: string[]): Lists => ({ tools: tools.map((name) => ({ name })) })
   const [a, ab] = [section('a', undefined), section('a-b', undefined)]
-  const claimsOf = claimsWith(new ClaimsByServer())
+  const claimsOf = claimsWith(new ItemClaimsByServer())
   const now = (listsOfA: Lists | undefined, listsOfAb: Lists | undefined): Array<[string, string]> => {
     const sections = [{ ...a, catalogue: listsOfA && catalogueOf(listsOfA) }, { ...ab, catalogue: listsOfAb && catalogueOf(listsOfAb) }]
     return [...meanings(fold(sections, { claimsOf }), 'tools')]
@@ -254,7 +254,7 @@ test('whatever comes and goes, no name changes its meaning, and no URI goes to a
   fc.assert(fc.property(servers, steps, (given, all) => {
     const ranked = [...given.filter(({ ofUser }) => !ofUser), ...given.filter(({ ofUser }) => ofUser)]
     const sections = ranked.map(({ name, ofUser }) => section(name, undefined, { config: ofUser ? { owner: 'ann' } : {} }))
-    const claimsOf = claimsWith(new ClaimsByServer())
+    const claimsOf = claimsWith(new ItemClaimsByServer())
     const known = new Map<string, string>()
     const rankOf = new Map(ranked.map(({ name }, at) => [name, at]))
     const owners = new Map<string, number>()
@@ -299,7 +299,7 @@ test('whatever servers and tools there are: names are unique, at most 64 long, a
 })
 
 test('a part that came out equal keeps its identity, others do not', async () => {
-  const input = (tool: string): Section[] => [section('s', { tools: [{ name: tool }], prompts: [{ name: 'p' }] })]
+  const input = (tool: string): ViewSection[] => [section('s', { tools: [{ name: tool }], prompts: [{ name: 'p' }] })]
   const before = fold(input('a'))
   const same = fold(input('a'), {}, before)
   for (const kind of allListKinds) assert.equal(same.parts[kind].list, before.parts[kind].list, kind)
@@ -340,7 +340,7 @@ test('MCP Apps', async (t) => {
     await t.test(
       `${says}: ${without === undefined ? 'hidden from' : without === text ? 'unchanged for' : 'stripped for'} a client without Apps`,
       async () => {
-        assert.equal(withoutApps(text), without)
+        assert.equal(withoutMcpAppMetadata(text), without)
         assert.deepEqual(
           await listed(fold([section('s', { tools: [text] })], { isRaw: true }), 'tools'),
           without === undefined ? [] : [JSON.parse(without)]

@@ -4,14 +4,14 @@ import { test } from 'tap'
 import { createProcessSealer } from '../../plugins/base/secrets/index.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 import { ResourceLinks } from '../../plugins/gateway/resource-links.ts'
-import { serverIdentity, TaskHandles } from '../../plugins/gateway/task-handles.ts'
+import { serverFingerprint, TaskHandles } from '../../plugins/gateway/task-handles.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/index.ts'
-import { PlainClient } from '../../protocol/exchange.ts'
-import { hasTaskMark, replaceTaskId, translateTaskMarks, withoutRelatedTask, withRelatedTask } from '../../protocol/task-ids.ts'
+import { NonMcpClient } from '../../protocol/exchange.ts'
+import { refersToTask, replaceTaskId, translateTaskReferences, withoutRelatedTask, withRelatedTask } from '../../protocol/task-ids.ts'
 
 const principal = (key: string, kind: Principal['kind'] = 'system-key'): Principal => ({ key, kind, user: key, isAdmin: false })
 const view = (key: string, scope: View['scope'] = { kind: 'global' }, kind?: Principal['kind']): View => makeView(principal(key, kind), scope)
-const clientOf = (id: string): PlainClient => new PlainClient(id, id)
+const clientOf = (id: string): NonMcpClient => new NonMcpClient(id, id)
 const client = clientOf('c')
 const task = { provider: 's', server: 'identity', tool: 'run', id: 't1', run: 'r1' }
 
@@ -63,10 +63,10 @@ test('task handles: for whom one opens', async (t) => {
   })
   await t.test('another server of the same name has another identity', async () => {
     const config = { url: 'https://a.example', createdAt: '2026-01-01', owner: 'ann' }
-    const own = serverIdentity('s', config)
-    assert.equal(serverIdentity('s', { ...config, description: 'new' }), own)
+    const own = serverFingerprint('s', config)
+    assert.equal(serverFingerprint('s', { ...config, description: 'new' }), own)
     for (const change of [{ url: 'https://b.example' }, { createdAt: '2026-01-02' }, { owner: 'bob' }]) {
-      assert.notEqual(serverIdentity('s', { ...config, ...change }), own)
+      assert.notEqual(serverFingerprint('s', { ...config, ...change }), own)
     }
   })
 })
@@ -97,10 +97,10 @@ test('marks of tasks in params name the task of who sent them, or none', async (
     ['{"task":{"taskId":"h"}}', '{"task":{"taskId":"a"}}'],
     ['{"task":{"taskId":["h"]}}', '{"task":{}}']
   ] as const) {
-    assert.ok(hasTaskMark(JSON.parse(text) as Record<string, unknown>), text)
-    assert.equal(translateTaskMarks(text, (name) => name === 'h' ? 'a' : undefined), expected)
+    assert.ok(refersToTask(JSON.parse(text) as Record<string, unknown>), text)
+    assert.equal(translateTaskReferences(text, (name) => name === 'h' ? 'a' : undefined), expected)
   }
-  for (const params of [{}, { task: {} }, { _meta: { x: 1 } }, { _meta: null, task: 'x' }, { taskId: 'x' }]) assert.equal(hasTaskMark(params), false)
+  for (const params of [{}, { task: {} }, { _meta: { x: 1 } }, { _meta: null, task: 'x' }, { taskId: 'x' }]) assert.equal(refersToTask(params), false)
 })
 
 test('resource links: who makes the gateway remember them', async (t) => {

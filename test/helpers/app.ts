@@ -12,10 +12,10 @@ import type { Cleanup } from './hub.ts'
 import './patient.ts'
 
 const noVault = {
-  separateSecrets: <Value>(value: Value) => ({ value, sealed: null }),
-  restoreSecrets: <Value>(value: Value) => value,
+  encryptSecrets: <Value>(value: Value) => ({ value, sealed: null }),
+  decryptSecrets: <Value>(value: Value) => value,
   findMasks: () => [],
-  isOutdated: () => false,
+  isSealedWithFormerKey: () => false,
   isLocked: () => false
 }
 

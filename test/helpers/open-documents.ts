@@ -1,9 +1,9 @@
 // Documents of many tools, without a gateway.
 import assert from 'node:assert/strict'
 import { makeView } from '../../plugins/settings/access/view.ts'
-import { Claims } from '../../plugins/gateway/claims.ts'
+import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
-import { OpenApi } from '../../plugins/downstream/openapi/openapi.ts'
+import { OpenApiDocuments } from '../../plugins/downstream/openapi/openapi.ts'
 import { makeCatalogue, type Catalogue } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { tool } from '../fakes/fault-http.ts'
@@ -41,10 +41,10 @@ export function documentsOf (t: Cleanup, items: Array<{ key: string, text: strin
   }
   const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })
   const provider: Provider = { name: 'big', status: 'connected', catalogue, call: async () => assert.fail() }
-  const openapi = new OpenApi({
+  const openapi = new OpenApiDocuments({
     access: { viewOfOpenRoute: () => view },
     gateway: {
-      precedence: (sections, separator) => new Precedence(sections, separator, () => new Claims()),
+      precedence: (sections, separator) => new Precedence(sections, separator, () => new ItemClaims()),
       filteredView: (asked) => asked,
       sections: () => [{ server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, isOwnedByAdmin: true, provider, catalogue: catalogue() }]
     },

@@ -8,7 +8,7 @@ import { CatalogueFiles } from '../../db/json/catalogues.ts'
 import { openStorage } from '../../db/open.ts'
 import { readEnvironment } from '../../plugins/base/config/environment.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
-import { loginSecret } from '../../plugins/base/secrets/secret-file.ts'
+import { readOrCreateLoginSecret } from '../../plugins/base/secrets/secret-file.ts'
 import { openKeyRing } from '../../plugins/base/secrets/key-ring.ts'
 import { createSealer } from '../../plugins/base/secrets/seal.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
@@ -67,7 +67,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
-    env: { ...env, JWT_SECRET: loginSecret(env, dataDir, (sentence) => { warn(sentence) }) },
+    env: { ...env, JWT_SECRET: readOrCreateLoginSecret(env, dataDir, (sentence) => { warn(sentence) }) },
     initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
     requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
     drainTimeout: parseTimerDuration(env.DRAIN_TIMEOUT),
@@ -82,7 +82,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
     })
     await app.listen({ host: env.HOST, port: env.PORT })
     await firstAdmin
-    await app.keys.migrate().catch((error: unknown) => {
+    await app.keys.migrateLegacyKey().catch((error: unknown) => {
       app.log.warn(`routing.bearerAuthKey could not be taken over: ${error instanceof Error ? error.message : String(error)}`)
     })
     app.phase.name = 'ready'

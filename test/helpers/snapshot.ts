@@ -1,4 +1,4 @@
-import type { Server, Snapshot, Store, StoredGroup } from '../../db/store.ts'
+import type { Server, Snapshot, Store, NormalizedGroup } from '../../db/store.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember, SystemConfig } from '../../schemas/settings.ts'
 
@@ -44,7 +44,7 @@ export function snapshotOf ({ servers = {}, groups = [], admins = [], users = []
     ...emptySnapshot,
     servers: new Map(Object.entries(servers).map(([name, { problem, ...config }]): [string, Server] => [name, { name, config, problem }])),
     groups: new Map(
-      groups.map(({ members, ...group }): [string, StoredGroup] => [
+      groups.map(({ members, ...group }): [string, NormalizedGroup] => [
         group.id,
         { ...group, members: members.map((member) => (typeof member === 'string' ? { name: member } : member)) }
       ])

@@ -1,9 +1,9 @@
 // Surfaces of servers that a test makes up: catalogues, sections of a view, and what a fold of them lists.
 import { emptyCapabilityClass } from '../../protocol/capabilities.ts'
 import { allListKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
-import { ClaimsByServer, type Claims } from '../../plugins/gateway/claims.ts'
-import type { Section, Target } from '../../plugins/gateway/section.ts'
-import { foldSurface, type Surface, type SurfaceInput } from '../../plugins/gateway/surface.ts'
+import { ItemClaimsByServer, type ItemClaims } from '../../plugins/gateway/claims.ts'
+import type { ViewSection, ItemTarget } from '../../plugins/gateway/section.ts'
+import { buildSurface, type Surface, type SurfaceInput } from '../../plugins/gateway/surface.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 
@@ -32,7 +32,7 @@ export const section = (
   name: string,
   lists: Lists | undefined,
   { config = {}, member = {}, ...more }: { config?: ServerConfig; member?: Partial<GroupMember> } & Partial<Catalogue> = {}
-): Section => ({
+): ViewSection => ({
   server: { name, config },
   label: member.alias ?? name,
   member: { name, ...member },
@@ -42,15 +42,15 @@ export const section = (
 })
 
 /** Claims of what servers list now, and, where it is given, of what they listed before. */
-export const claimsWith = (book: ClaimsByServer) => ({ server, catalogue }: Section): Claims => {
+export const claimsWith = (book: ItemClaimsByServer) => ({ server, catalogue }: ViewSection): ItemClaims => {
   const claims = book.of(server)
   claims.record(catalogue ? [catalogue] : [])
   return claims
 }
-export const fold = (sections: Section[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface =>
-  foldSurface({ isRaw: false, separator: '-', supportsApps: false, sections, claimsOf: claimsWith(new ClaimsByServer()), ...more }, before)
+export const fold = (sections: ViewSection[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface =>
+  buildSurface({ isRaw: false, separator: '-', supportsApps: false, sections, claimsOf: claimsWith(new ItemClaimsByServer()), ...more }, before)
 /** Where a name leads, without the item itself. */
-export const leadsTo = (target: Target | undefined): Omit<Target, 'item'> | undefined =>
+export const leadsTo = (target: ItemTarget | undefined): Omit<ItemTarget, 'item'> | undefined =>
   target && { provider: target.provider, key: target.key }
 export const bodyOf = async (surface: Surface, kind: ListKind = 'tools'): Promise<string> =>
   String(await surface.parts[kind].list.bytes())

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
-import { openBackup } from '../../cli/backup/archive.ts'
+import { unpackBackup } from '../../cli/backup/archive.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import { accountMarkOf, rightsMarkOf } from '../../plugins/identity/users/account.ts'
 import type { User } from '../../schemas/settings.ts'
@@ -134,7 +134,7 @@ test('a settings file, with a bundle', async (t) => {
     }
     for (const bytes of attempts) {
       await writeFile(damaged, bytes)
-      await assert.rejects(openBackup(damaged, join(elsewhere, 'work')), /cannot be used/)
+      await assert.rejects(unpackBackup(damaged, join(elsewhere, 'work')), /cannot be used/)
       await rm(join(elsewhere, 'work'), { recursive: true, force: true })
     }
     const { code, told } = await maintain('restore', elsewhere, [damaged])

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { BundleFolder } from '../../plugins/management/bundles/folder.ts'
+import { BundlesFolder } from '../../plugins/management/bundles/folder.ts'
 import { createBundleCheck, bundleNamesOf, resolveLaunch } from '../../plugins/management/bundles/launch.ts'
-import { readManifest } from '../../plugins/management/bundles/manifest.ts'
+import { parseManifest } from '../../plugins/management/bundles/manifest.ts'
 import { appFor } from '../helpers/app.ts'
 import {
   askHub, bundlesBeside, fieldOf, filesBelow, injectBundle, multipartOf, multipartType, sendBundle, shellServer
@@ -133,7 +133,7 @@ test('bodies that are no upload are refused', async (t) => {
 })
 
 test('manifests', async (t) => {
-  const read = (more: object): unknown => readManifest(Buffer.from(JSON.stringify(manifest(more))))
+  const read = (more: object): unknown => parseManifest(Buffer.from(JSON.stringify(manifest(more))))
   const server = (mcpConfig: object, type = 'node'): object => ({ server: { type, entry_point: 'a', mcp_config: mcpConfig } })
 
   await t.test('of all versions are read', async () => {
@@ -153,16 +153,16 @@ test('manifests', async (t) => {
 
   await t.test('that are no manifests are refused', async () => {
     for (const text of ['', '[]', 'null', '{', '"x"', '['.repeat(100_000), `{"a":${'['.repeat(500)}${']'.repeat(500)}}`, '{}']) {
-      assert.throws(() => readManifest(Buffer.from(text)), /manifest\.json/)
+      assert.throws(() => parseManifest(Buffer.from(text)), /manifest\.json/)
     }
-    assert.throws(() => readManifest(Buffer.from([0x7b, 0xff, 0x7d])), /UTF-8/)
+    assert.throws(() => parseManifest(Buffer.from([0x7b, 0xff, 0x7d])), /UTF-8/)
     assert.throws(() => read({ server: { type: 'ruby', entry_point: 'a', mcp_config: { command: 'ruby' } } }), /server\.type/)
     assert.throws(() => read({ server: { type: 'node', entry_point: 'a' } }), /mcp_config/)
   })
 
   const place = { folder: '/b/x/current', home: '/home/ada', platform: 'linux' }
   const launch = (more: object): ReturnType<typeof resolveLaunch> =>
-    resolveLaunch(readManifest(Buffer.from(JSON.stringify(manifest(more)))), place)
+    resolveLaunch(parseManifest(Buffer.from(JSON.stringify(manifest(more)))), place)
 
   /* eslint-disable no-template-curly-in-string */
   await t.test('become commands', async () => {
@@ -463,7 +463,7 @@ test('a start removes what was interrupted, and former versions', async (t) => {
   await writeFile(join(root, '.tmp-1/archive'), 'x')
 
   await t.test('but not what another replica may be at work on', async () => {
-    await new BundleFolder({ root, isShared: true, runsAsOtherUser: false }).removeLeftovers()
+    await new BundlesFolder({ root, isShared: true, runsAsOtherUser: false }).removeLeftovers()
     assert.ok((await filesBelow(root)).includes('.tmp-1'))
   })
 
@@ -501,7 +501,7 @@ test('a full disk is named, with what to do', async (t) => {
     ['ENOSPC', 'The disk is full: the bundle was not stored. Free some space in DATA_DIR, then upload it again'],
     ['EIO', 'The disk reported an error: the bundle was not stored']
   ] as const) {
-    const refused = mock.method(BundleFolder.prototype, 'makeTemporary', async () => { throw Object.assign(new Error(code), { code, syscall: 'write' }) })
+    const refused = mock.method(BundlesFolder.prototype, 'makeTemporary', async () => { throw Object.assign(new Error(code), { code, syscall: 'write' }) })
     const answer = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({}))))
     refused.mock.restore()
     assert.deepEqual([answer.statusCode, at(answer.json(), 'message')], [507, message])

@@ -213,7 +213,7 @@ async function startHostile (t: Cleanup): Promise<{ app: FastifyInstance, url: s
   const url = `http://127.0.0.1:${port}`
   await register(url, { client_name: markup, redirect_uris: ['https://evil.example/%22%3E%3Cb%20data-planted%3E'], client_uri: 'https://evil.example/' })
   app.logs.addGatewayLine('warn', markup)
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   await until(() => app.logs.list().some(({ processId }) => processId === 'prints'))
   return { app, url }
 }
@@ -382,7 +382,7 @@ void test('what a server asks in the playground is text, and its address is no l
   const server = await startBareModern(t, [{ name: 'asks', inputSchema: { type: 'object' } }], ({ method }) =>
     method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: markup } } : undefined)
   const { app, url } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   const { tab, happened } = await openWatched(t, url)
   await signIn(tab, url)
   await tab.goto(`${url}/console/playground?route=s&eyes=self&item=asks`)

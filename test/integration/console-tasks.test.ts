@@ -83,7 +83,7 @@ async function startTasks (): Promise<{ hub: Hub, away: Upstream }> {
 async function firstLink (t: Test, isProcess: boolean): Promise<{ url: string, link: string }> {
   if (!isProcess) {
     const { app, url } = await start(t, { settings: { users: [admin], bearerKeys: [] } })
-    return { url, link: `${url}/console/welcome?code=${app.console.welcome.make(admin)}` }
+    return { url, link: `${url}/console/welcome?code=${app.console.welcome.createCode(admin)}` }
   }
   const hub = await spawnHub(t)
   await until(() => / add everything .*\n/.test(hub.firstWords()), hub.output)

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { test } from 'tap'
 import { prepareLog } from '../../plugins/extensions/logs/logger.ts'
 import { LogRing, type LogEntry } from '../../plugins/extensions/logs/ring.ts'
-import { maskPatterns } from '../../plugins/base/secrets/own-credentials.ts'
+import { maskLikelyCredentials } from '../../plugins/base/secrets/own-credentials.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { loggedIn, manage, managed } from '../fakes/replica.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -94,7 +94,7 @@ test('what looks like a credential is masked', async () => {
     ['GET /cb?code=abc&x=1&access_token=zzz', 'GET /cb?code=••••&x=1&access_token=••••'],
     ['jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.abc_def-1', 'jwt ••••'],
     ['nothing at all, at http://h.example/a?page=2', 'nothing at all, at http://h.example/a?page=2']
-  ] as const) assert.equal(maskPatterns(given), wanted)
+  ] as const) assert.equal(maskLikelyCredentials(given), wanted)
 })
 
 test('admins list, clear and follow the log', async (t) => {

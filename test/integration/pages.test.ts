@@ -58,7 +58,7 @@ const everyPage: Record<string, Page> = {
   // Shown without its refresh, which would leave at once.
   leave: withoutRefresh(pages.leave({ client, href: '/done' })),
   problem: pages.problem({ ...unclear, text: 'The application is not known here. Start again from it.' }),
-  start: pages.start({ server: 'a-server', whose: 'the user alice', href: '/oauth/login/t/continue?proof=p', url: client.redirectUri }),
+  start: pages.upstreamLogin({ server: 'a-server', whose: 'the user alice', href: '/oauth/login/t/continue?proof=p', url: client.redirectUri }),
   values: pages.values({
     ...form,
     server: 'a-server',

@@ -401,7 +401,7 @@ for (const kind of ['file', 'PostgreSQL']) {
       kind === 'file' ? JSON.parse(await readFile(path, 'utf8')) as object : undefined
     const lost = await open(t, dbUrl, await document(first.path), vaultWith(newest))
     const expected = kind === 'file' ? 1 : 184
-    const { former: none, locked } = await lost.storage.resealing.count()
+    const { former: none, locked } = await lost.storage.resealing.countOutdatedTexts()
     assert.deepEqual([none, locked.reduce((sum, { count }) => sum + count, 0)], [0, expected])
     const [entry] = await lost.storage.auditTrail?.list({}, 1) ?? []
     assert.deepEqual([entry?.after, entry?.locked], [undefined, kind === 'file' ? undefined : true])
@@ -410,16 +410,16 @@ for (const kind of ['file', 'PostgreSQL']) {
 
     const both = await open(t, dbUrl, await document(first.path), vaultWith(`${newest},${former}`))
     const { signal } = new AbortController()
-    assert.equal((await both.storage.resealing.count()).former, expected)
+    assert.equal((await both.storage.resealing.countOutdatedTexts()).former, expected)
     // Two replicas at once: each text is sealed anew once.
     const passes = await Promise.all([both, ...kind === 'file' ? [] : [{ storage: await both.another() }]].map(async ({ storage }) =>
-      await storage.resealing.run(signal)))
+      await storage.resealing.resealAll(signal)))
     assert.equal(passes.reduce((sum, { anew }) => sum + anew, 0), expected)
-    assert.deepEqual(await both.storage.resealing.count(), { former: 0, locked: [] })
-    assert.deepEqual(await both.storage.resealing.run(signal), { anew: 0 })
+    assert.deepEqual(await both.storage.resealing.countOutdatedTexts(), { former: 0, locked: [] })
+    assert.deepEqual(await both.storage.resealing.resealAll(signal), { anew: 0 })
 
     const { storage } = await open(t, dbUrl, await document(both.path), vaultWith(newest))
-    assert.deepEqual(await storage.resealing.count(), { former: 0, locked: [] })
+    assert.deepEqual(await storage.resealing.countOutdatedTexts(), { former: 0, locked: [] })
     assert.deepEqual((await storage.upstreamTokens.find('guarded', 'shared'))?.value, { token: 'kept' })
     if (kind === 'file') return
     assert.deepEqual(await storage.loginStates.find(hashOf('cookie')), state)

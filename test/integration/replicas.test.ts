@@ -19,9 +19,9 @@ import { settingsLimits } from '../../plugins/settings/limits.ts'
 
 /** Stores opened from now on do not poll in the time of a test: what they know of each other they were told. */
 function pollNever (t: Cleanup): void {
-  const { schedule } = ChangeFeed.prototype
-  t.after(() => { ChangeFeed.prototype.schedule = schedule })
-  ChangeFeed.prototype.schedule = function (delay) { schedule.call(this, delay < 3_000 ? delay : 3_600_000) }
+  const { schedulePoll: schedule } = ChangeFeed.prototype
+  t.after(() => { ChangeFeed.prototype.schedulePoll = schedule })
+  ChangeFeed.prototype.schedulePoll = function (delay) { schedule.call(this, delay < 3_000 ? delay : 3_600_000) }
 }
 
 // ---- away and back --------------------------------------------------------------------------------

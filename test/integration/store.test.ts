@@ -8,7 +8,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'tap'
 import { applyChanges, type SettingsDocument } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
-import { restoreInterruptedWrite, writeInPlace } from '../../db/json/recovery.ts'
+import { restoreInterruptedWrite, overwriteWithBackup } from '../../db/json/recovery.ts'
 import { FileRecords } from '../../db/json/records.ts'
 import { OAuthTokens } from '../../db/ports/tokens.ts'
 import { vault } from '../fakes/replica.ts'
@@ -513,7 +513,7 @@ onFile(
       assert.match(store.health() ?? '', /EACCES/)
       assert.match(warnings.join(), new RegExp(`^The settings file ${path} can be read, but not written\\. .*EACCES`))
       const [settings, readonly] = [await Settings.open(store), await Settings.open(store, true)]
-      assert.deepEqual([settings.problem, readonly.problem], [store.health(), undefined], 'who is not to write is ready')
+      assert.deepEqual([settings.storeProblem, readonly.storeProblem], [store.health(), undefined], 'who is not to write is ready')
       await assert.rejects(
         store.commit([server('b')], snapshot.version),
         (error) => error instanceof StorageError && !error.isFull && !error.message.includes(folder)
@@ -569,14 +569,14 @@ void test('file: writing in place keeps the old bytes until it is done, and the 
   const path = join(await temporaryFolder(t), 'x.json')
   await writeFile(path, 'old and longer')
   const { ino } = await stat(path)
-  await writeInPlace(path, Buffer.from('new'), Buffer.from('old and longer'))
+  await overwriteWithBackup(path, Buffer.from('new'), Buffer.from('old and longer'))
   assert.equal(await readFile(path, 'utf8'), 'new')
   assert.equal(await readFile(`${path}.bak`, 'utf8'), 'old and longer')
   assert.equal((await stat(path)).ino, ino)
   assert.equal(await mode(path), 0o600)
   assert.equal(await restoreInterruptedWrite(path), undefined)
   await assert.rejects(
-    writeInPlace(path, Buffer.from('newer'), Buffer.from('new'), () => {
+    overwriteWithBackup(path, Buffer.from('newer'), Buffer.from('new'), () => {
       writeFileSync(path, 'an edit')
       throw new FileEditedError()
     }),

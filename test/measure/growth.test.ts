@@ -4,19 +4,19 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import { applyChanges } from '../../db/apply.ts'
-import { readDocument } from '../../db/document.ts'
+import { parseSettingsDocument } from '../../db/document.ts'
 import { shareUnchangedParts } from '../../db/json/share.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { checkInvariants } from '../../db/invariants.ts'
 import { makeView, type Principal, type ViewScope } from '../../plugins/settings/access/view.ts'
 import { canUseRoute, visibleServers } from '../../plugins/settings/access/visibility.ts'
-import { Audit } from '../../plugins/settings/audit/audit.ts'
+import { AuditLog } from '../../plugins/settings/audit/audit.ts'
 import { MemoryAuditTrail } from '../../plugins/settings/audit/memory-trail.ts'
 import { ListResult } from '../../plugins/gateway/list.ts'
-import { Claims } from '../../plugins/gateway/claims.ts'
-import { foldSurface, readerOf } from '../../plugins/gateway/surface.ts'
-import { removeServerFromGroups } from '../../plugins/management/groups/groups.ts'
-import { renameInKeyScopes, removeFromKeyScopes } from '../../plugins/identity/keys/scope-changes.ts'
+import { ItemClaims } from '../../plugins/gateway/claims.ts'
+import { buildSurface, findResourceTarget } from '../../plugins/gateway/surface.ts'
+import { createGroupChangesWithoutServer } from '../../plugins/management/groups/groups.ts'
+import { changesForKeyScopeRename, changesForKeyScopeRemoval } from '../../plugins/identity/keys/scope-changes.ts'
 import { compressText } from '../../plugins/extensions/compression/compress.ts'
 import { strategyNames, type StrategyName } from '../../plugins/extensions/compression/strategies/strategy.ts'
 import { loadTokenCounter } from '../../plugins/extensions/compression/tokens.ts'
@@ -25,13 +25,13 @@ import { resolvePointer } from '../../plugins/base/json-schema/json-pointer.ts'
 import { OwnedMap } from '../../plugins/base/limits/bounded-map.ts'
 import { maskConfig } from '../../plugins/base/secrets/mask-config.ts'
 import { unmask } from '../../plugins/base/secrets/unmask.ts'
-import { configRedactor } from '../../plugins/base/secrets/redact.ts'
+import { createConfigRedactor } from '../../plugins/base/secrets/redact.ts'
 import { openKeyRing } from '../../plugins/base/secrets/key-ring.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
 import { secretTargetsOf } from '../../plugins/management/servers/authorship.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import { childEnvironment, expandVariables } from '../../plugins/upstream/links/environment.ts'
-import { selectPassedHeaders, passthroughOf } from '../../plugins/upstream/links/passthrough.ts'
+import { selectPassedHeaders, parsePassthroughHeaders } from '../../plugins/upstream/links/passthrough.ts'
 import { ArgumentNames, ToolNames } from '../../plugins/upstream/openapi/describe/names.ts'
 import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { withMembers } from '../../protocol/json.ts'
@@ -42,8 +42,8 @@ import type { ServerConfig } from '../../schemas/server.ts'
 import { cpuTime, median } from '../helpers/measured.ts'
 import { settingsLimits } from '../../plugins/settings/limits.ts'
 
-const newAudit = (): Audit =>
-  new Audit({ trail: new MemoryAuditTrail(settingsLimits.audit), bounds: settingsLimits.audit, notify: () => {}, warn: () => {} })
+const newAudit = (): AuditLog =>
+  new AuditLog({ trail: new MemoryAuditTrail(settingsLimits.audit), bounds: settingsLimits.audit, notify: () => {}, warn: () => {} })
 
 /** Linear work takes as long, and `n log n` a little longer; the rest of the distance to 4 is for the garbage collector and others. */
 const mostGrowth = 2
@@ -63,7 +63,7 @@ const mapOf = <Value>(count: number, value: (at: number) => Value): Record<strin
 const secret = (at: number): string => `Bearer secret-${at * 7_919}-of-mine`
 const headersOf = (count: number): ServerConfig => ({ url: 'http://h.example/', headers: mapOf(count, secret) })
 
-const snapshotOf = (servers: Record<string, ServerConfig>): Snapshot => readDocument({ mcpServers: servers }, 1).snapshot
+const snapshotOf = (servers: Record<string, ServerConfig>): Snapshot => parseSettingsDocument({ mcpServers: servers }, 1).snapshot
 const catalogueOf = (count: number, kind: 'tools' | 'resourceTemplates') => makeCatalogue({
   name: 'many',
   version: '1',
@@ -71,11 +71,11 @@ const catalogueOf = (count: number, kind: 'tools' | 'resourceTemplates') => make
     ? { tools: indices(count).map((at) => ({ name: `tool-${at}`, inputSchema: { type: 'object' } })) }
     : { resourceTemplates: indices(count).map((at) => ({ name: 't', uriTemplate: `files://host-${at}/{path}` })) })
 })
-const surfaceOf = (count: number, kind: 'tools' | 'resourceTemplates') => foldSurface({
+const surfaceOf = (count: number, kind: 'tools' | 'resourceTemplates') => buildSurface({
   isRaw: false,
   separator: '-',
   supportsApps: false,
-  claimsOf: () => new Claims(),
+  claimsOf: () => new ItemClaims(),
   sections: [{
     server: { name: 'many', config: { url: 'http://h.example/', tools: mapOf(count, () => ({ enabled: true })) } },
     label: 'many',
@@ -99,7 +99,7 @@ const grouped = (count: number): Record<string, unknown> => ({
     ...indices(count).map((at) => ({ id: `k${at}`, name: 'k', kind: 'system', accessType: 'custom', allowedServers: ['s0'], allowedGroups: ['g0'] }))
   ]
 })
-const groupedSnapshot = (count: number): Snapshot => readDocument(grouped(count), 1).snapshot
+const groupedSnapshot = (count: number): Snapshot => parseSettingsDocument(grouped(count), 1).snapshot
 /** Somebody with a key for all servers, and none of the rights of an admin. */
 const scoped = (count: number): Principal => ({
   kind: 'user-key',
@@ -145,16 +145,16 @@ const compressed = (make: (length: number) => string, strategy: StrategyName) =>
 type Input = [size: number, prepare: (size: number) => () => unknown]
 
 const inputs: Record<string, Input> = {
-  'headers of a config: what is redacted': [4_000, (size) => () => { configRedactor(headersOf(size)) }],
+  'headers of a config: what is redacted': [4_000, (size) => () => { createConfigRedactor(headersOf(size)) }],
   'headers of a config: a line that is searched': [10_000, (size) => {
-    const redact = configRedactor(headersOf(size))
+    const redact = createConfigRedactor(headersOf(size))
     const line = indices(2_000).map(secret).join(' and ')
     return () => { redact(line) }
   }],
   'headers of a config: masked': [8_000, (size) => () => { maskConfig({ ...headersOf(size) }) }],
   'headers of a config: sealed and opened': [4_000, (size) => () => {
-    const { value, sealed } = vault.separateSecrets({ ...headersOf(size) }, 'p')
-    vault.restoreSecrets(value, sealed, 'p')
+    const { value, sealed } = vault.encryptSecrets({ ...headersOf(size) }, 'p')
+    vault.decryptSecrets(value, sealed, 'p')
   }],
   'headers of a config: filled in': [5_000, (size) => {
     const config = { url: 'http://h.example/', headers: mapOf(size, () => `$${'{ONE}'} and $${'{TWO}'}`) }
@@ -162,10 +162,10 @@ const inputs: Record<string, Input> = {
     return () => { expandVariables(config, environment) }
   }],
   'one header of many words': [8_000, (size) => () => {
-    configRedactor({ headers: { authorization: indices(size).map((at) => `secret-${at}`).join(' ') } })
+    createConfigRedactor({ headers: { authorization: indices(size).map((at) => `secret-${at}`).join(' ') } })
   }],
   'one long secret': [4_000, (size) => {
-    const redact = configRedactor({ env: { LONG: 'a'.repeat(size) } })
+    const redact = createConfigRedactor({ env: { LONG: 'a'.repeat(size) } })
     return () => { redact('a'.repeat(size)) }
   }],
   'arguments of a command: sent back with their masks': [10_000, (size) => {
@@ -180,7 +180,7 @@ const inputs: Record<string, Input> = {
   'passed-on headers': [5_000, (size) => {
     const names = indices(size).map((at) => `x-name-${at}`)
     const headers = { ...mapOf(size, () => 'v'), connection: indices(size).map((at) => `x-other-${at}`).join(', ') }
-    return () => { selectPassedHeaders('s', passthroughOf({ url: 'http://h/', passthroughHeaders: names }, true).names, headers) }
+    return () => { selectPassedHeaders('s', parsePassthroughHeaders({ url: 'http://h/', passthroughHeaders: names }, true).names, headers) }
   }],
   'the target of a description': [1_000, manyTimes((size) => {
     const config = { openapi: { schema: { paths: mapOf(size, () => ({ servers: [{ url: 'http://a/' }] })) } } }
@@ -209,7 +209,7 @@ const inputs: Record<string, Input> = {
   }],
   'resource templates': [5_000, (size) => {
     const surface = surfaceOf(size, 'resourceTemplates')
-    return () => { for (let run = 0; run < 20; run++) readerOf(surface, `files://other/${'x'.repeat(500)}`) }
+    return () => { for (let run = 0; run < 20; run++) findResourceTarget(surface, `files://other/${'x'.repeat(500)}`) }
   }],
   'events in pieces of one byte': [50_000, (size) => {
     const bytes = Buffer.from(`data: ${'x'.repeat(size)}\n\n`)
@@ -265,13 +265,13 @@ const inputs: Record<string, Input> = {
   }],
   'groups and keys: read': [5_000, (size) => {
     const document = grouped(size)
-    return () => { readDocument(document, 1) }
+    return () => { parseSettingsDocument(document, 1) }
   }],
   'groups and keys: read again': [5_000, (size) => {
     const before = grouped(size)
-    const former = readDocument(before, 1)
+    const former = parseSettingsDocument(before, 1)
     const after = applyChanges(before, [{ entity: 'groups', key: 'g1', value: { id: 'g1', name: 'renamed', servers: ['s1'] } }])
-    return () => { readDocument(after, 2, former) }
+    return () => { parseSettingsDocument(after, 2, former) }
   }],
   'groups and keys: a server gets another name': [1_000, manyTimes((size) => {
     const document = grouped(size)
@@ -280,9 +280,9 @@ const inputs: Record<string, Input> = {
   'groups and keys: a server, and a group, goes or gets another name': [5_000, (size) => {
     const snapshot = groupedSnapshot(size)
     return () => {
-      assert.equal(removeServerFromGroups(snapshot, 's0').length, size + 1)
-      assert.equal(removeFromKeyScopes(snapshot, 'allowedServers', ['s0']).length, size + 1)
-      assert.equal(renameInKeyScopes(snapshot, 'allowedGroups', 'g0', 'other').length, size)
+      assert.equal(createGroupChangesWithoutServer(snapshot, 's0').length, size + 1)
+      assert.equal(changesForKeyScopeRemoval(snapshot, 'allowedServers', ['s0']).length, size + 1)
+      assert.equal(changesForKeyScopeRename(snapshot, 'allowedGroups', 'g0', 'other').length, size)
     }
   }],
   'groups: whether all names differ': [5_000, (size) => {

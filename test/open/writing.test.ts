@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { parse } from 'yaml'
 import { makeView } from '../../plugins/settings/access/view.ts'
-import { Claims } from '../../plugins/gateway/claims.ts'
+import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
-import type { Section } from '../../plugins/gateway/section.ts'
+import type { ViewSection } from '../../plugins/gateway/section.ts'
 import { makeDocument, type DocumentInput } from '../../plugins/downstream/openapi/document.ts'
-import { OpenApi } from '../../plugins/downstream/openapi/openapi.ts'
+import { OpenApiDocuments } from '../../plugins/downstream/openapi/openapi.ts'
 import { toYaml } from '../../plugins/downstream/openapi/yaml.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 import { makeCatalogue } from '../../protocol/lists.ts'
@@ -25,18 +25,18 @@ interface Written {
 
 test('of two tools that could have one operationId, the same one has it each time', async (t) => {
   const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })
-  const sections = ['a', 'a_b'].map((name, at): Section => {
+  const sections = ['a', 'a_b'].map((name, at): ViewSection => {
     const catalogue = makeCatalogue({ name, version: '1', tools: [{ name: at === 0 ? 'b_c' : 'c', inputSchema: { type: 'object' } }] })
     const provider: Provider = { name, status: 'connected', catalogue: () => catalogue, call: async () => assert.fail() }
     return { server: { name, config: {} }, label: name, member: { name }, isOwnedByAdmin: true, provider, catalogue }
   })
-  const openapi = new OpenApi({
+  const openapi = new OpenApiDocuments({
     access: { viewOfOpenRoute: () => view },
     gateway: {
       filteredView: (asked) => asked,
       sections: () => sections,
       precedence: (given, separator) => new Precedence(given, separator, ({ catalogue }) => {
-        const claims = new Claims()
+        const claims = new ItemClaims()
         claims.record(catalogue ? [catalogue] : [])
         return claims
       })

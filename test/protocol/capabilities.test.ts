@@ -6,7 +6,7 @@ import type { RpcError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import {
   ownLinkCapabilities, acceptsQuestions, requireClientCapability, capabilityClassOf, emptyCapabilityClass,
-  sharedLinkCapabilities, routeCapabilities, mergeCapabilities, validCapabilities, legacyRouteCapabilities, modernRouteCapabilities
+  sharedLinkCapabilities, routeCapabilities, mergeCapabilities, removeInvalidCapabilities, legacyRouteCapabilities, modernRouteCapabilities
 } from '../../protocol/capabilities.ts'
 import {
   allowsBatch, allowsPolling, alternativeVersions, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
@@ -178,7 +178,7 @@ test('capabilities: tasks are announced in the form of the client\'s era, where 
 
 test('capabilities: those that are not what MCP says are left out, each with a sentence', async () => {
   const valid = { tools: {}, resources: { subscribe: true, x: 'y' }, extensions: { y: {} }, unknown: 5, tasks: { list: {}, other: 1 } }
-  assert.deepEqual(validCapabilities(valid), { capabilities: valid, problems: [] })
+  assert.deepEqual(removeInvalidCapabilities(valid), { capabilities: valid, problems: [] })
   const table: Array<[string, Record<string, unknown>, string]> = [
     ['{"tools":5,"logging":{}}', { logging: {} }, '"tools" is not an object'],
     ['{"prompts":null}', {}, '"prompts" is not an object'],
@@ -188,7 +188,7 @@ test('capabilities: those that are not what MCP says are left out, each with a s
     ['{"tasks":{"requests":[]}}', { tasks: {} }, '"tasks.requests" is not an object']
   ]
   for (const [text, capabilities, problem] of table) {
-    const found = validCapabilities(JSON.parse(text) as Record<string, unknown>)
+    const found = removeInvalidCapabilities(JSON.parse(text) as Record<string, unknown>)
     assert.deepEqual(found, { capabilities, problems: [`capabilities: ${problem} and was omitted`] })
   }
 })

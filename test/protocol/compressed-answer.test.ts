@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import type { Dispatcher } from 'undici'
-import { decoderOf, HttpAnswer } from '../../protocol/transports/http-answer.ts'
+import { decoderOf, HttpAnswerReader } from '../../protocol/transports/http-answer.ts'
 
 const text = JSON.stringify(Array.from({ length: 60_000 }, (_, at) => ({ at, word: `${at * 7919 % 99991}-${at}` })))
 const encodings: Array<[string, Buffer]> = [
@@ -20,7 +20,7 @@ for (const [encoding, bytes] of encodings) {
       t.after(() => { process.off('warning', warn) })
       let resumed = 0
       const read = await new Promise<string | undefined>((resolve, reject) => {
-        const answer = new HttpAnswer({ onHead: () => 'collect', onEnd: resolve, onError: reject })
+        const answer = new HttpAnswerReader({ onHead: () => 'collect', onEnd: resolve, onError: reject })
         // The end of the body is read only after that.
         const resume = (): void => { if (resumed++ === 0) answer.onResponseEnd() }
         const controller = { abort: () => {}, pause: () => {}, resume } as unknown as Dispatcher.DispatchController
@@ -42,7 +42,7 @@ test('reading goes on only when nothing else holds it', async () => {
   const calls: string[] = []
   const controller = { abort: () => {}, pause: () => { calls.push('pause') }, resume: () => { calls.push('resume') } } as unknown as Dispatcher.DispatchController
   const [, [, bytes] = ['', Buffer.alloc(0)]] = encodings
-  const answer = new HttpAnswer({ onHead: () => 'collect', onEnd: () => {}, onError: () => {} })
+  const answer = new HttpAnswerReader({ onHead: () => 'collect', onEnd: () => {}, onError: () => {} })
   answer.onRequestStart(controller)
   answer.onResponseStart(controller, 200, { 'content-encoding': 'br' })
   answer.pause()

@@ -2,22 +2,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
-import { EventStreamParser, eventText, primingEventText, type StreamEvent } from '../../protocol/event-stream.ts'
+import { EventStreamParser, eventText, primingEventText, type ServerSentEvent } from '../../protocol/event-stream.ts'
 import { holds, jsonText, padded } from '../helpers/json-texts.ts'
 
-const parse = (chunks: Iterable<Uint8Array>, limit = 1_000_000): StreamEvent[] => {
-  const events: StreamEvent[] = []
+const parse = (chunks: Iterable<Uint8Array>, limit = 1_000_000): ServerSentEvent[] => {
+  const events: ServerSentEvent[] = []
   const parser = new EventStreamParser((event) => { events.push(event) }, limit)
   for (const chunk of chunks) parser.push(chunk)
   return events
 }
-const parseText = (text: string, limit?: number): StreamEvent[] => parse([Buffer.from(text)], limit)
-const event = (data: string, more: Partial<StreamEvent> = {}): StreamEvent => ({
+const parseText = (text: string, limit?: number): ServerSentEvent[] => parse([Buffer.from(text)], limit)
+const event = (data: string, more: Partial<ServerSentEvent> = {}): ServerSentEvent => ({
   event: 'message', data, id: undefined, retry: undefined, ...more
 })
 
 test('event stream: fields as the standard reads them', async () => {
-  const table: Array<[string, StreamEvent[]]> = [
+  const table: Array<[string, ServerSentEvent[]]> = [
     ['data: a\n\n', [event('a')]],
     ['data:a\n\n', [event('a')]],
     ['data:  a \n\n', [event(' a ')]],
@@ -46,7 +46,7 @@ test('event stream: a lone CR ends a line, too (WHATWG HTML, 9.2.5)', async () =
 })
 
 test('event stream: whatever ends the lines, and wherever the chunks break between them', async () => {
-  const bytewise = (text: string): StreamEvent[] => parse(Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte)))
+  const bytewise = (text: string): ServerSentEvent[] => parse(Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte)))
   for (const text of [
     'data: a\r\rdata: b\r\r', 'data: a\r\n\r\ndata: b\n\n', 'data: a\r\n\ndata: b\n\n', 'data: a\n\rdata: b\r\n\r',
     'data: a\r\n\rdata: b\r\r\n'

@@ -5,11 +5,11 @@ import { test, type Test } from 'tap'
 import { mockTimers } from '../helpers/clock.ts'
 import type { Dispatcher } from 'undici'
 import { errorText, notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
-import { Cookies } from '../../protocol/transports/cookies.ts'
+import { CookieJar } from '../../protocol/transports/cookies.ts'
 import { networkFailureMessage } from '../../protocol/transports/http-answer.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
 import { SseTransport } from '../../protocol/transports/sse.ts'
-import { acceptTimeout, parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
+import { initializedNotificationTimeout, parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
 
 interface Reply {
   status: number
@@ -350,7 +350,7 @@ test('transports: requests do not overtake notifications/initialized', async (t)
         transport.send(notificationText('notifications/initialized'))
         let negotiated = false
         void transport.onNegotiated('2025-11-25').then(() => { negotiated = true })
-        await tick(acceptTimeout - 1)
+        await tick(initializedNotificationTimeout - 1)
         assert.equal(negotiated, false)
         if (status === undefined) await tick(1)
         else accept({ status, end: 'well' })
@@ -453,7 +453,7 @@ test('transports: cookies that a server sets are sent back on the same connectio
     await tick(0)
     assert.equal(posts()[0]?.headers.cookie, 'AWSALB=a%2B=; route=x1')
   })
-  const beside = new Cookies('own=1')
+  const beside = new CookieJar('own=1')
   beside.store('a=b')
   assert.equal(beside.header, 'own=1; a=b')
   const past = 'Expires=Thu, 01 Jan 1970 00:00:00 GMT'
@@ -461,7 +461,7 @@ test('transports: cookies that a server sets are sent back on the same connectio
     [`${past}; Max-Age=60`, true], [`Max-Age=60; ${past}`, true], ['Max-Age=0; Expires=Fri, 01 Jan 2100 00:00:00 GMT', false],
     [past, false], [`${past}; Max-Age=soon`, false], ['Expires=soon', true], ['Max-Age=-1', false], ['Secure; Path=/', true]
   ] as const) {
-    const cookies = new Cookies(undefined)
+    const cookies = new CookieJar(undefined)
     cookies.store(['a=b', `a=c; ${attributes}`])
     assert.equal(cookies.header, kept ? 'a=c' : undefined, attributes)
   }

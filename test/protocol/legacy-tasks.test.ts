@@ -1,8 +1,8 @@
 // The tasks of a legacy server whose clients poll: whose waits end when there are too many.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { PlainClient, type Exchange } from '../../protocol/exchange.ts'
-import { HeldTask } from '../../protocol/legacy/held-task.ts'
+import { NonMcpClient, type Exchange } from '../../protocol/exchange.ts'
+import { HeldTaskExchange } from '../../protocol/legacy/held-task.ts'
 import { LegacyTasks } from '../../protocol/legacy/tasks.ts'
 
 const callOf = (owner: string): Exchange => ({
@@ -11,7 +11,7 @@ const callOf = (owner: string): Exchange => ({
   params: {},
   paramsText: '{}',
   headers: {},
-  client: new PlainClient(owner, owner),
+  client: new NonMcpClient(owner, owner),
   address: undefined,
   canSuspend: true,
   taskForm: 'extension',
@@ -53,7 +53,7 @@ test('who begins tasks without end ends his own waits, and nobody else\'s', asyn
 })
 
 test('a question that the server withdrew before it was asked is not open', async () => {
-  const task = new HeldTask(callOf('ann'), '1')
+  const task = new HeldTaskExchange(callOf('ann'), '1')
   const signal = AbortSignal.abort('the server knows already')
   const asked =
     task.ask({ method: 'roots/list', params: {}, paramsText: '{}', signal, outlivesRequest: false, progress: () => {} })

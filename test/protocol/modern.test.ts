@@ -7,10 +7,10 @@ import { cachingOf, remainingFreshness, staleAt, combineCaching } from '../../pr
 import { DualEraSession, WrongEraError } from '../../protocol/dual-era-session.ts'
 import type { Era } from '../../protocol/era.ts'
 import { toLegacyTool, toLegacyToolResult } from '../../protocol/modern/for-legacy-clients.ts'
-import { PlainClient } from '../../protocol/exchange.ts'
+import { NonMcpClient } from '../../protocol/exchange.ts'
 import type { Message, Notification, Request } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
-import { ToolHeaders } from '../../protocol/modern/param-headers.ts'
+import { ToolParamHeaders } from '../../protocol/modern/param-headers.ts'
 import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
 import type { SessionHandlers } from '../../protocol/upstream-session.ts'
 import { EraMemory } from '../../plugins/upstream/links/connect.ts'
@@ -86,7 +86,7 @@ function begin (
       closed: (error) => { world.ended.push(error) }
     },
     { era, onEra: (...found) => { world.found.push(found) } },
-    { tools: new ToolHeaders(), warn: () => {}, bounds: { rounds: 4, questions: 3, pause: 1, headerPages: 3 } }
+    { tools: new ToolParamHeaders(), warn: () => {}, bounds: { rounds: 4, questions: 3, pause: 1, headerPages: 3 } }
   )
   t.after(async () => { await session.close() })
   return { session, ...world }
@@ -159,7 +159,7 @@ test('rounds of questions end with an error of the call, not of the question, wh
       throw new Error('asked')
     })
     await session.open(() => {})
-    const client = Object.assign(new PlainClient('s', 'u'), { capabilities })
+    const client = Object.assign(new NonMcpClient('s', 'u'), { capabilities })
     await assert.rejects(session.call(new FakeExchange('{"name":"x"}', client), { changes: {}, deadlines }), (error: RpcError) => {
       assert.equal(error.code, -32603)
       assert.match(error.message, /The client does not support elicitation/)

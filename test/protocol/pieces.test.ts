@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { Chunks, TextPieces, LineReader } from '../../protocol/pieces.ts'
-import type { Unsolicited } from '../../protocol/transports/valve.ts'
+import type { UnsolicitedKind } from '../../protocol/transports/valve.ts'
 
 const KiB = 1024
 const memoryOf = (buffers: readonly Buffer[]): number =>
@@ -69,12 +69,12 @@ test('lines and events that come byte by byte are what they are at once', async 
 })
 
 test('a server that sends a few bytes at a time goes beyond its pace, one that ends messages does not', async () => {
-  const { HttpAnswer } = await import('../../protocol/transports/http-answer.ts')
-  const counted: Unsolicited[] = []
-  const answerOf = (): InstanceType<typeof HttpAnswer> => {
+  const { HttpAnswerReader } = await import('../../protocol/transports/http-answer.ts')
+  const counted: UnsolicitedKind[] = []
+  const answerOf = (): InstanceType<typeof HttpAnswerReader> => {
     const parser = new EventStreamParser(() => {}, 1_000_000)
     const handlers = { onHead: () => parser, onEnd: () => {}, onError: (error: Error) => { throw error } }
-    const answer = new HttpAnswer(handlers, { pace: { count: (what) => { counted.push(what) }, waitTime: () => 0 } })
+    const answer = new HttpAnswerReader(handlers, { pace: { count: (what) => { counted.push(what) }, waitTime: () => 0 } })
     const controller = { pause: () => {}, resume: () => {}, abort: () => {} } as never
     answer.onRequestStart(controller)
     answer.onResponseStart(controller, 200, {})

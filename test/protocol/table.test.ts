@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
 import type { RequestId } from '../../protocol/message.ts'
-import { Table } from '../../protocol/table.ts'
+import { RequestTable } from '../../protocol/table.ts'
 import { holds } from '../helpers/json-texts.ts'
 
 test('table: 1 and "1" are two ids, and so are all others that look alike', async () => {
@@ -25,7 +25,7 @@ test('table: 1 and "1" are two ids, and so are all others that look alike', asyn
     2 ** 53,
     4_294_967_296
   ]
-  const table = new Table<RequestId, number>()
+  const table = new RequestTable<RequestId, number>()
   ids.forEach((id, at) => { table.set(id, at) })
   assert.equal(table.size, ids.length)
   ids.forEach((id, at) => { assert.equal(table.get(id), at, String(id)); assert.equal(table.has(id), true) })
@@ -48,7 +48,7 @@ test('table: it does what a Map does', async () => {
   const id = fc.oneof(fc.integer({ min: -2, max: 2 }), fc.constantFrom('1', '0', '-1', '', 'a'), fc.constantFrom(0.5, -1.5))
   holds(fc.property(fc.array(fc.tuple(fc.constantFrom('set', 'take', 'get'), id, fc.nat()), { maxLength: 40 }), (steps) => {
     const map = new Map<RequestId, number>()
-    const table = new Table<RequestId, number>()
+    const table = new RequestTable<RequestId, number>()
     for (const [step, key, value] of steps) {
       if (step === 'set') {
         map.set(key, value)
@@ -64,7 +64,7 @@ test('table: it does what a Map does', async () => {
 })
 
 test('table: calls come oldest first: numbers in their order; and lists are copies', async () => {
-  const table = new Table<number, string>()
+  const table = new RequestTable<number, string>()
   for (const id of [3, 1, 2, 10]) table.set(id, `call ${id}`)
   assert.deepEqual(table.values(), ['call 1', 'call 2', 'call 3', 'call 10'])
   for (const key of table.keys()) table.take(key)

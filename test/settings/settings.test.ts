@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
-import { readDocument } from '../../db/document.ts'
+import { parseSettingsDocument } from '../../db/document.ts'
 import { StorageError, type Server, type Snapshot, type Store } from '../../db/store.ts'
 import type { Principal } from '../../plugins/settings/access/view.ts'
 import { describeEdit } from '../../plugins/settings/describe-edit.ts'
@@ -127,7 +127,7 @@ test('what is wrong in a settings file is said in words, not as a regular expres
     [{ routing: { jsonBodyLimit: '5 megs' } }, /^"routing\.jsonBodyLimit": expected a number of bytes, .* such as `1048576`, `500kb` or `10mb`$/],
     [{ routing: { bearerAuthHeaderName: 'X Key' } }, /^"routing\.bearerAuthHeaderName": expected the name of an HTTP header/]
   ] as const) {
-    assert.throws(() => readDocument({ systemConfig }, 1), ({ message }: Error) => {
+    assert.throws(() => parseSettingsDocument({ systemConfig }, 1), ({ message }: Error) => {
       assert.match(message.replace('"systemConfig" cannot be used: ', ''), expected)
       return true
     })
@@ -135,26 +135,26 @@ test('what is wrong in a settings file is said in words, not as a regular expres
 })
 
 test('an entry without an id is told what an id is', async () => {
-  const { snapshot: { problems } } = readDocument({ groups: [{ name: 'a', servers: [] }], bearerKeys: [{ name: 'b', token: 'plain-secret' }] }, 1)
+  const { snapshot: { problems } } = parseSettingsDocument({ groups: [{ name: 'a', servers: [] }], bearerKeys: [{ name: 'b', token: 'plain-secret' }] }, 1)
   assert.deepEqual(problems, ['groups', 'bearerKeys'].map((section) =>
     `"${section}" entry 1 is ignored: "id": expected required property: a UUID, for example from \`uuidgen\``))
 })
 
 test('an entry with an unknown member is read as it is, and named once', async () => {
   const key = { id: '1', name: 'agent', token: 'x', accesType: 'groups' }
-  const first = readDocument({ bearerKeys: [key], systemConfig: { nameSeperator: '_' } }, 1)
+  const first = parseSettingsDocument({ bearerKeys: [key], systemConfig: { nameSeperator: '_' } }, 1)
   assert.equal(first.snapshot.keys.get('1'), key)
   assert.deepEqual(first.snapshot.problems, first.snapshot.warnings)
   assert.equal(first.snapshot.problems.length, 2)
-  const second = readDocument({ ...first.document, users: [{ username: 'a' }] }, 2, first)
+  const second = parseSettingsDocument({ ...first.document, users: [{ username: 'a' }] }, 2, first)
   assert.deepEqual(second.snapshot.problems, first.snapshot.problems, 'the same sentences, which the log has told')
-  const mended = readDocument({ ...second.document, systemConfig: {} }, 3, second)
+  const mended = parseSettingsDocument({ ...second.document, systemConfig: {} }, 3, second)
   assert.deepEqual(mended.snapshot.warnings, ['key "agent": "accesType" is not known and has no effect: did you mean "accessType"?'])
 })
 
 test('a server whose secret is a mask is told where', async () => {
   const remote = { url: 'https://tools.example/mcp' }
-  const { snapshot: { problems } } = readDocument({
+  const { snapshot: { problems } } = parseSettingsDocument({
     mcpServers: {
       masked: { ...remote, headers: { 'x-team': 'a', authorization: 'Bearer ••••abcd' } },
       local: { command: 'run', args: ['--token', '••••'], env: { LEVEL: 'info' } },

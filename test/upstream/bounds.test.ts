@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import { test } from 'tap'
 import { holdClock, mockTimers } from '../helpers/clock.ts'
-import { PlainClient } from '../../protocol/exchange.ts'
+import { NonMcpClient } from '../../protocol/exchange.ts'
 import type { Catalogue, Item } from '../../protocol/lists.ts'
 import { CatalogueShares, fitCatalogue, catalogueSize } from '../../plugins/upstream/catalogues/shares.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
@@ -93,7 +93,7 @@ test('how often one owner causes processes to be started has a bound', async (t)
   const options = { isProcess: true, children, idleTimeout: 60_000 }
   const [one, other] = ['one', 'other'].map((server) => new SlotPool({ ...options, server, base: baseKey }))
   const take = (pool: SlotPool | undefined, n: number, owner: string): Slot | undefined =>
-    pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new PlainClient(`${owner} ${n}`, owner, owner, true, owner))
+    pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(`${owner} ${n}`, owner, owner, true, owner))
   const { burst, interval } = upstreamLimits.childStarts
   for (let n = 0; n < burst; n++) take(n % 2 === 0 ? one : other, n, 'ann')
   const isFaster = { reason: 'share', message: /You start processes of server "one" faster than one caller may/ }
@@ -111,7 +111,7 @@ test('an owner who has all of his connections in use is told that it is his shar
   const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: baseKey })
   const take = (owner: string): Slot => {
     const key = `session ${pool.all.length}`
-    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new PlainClient(key, owner, owner, true, owner))
+    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(key, owner, owner, true, owner))
     // As while a call runs.
     Object.defineProperty(slot, 'isIdle', { value: false })
     return slot
@@ -129,7 +129,7 @@ test('where an owner has all of his connections in use, the one whose question w
   /** With calls that wait for answers to questions, each since a time; undefined: it does not wait. */
   const take = (owner: string, ...asked: Array<number | undefined>): void => {
     const key = `session ${pool.all.length} ${ended.length}`
-    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new PlainClient(key, owner, owner, true, owner))
+    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(key, owner, owner, true, owner))
     const openCalls = asked.map((awaitingClientSince) => ({
       awaitingClientSince,
       cancel: ({ message }: Error) => { ended.push(`${owner} ${awaitingClientSince}: ${message}`) }

@@ -9,8 +9,8 @@ import { emptyCapabilityClass } from '../../protocol/capabilities.ts'
 import {
   allListKinds, nextCatalogueId, isSameCatalogue, type Catalogue, type Item, type ListKind
 } from '../../protocol/lists.ts'
-import { Claims } from '../../plugins/gateway/claims.ts'
-import { cacheText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
+import { ItemClaims } from '../../plugins/gateway/claims.ts'
+import { toCacheText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
 import { Catalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
 import type { CatalogueAllowance } from '../../plugins/upstream/catalogues/shares.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
@@ -438,10 +438,10 @@ test('catalogues: by class, and for single clients where that differs', async (t
     assert.deepEqual(slots.map(({ slot }) => tools(slot.catalogue)), [['b', 'c', 'd'], ['b', 'c'], []])
     assert.equal(held, 6 * size)
     ended.add(slots[0]?.slot)
-    catalogues.recount()
+    catalogues.reportSize()
     assert.equal(held, 3 * size)
     catalogues.close()
-    catalogues.recount()
+    catalogues.reportSize()
     assert.equal(held, 0, 'what ends late holds nothing')
   })
   await t.test('when the gateway\'s own list changes, what is known of other classes is no longer', async () => {
@@ -647,7 +647,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
         ['{"initial":7,"items":{"tools":5}}', [7, 7]],
         ['{"initial":7,"items":{"tools":[1,null,["a"],["a",-1],["a","9"],[2,2],["b",9]]}}', [7, 9]]
       ] as const) {
-        const text = [...cacheText('one', 'ann', new Claims(), [catalogue()])].join('').replace(/"claims":.*/, `"claims":${claims}}`)
+        const text = [...toCacheText('one', 'ann', new ItemClaims(), [catalogue()])].join('').replace(/"claims":.*/, `"claims":${claims}}`)
         assert.deepEqual(since((await restored(text)).catalogues, 'a', 'b').map((each) => each?.reading), expected, claims)
       }
     })
@@ -743,7 +743,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
       { key: name, text: JSON.stringify({ name, text: 'x\u2028'.repeat(5_000) }) }
     ))
     const large = catalogue({ lists: { ...lists(), tools: items } })
-    const pieces = [...cacheText('one', 'ann', new Claims(), [large, catalogue({ capabilityClass: sampling })])]
+    const pieces = [...toCacheText('one', 'ann', new ItemClaims(), [large, catalogue({ capabilityClass: sampling })])]
     assert.ok(Math.max(...pieces.map(({ length }) => length)) < 100_000, 'one piece is much larger than the others')
     const { catalogues } = make()
     let turns = 0

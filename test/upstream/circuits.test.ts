@@ -24,7 +24,7 @@ test('a server whose requests fail is left alone, and checked before it gets ano
     }
   })
   const app = await appFor(t, settings({ up: { url: upstream.url, enableKeepAlive: false } }))
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   const session = await openSession(app, '/mcp', KEY)
   const call = async () => await session.request('tools/call', { name: 'up-echo', arguments: { message: 'hi' } })
   const metric = async (): Promise<unknown> => /^toolhub_upstream_circuit_open\{server="up"\} (\d)$/m
@@ -67,7 +67,7 @@ test('a call whose connection breaks is told so in one sentence, and has failed'
     }
   })
   const app = await appFor(t, settings({ up: { url: upstream.url } }))
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   const outcomes: string[] = []
   app.gateway.addHook('onDone', ({ outcome }) => { outcomes.push(outcome) })
   const session = await openSession(app, '/mcp', KEY)
@@ -85,7 +85,7 @@ test('a server that hangs slows no other', async (t) => {
   const [stuck, silent, fine] = [await hanging('tools/call'), await hanging('initialize'), await startUpstream(t, { tools: [tool('echo')] })]
   const servers = { stuck: { url: stuck.url }, silent: { url: silent.url }, fine: { url: fine.url } }
   const app = await appFor(t, settings(servers), {}, { initTimeout: 3_600_000, requestTimeout: 3_600_000 })
-  await until(() => app.upstreams.counts().connected === 2 && silent.received() === 1)
+  await until(() => app.upstreams.countByStatus().connected === 2 && silent.received() === 1)
   const session = await openSession(app, '/mcp', KEY)
   const call = async (server: string) => await session.request('tools/call', { name: `${server}-echo`, arguments: { message: 'hi' } })
   let ended = 0

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { mock } from 'node:test'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import { PlainClient } from '../../protocol/exchange.ts'
+import { NonMcpClient } from '../../protocol/exchange.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
 import { mockTimers } from '../helpers/clock.ts'
@@ -61,7 +61,7 @@ test('what a silent server calls new is waited for once, and not for long', asyn
   const app = await appFor(t, settings({ s: { url: upstream.url } }))
   await until(() => app.upstreams.get('s')?.status === 'connected')
   const server = app.upstreams.get('s') ?? assert.fail()
-  const client = new PlainClient('a', 'a', 'a', false)
+  const client = new NonMcpClient('a', 'a', 'a', false)
   await until(() => server.loadLists(client, true).length === 0, 'its lists are not known')
   isSilent = true
   setLimits(t, gatewayLimits, { firstAnswerBudget: 60_000 })

@@ -4,11 +4,11 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { mockTimers } from '../helpers/clock.ts'
 import fc from 'fast-check'
-import { PlainClient, type Client } from '../../protocol/exchange.ts'
+import { NonMcpClient, type Client } from '../../protocol/exchange.ts'
 import { emptyCapabilityClass } from '../../protocol/capabilities.ts'
 import { allListKinds, listChangedMethod, listKinds } from '../../protocol/lists.ts'
 import type { LogLevel } from '../../protocol/listener.ts'
-import { attributeMessage, type InboundMessage, type Attribution } from '../../plugins/upstream/inbound/attribution.ts'
+import { findMessageRecipient, type RecipientFacts, type MessageRecipient } from '../../plugins/upstream/inbound/attribution.ts'
 import { backoffDelay } from '../../plugins/upstream/links/heartbeat.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import {
@@ -17,7 +17,7 @@ import {
 import { ShareError } from '../../plugins/base/limits/shares.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
 import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
-import { isRemote, transportKinds } from '../../plugins/upstream/links/transport.ts'
+import { isRemote, transportTypesToTry } from '../../plugins/upstream/links/transport.ts'
 import { isRestrictedConfig } from '../../plugins/settings/index.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { isRestrictedType } from '../../schemas/transports.ts'
@@ -188,7 +188,7 @@ test('attribute: whom a question is for', async (t) => {
   interface FakeCall { id: number, by: string }
   const call = (id: number, by: string): FakeCall => ({ id, by })
   const [ann, annToo, bob] = [call(1, 'ann'), call(2, 'ann'), call(3, 'bob')]
-  type Row = [says: string, given: Partial<InboundMessage<FakeCall, string>>, target: Attribution<FakeCall, string>]
+  type Row = [says: string, given: Partial<RecipientFacts<FakeCall, string>>, target: MessageRecipient<FakeCall, string>]
   const of = (each: FakeCall): Row[2] => ({ kind: 'call', call: each })
   const owner = (each: string): Row[2] => ({ kind: 'owner', owner: each })
   const table: Row[] = [
@@ -224,12 +224,12 @@ test('attribute: whom a question is for', async (t) => {
   ]
   for (const [says, given, target] of table) {
     const all = { origin: undefined, open: [], taskOwners: [], owner: undefined, ownerOf: ({ by }: FakeCall) => by, ...given }
-    assert.deepEqual(attributeMessage(all), target, says)
+    assert.deepEqual(findMessageRecipient(all), target, says)
   }
   await t.test('it never guesses between two', async () => {
     fc.assert(fc.property(fc.array(fc.constantFrom('ann', 'bob', 'eve'), { minLength: 1, maxLength: 6 }), (owners) => {
       const open = owners.map((by, id) => call(id, by))
-      const target = attributeMessage({ origin: undefined, open, taskOwners: [], owner: undefined, ownerOf: ({ by }) => by })
+      const target = findMessageRecipient({ origin: undefined, open, taskOwners: [], owner: undefined, ownerOf: ({ by }) => by })
       assert.equal(target.kind, new Set(owners).size === 1 ? 'call' : 'contested')
     }), { seed })
   })
@@ -248,7 +248,7 @@ test('backoff: from 1 s doubling to 60 s, with jitter', async () => {
   assert.ok(new Set(Array.from({ length: 20 }, () => backoffDelay(3))).size > 1, 'there is no jitter')
 })
 
-const client = (id: string): Client => new PlainClient(id, id, id, false)
+const client = (id: string): Client => new NonMcpClient(id, id, id, false)
 const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...baseKey, ...more }, {}, { user })
 
 test('slot: what outlives one connection', async (t) => {
@@ -259,7 +259,7 @@ test('slot: what outlives one connection', async (t) => {
   await t.test('the level upstream is the lowest that anyone wants', async () => {
     const slot = slotOf()
     const levelWith = (id: string, level: LogLevel | undefined): LogLevel | undefined => {
-      slot.serve(leveled(id, level))
+      slot.registerClient(leveled(id, level))
       return slot.level
     }
     assert.equal(levelWith('d', undefined), undefined)
@@ -270,7 +270,7 @@ test('slot: what outlives one connection', async (t) => {
     assert.equal(levelWith('c', 'emergency'), 'error')
     slot.removeClient('a')
     assert.equal(slot.level, 'alert')
-    slot.serve(client('a caller that hears nothing'))
+    slot.registerClient(client('a caller that hears nothing'))
     assert.equal(slot.level, 'alert')
     slot.removeClient('b')
     slot.removeClient('c')
@@ -287,7 +287,7 @@ test('slot: what outlives one connection', async (t) => {
       }
     } as unknown as Link
     slot.link = link
-    const serve = (id: string, level?: LogLevel): void => { slot.serve(leveled(id, level)); slot.updateLevel() }
+    const serve = (id: string, level?: LogLevel): void => { slot.registerClient(leveled(id, level)); slot.updateLevel() }
     serve('a')
     assert.deepEqual(told, [])
     serve('b', 'emergency')
@@ -375,7 +375,7 @@ test('slot: what outlives one connection', async (t) => {
 })
 
 test('task registry: whose a task is, and for how long', async (t) => {
-  const session = (id: string, principal: string): Client => new PlainClient(id, principal, principal, false)
+  const session = (id: string, principal: string): Client => new NonMcpClient(id, principal, principal, false)
   const [one, again, stranger] = [session('s1', 'ann'), session('s2', 'ann'), session('s3', 'bob')]
   const [link, next] = [{}, {}] as Link[]
   assert.ok(link && next)
@@ -429,7 +429,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
   })
   await t.test('who begins tasks, or is sent to pages, without end loses his own, and nobody else anything', async () => {
     const pending = new TaskRegistry()
-    const eves = ['e1', 'e2'].map((id) => new PlainClient(id, 'eve', 'eve', false, 'user eve'))
+    const eves = ['e1', 'e2'].map((id) => new NonMcpClient(id, 'eve', 'eve', false, 'user eve'))
     pending.recordTask({ taskId: 'anns', status: 'working' }, link, one)
     pending.recordTask({ taskId: 'anns that is over', status: 'completed' }, link, one)
     pending.recordElicitation('anns', one)
@@ -464,7 +464,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
 })
 
 test('transportKinds: which transports are tried', async () => {
-  const table: Array<[Parameters<typeof transportKinds>[0], string[], boolean]> = [
+  const table: Array<[Parameters<typeof transportTypesToTry>[0], string[], boolean]> = [
     [{ command: 'x' }, ['stdio'], false],
     [{ url: 'http://x' }, ['streamable-http', 'sse'], true],
     [{ type: 'stdio', command: 'x' }, ['stdio'], false],
@@ -474,7 +474,7 @@ test('transportKinds: which transports are tried', async () => {
     [{ command: 'x', url: 'http://x' }, ['stdio'], false]
   ]
   for (const [config, expected, remote] of table) {
-    assert.deepEqual(transportKinds(config), expected, JSON.stringify(config))
+    assert.deepEqual(transportTypesToTry(config), expected, JSON.stringify(config))
     assert.equal(isRemote(config), remote)
   }
   assert.deepEqual(Object.values(listKinds).map(({ capability }) => capability), ['tools', 'prompts', 'resources', 'resources', 'resources', 'events'])

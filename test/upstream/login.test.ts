@@ -11,7 +11,7 @@ import { registerGateway } from '../../plugins/upstream/login/registration.ts'
 import { Logins } from '../../plugins/upstream/login/logins.ts'
 import { withBrowserTag } from '../../plugins/upstream/login/starts.ts'
 import { createLogin } from '../../plugins/upstream/login/stored.ts'
-import { authenticateClient, authMethodOf } from '../../plugins/upstream/login/token-requests.ts'
+import { authenticateAsClient, authMethodOf } from '../../plugins/upstream/login/token-requests.ts'
 import { outboundFetch } from '../../plugins/upstream/login/sdk.ts'
 import { StorageError } from '../../db/errors.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
@@ -150,19 +150,19 @@ void test('how the gateway authenticates', async () => {
   assert.equal(authMethodOf(client, undefined, { tokenEndpointAuthMethod: 'client_secret_post' }), 'client_secret_post')
   const server = { url: 'https://as.example', metadata: undefined }
   const headers = new Headers()
-  authenticateClient(headers, new URLSearchParams(), { id: 'a b', secret: 'p:q' }, server)
+  authenticateAsClient(headers, new URLSearchParams(), { id: 'a b', secret: 'p:q' }, server)
   assert.equal(headers.get('authorization'), `Basic ${Buffer.from('a+b:p%3Aq').toString('base64')}`)
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   for (const text of [privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), JSON.stringify(privateKey.export({ format: 'jwk' }))]) {
     const params = new URLSearchParams()
-    authenticateClient(new Headers(), params, { id: 'c' }, server, { clientId: 'c', privateKey: text, keyId: 'k' })
+    authenticateAsClient(new Headers(), params, { id: 'c' }, server, { clientId: 'c', privateKey: text, keyId: 'k' })
     const [header = '', claims = '', signature = ''] = params.get('client_assertion')?.split('.') ?? []
     const key = { key: publicKey, dsaEncoding: 'ieee-p1363' } as const
     assert.ok(verify('sha256', Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, 'base64url')))
     assert.equal((JSON.parse(Buffer.from(header, 'base64url').toString()) as { kid: string }).kid, 'k')
     assert.equal((JSON.parse(Buffer.from(claims, 'base64url').toString()) as { aud: string }).aud, 'https://as.example')
   }
-  assert.throws(() => { authenticateClient(new Headers(), new URLSearchParams(), { id: 'c' }, server, { clientId: 'c', privateKey: 'x' }) }, /privateKey/)
+  assert.throws(() => { authenticateAsClient(new Headers(), new URLSearchParams(), { id: 'c' }, server, { clientId: 'c', privateKey: 'x' }) }, /privateKey/)
 })
 
 const server = {

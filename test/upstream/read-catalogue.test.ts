@@ -4,7 +4,7 @@ import { test, type Test } from 'tap'
 import { emptyCapabilityClass } from '../../protocol/capabilities.ts'
 import { RpcError, UpstreamError } from '../../protocol/errors.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
-import { type ListConnection, readCatalogue, UndeclaredTools } from '../../plugins/upstream/catalogues/read-catalogue.ts'
+import { type ListConnection, readCatalogue, UndeclaredToolsReader } from '../../plugins/upstream/catalogues/read-catalogue.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
@@ -33,7 +33,7 @@ const page = (names: string[], next?: string): string =>
 const names = ({ lists }: Catalogue): string[] => lists.tools.map(({ key }) => key)
 
 interface Read { names: string[], warnings: string[], whole: boolean, capabilities: Record<string, unknown>, catalogue: Catalogue }
-async function read (server: ListConnection, undeclared = new UndeclaredTools(), before?: Catalogue): Promise<Read> {
+async function read (server: ListConnection, undeclared = new UndeclaredToolsReader(), before?: Catalogue): Promise<Read> {
   const warnings: string[] = []
   const warn = (each: string): void => { warnings.push(each) }
   const { catalogue, isComplete: whole } = await readCatalogue(server, before, Infinity, upstreamLimits.listTime, undeclared, warn)
@@ -93,7 +93,7 @@ test('tools that are not declared: the server is asked all the same', async (t: 
 test('tools that are not declared: who has none is asked once, who lists them each time', async () => {
   for (const [lists, times] of [[{}, 1], [{ 'tools/list': () => page(['a']) }, 3], [{ 'tools/list': () => page([]) }, 3]] as const) {
     const server = serverOf({ capabilities: {}, lists })
-    const undeclared = new UndeclaredTools()
+    const undeclared = new UndeclaredToolsReader()
     for (let time = 0; time < 3; time++) await read(server, undeclared)
     assert.equal(server.asked.length, times)
   }
@@ -102,7 +102,7 @@ test('tools that are not declared: who has none is asked once, who lists them ea
 test('tools that are not declared: a server that stays silent, or ends, is not asked again', async (t: Test) => {
   setLimits(t, upstreamLimits, { undeclaredTools: 10 })
   const silent = serverOf({ capabilities: {}, lists: { 'tools/list': async () => await new Promise<string>(() => {}) } })
-  const undeclared = new UndeclaredTools()
+  const undeclared = new UndeclaredToolsReader()
   assert.deepEqual((await read(silent, undeclared)).warnings, ['it does not declare tools: it does not answer tools/list'])
   assert.equal((await read(silent, undeclared)).whole, true)
   assert.equal(silent.asked.length, 1)
@@ -113,7 +113,7 @@ test('tools that are not declared: a server that stays silent, or ends, is not a
       'tools/list': () => { dying.closed = true; throw new UpstreamError('broken', 'the process ended') }
     }
   })
-  const once = new UndeclaredTools()
+  const once = new UndeclaredToolsReader()
   await assert.rejects(read(dying, once), { message: 'the process ended' })
   dying.closed = false
   const { warnings, catalogue } = await read(dying, once)
@@ -129,12 +129,12 @@ test('tools that are not declared: a request that is lost is sent again with the
       'tools/list': () => { if (losses-- > 0) throw new UpstreamError('broken', 'closed the connection'); return page(['a']) }
     }
   })
-  const undeclared = new UndeclaredTools()
+  const undeclared = new UndeclaredToolsReader()
   const first = await read(server, undeclared)
   assert.deepEqual([first.names, first.whole, first.warnings], [[], false, ['it does not declare tools: tools/list failed: closed the connection']])
   assert.deepEqual((await read(server, undeclared)).names, ['a'])
   losses = Infinity
-  const always = new UndeclaredTools()
+  const always = new UndeclaredToolsReader()
   const wholes: boolean[] = []
   for (let time = 0; time < 5; time++) wholes.push((await read(server, always)).whole)
   assert.deepEqual(wholes, [false, false, true, true, true])

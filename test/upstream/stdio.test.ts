@@ -16,8 +16,8 @@ import { LastLines, toVisibleLine } from '../../protocol/transports/printed-line
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
 import { type ChildCommand, startFailureMessage, type ProcessExit, type StartedProcess } from '../../protocol/transports/started-process.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
-import { LineLimit } from '../../plugins/base/limits/token-bucket.ts'
-import { configRedactor } from '../../plugins/base/secrets/redact.ts'
+import { LogLineLimiter } from '../../plugins/base/limits/token-bucket.ts'
+import { createConfigRedactor } from '../../plugins/base/secrets/redact.ts'
 import { within } from '../helpers/client.ts'
 import { deadline, path, until } from '../helpers/hub.ts'
 
@@ -436,8 +436,8 @@ test('lines that nobody is shown are not searched for secrets, however many a pr
   const passed: string[] = []
   const dropped: number[] = []
   const [lines, size] = [100, 32 * 1024]
-  const limit = new LineLimit({ burst: size, perSecond: size }, (count) => { dropped.push(count) })
-  const onLine = (each: typeof line): void => { if (limit.allows(Math.max(each.length, size / lines))) passed.push(each.text()) }
+  const limit = new LogLineLimiter({ burst: size, perSecond: size }, (count) => { dropped.push(count) })
+  const onLine = (each: typeof line): void => { if (limit.admit(Math.max(each.length, size / lines))) passed.push(each.text()) }
   for (let n = 0; n < 100_000; n++) onLine(line)
   assert.ok(searched >= 32 * 1024 && searched <= 32 * 1024 + 400, `${searched} characters`)
   clock.at += 1_010
@@ -458,12 +458,12 @@ test('lines that nobody is shown are not searched for secrets, however many a pr
 })
 
 test('a secret is masked in what a process prints, also where something that controls a terminal stands within it', async () => {
-  const redact = configRedactor({ env: { API_KEY: 's3cr3tABCDEFGHIJ' } })
+  const redact = createConfigRedactor({ env: { API_KEY: 's3cr3tABCDEFGHIJ' } })
   const within = ['\x1b[1m', '\x1b[0m', '\x00', '\x85', '\u202e', '\u2028', '\x1b]0;title\x07']
   for (const each of ['', ...within]) assert.equal(toVisibleLine(`key\t${each}s3cr3tAB${each}CDEFGHIJ !`, redact), 'key\t••••GHIJ !')
   assert.equal(toVisibleLine('a \x1b[31mred\x1b[0m word', redact), 'a red word')
   // A secret that holds such characters itself.
-  assert.equal(toVisibleLine('key s3cr3t\x1b[0mABCDEFGH', configRedactor({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
+  assert.equal(toVisibleLine('key s3cr3t\x1b[0mABCDEFGH', createConfigRedactor({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
 })
 
 test('a command with its arguments in one text is told where they belong', async () => {

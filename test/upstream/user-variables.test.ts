@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { expandVariables } from '../../plugins/upstream/links/environment.ts'
-import { isSameConnection } from '../../plugins/upstream/links/connection-config.ts'
+import { canReuseConnection } from '../../plugins/upstream/links/connection-config.ts'
 import { maskConfig } from '../../plugins/base/secrets/mask-config.ts'
 import { configProblem, isolationOf, type ServerConfig } from '../../schemas/server.ts'
 import { missingVariables, userVariableTarget, valueProblem, withoutMissingValues } from '../../schemas/user-variables.ts'
@@ -161,8 +161,8 @@ test('what makes values of users be asked for again, and what does not', async (
   ]) assert.notEqual(target(config), target(started), JSON.stringify(config))
   assert.equal(target({ ...started, env: { ...started.env, FIXED: 'x' } }), target(started))
   // The gateway's connection has the owner's values.
-  assert.equal(isSameConnection(base, { ...base, description: 'x' }), true)
-  assert.equal(isSameConnection(base, { ...base, owner: 'bob' }), false)
+  assert.equal(canReuseConnection(base, { ...base, description: 'x' }), true)
+  assert.equal(canReuseConnection(base, { ...base, owner: 'bob' }), false)
 })
 
 test('variables of users are shown, what stands around them is masked', async () => {

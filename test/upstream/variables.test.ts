@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { UpstreamError } from '../../protocol/errors.ts'
 import { Outbound } from '../../plugins/base/outbound/outbound.ts'
 import {
-  childEnvironment, expandVariables, type PackageIndexes, isGatewaySecretName, withheldNames
+  childEnvironment, expandVariables, type PackageIndexes, isGatewaySecretName, withheldVariableNames
 } from '../../plugins/upstream/links/environment.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
 import { Semaphore } from '../../plugins/base/limits/semaphore.ts'
@@ -221,8 +221,8 @@ test('childEnvironment: what a child is given', async (t) => {
     ]
     const env = { ...to(hijacks, 'x'), A: '1', LDAP: '2' }
     assert.deepEqual(childEnvironment({ env, storedByUser: true }, given, {}), { ...minimal, A: '1', LDAP: '2' })
-    assert.deepEqual(withheldNames({ env, storedByUser: true }), hijacks)
-    assert.deepEqual(withheldNames({ env, storedByUser: ['/env/A', '/env/BASH_ENV'] }), ['BASH_ENV'])
+    assert.deepEqual(withheldVariableNames({ env, storedByUser: true }), hijacks)
+    assert.deepEqual(withheldVariableNames({ env, storedByUser: ['/env/A', '/env/BASH_ENV'] }), ['BASH_ENV'])
     assert.deepEqual(childEnvironment({ env }, given, {}), { ...minimal, ...env })
   })
   await t.test('other addresses count from the next connection on', async (t) => {

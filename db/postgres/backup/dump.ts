@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { selectRows, type DatabaseDriver } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import { isDatabaseEmpty, settingsLostError, readHead } from '../settings/read.ts'
-import { backupTables } from './tables.ts'
+import { tablesInBackup } from './tables.ts'
 
 /** Number of rows that are read at once. */
 const batchSize = 1_000
@@ -23,7 +23,7 @@ export async function dumpTables (
           ? new Error(`The database at ${driver.location} is empty: nothing has been stored in it.`)
           : settingsLostError()
       }
-      for (const { name, part, collection } of backupTables) {
+      for (const { name, part, collection } of tablesInBackup) {
         const condition = collection === undefined ? sql`` : sql`where collection = ${sql.raw(`'${collection}'`)}`
         await tx.execute(
           sql`declare backup no scroll cursor for select row_to_json(t)::text as line

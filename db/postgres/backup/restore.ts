@@ -7,7 +7,7 @@ import { safeMessageOf } from '../connection/failures.ts'
 import { isDatabaseEmpty } from '../settings/read.ts'
 import { lockHead, writeCommit } from '../settings/write.ts'
 import { auditEntries } from '../tables.ts'
-import { backupTables } from './tables.ts'
+import { tablesInBackup } from './tables.ts'
 
 /** Number of rows that are written at once. */
 const batchSize = 500
@@ -50,7 +50,7 @@ export async function restoreTables (
         (await selectRows<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`))
           .map(toStoredAccount)
       await writeCommit(tx, base, id, new Map(), true)
-      for (const { name, part, collection, isRevocable, isLog } of backupTables) {
+      for (const { name, part, collection, isRevocable, isLog } of tablesInBackup) {
         if (isRevocable && !keepsTokens) continue
         const lines = rowsOf(part)
         if (lines === undefined) continue

@@ -35,7 +35,7 @@ const keptCollections: ReadonlySet<string> =
   new Set([recordCollections.upstreamTokens.name, recordCollections.userValues.name])
 
 /** The parts of a backup: all tables except `omittedTables`, and some collections of `records`. */
-export const backupTables: readonly BackupTable[] = [
+export const tablesInBackup: readonly BackupTable[] = [
   ...wholeTables,
   ...[
     recordCollections.tokens, recordCollections.revokedFamilies, recordCollections.consents,

@@ -35,7 +35,7 @@ export interface DatabaseDriver {
 export const notificationChannel = 'tool_hub'
 
 /** Timeout for opening a connection, in s. */
-export const connectTimeout = 5
+export const connectTimeoutSeconds = 5
 
 /** The rows of a statement, whose result differs between postgres.js and PGlite. */
 export async function selectRows<Row> (db: Db, statement: SQL): Promise<Row[]> {

@@ -3,7 +3,7 @@ import { migrate } from 'drizzle-orm/postgres-js/migrator'
 import pLimit from 'p-limit'
 import postgres from 'postgres'
 import { parseDatabaseUrl, type DatabaseAddress } from './address.ts'
-import { notificationChannel, connectTimeout, type Db, type DatabaseDriver } from './driver.ts'
+import { notificationChannel, connectTimeoutSeconds, type Db, type DatabaseDriver } from './driver.ts'
 import { TransactionConnection, type TransactionClient } from './transaction-connection.ts'
 import { runMigrations } from './migrations.ts'
 import { timeouts } from './timeouts.ts'
@@ -17,7 +17,7 @@ const json = { to: 3802, from: [114, 3802], serialize: (text: string) => text, p
 const migrationsLock = 0x746f6f6c
 
 const options: Options = {
-  connect_timeout: connectTimeout,
+  connect_timeout: connectTimeoutSeconds,
   // Delay before reconnecting, in seconds. It stays short, so that a restarted database is used again soon.
   backoff: (tries: number) => Math.min(2, 0.1 * 2 ** tries),
   onnotice: ignore,
@@ -154,7 +154,7 @@ export class PostgresJsDriver implements DatabaseDriver {
     } as Options)
     this.#listener = sql
     // The driver has no timeout for a connection that was established and does not respond.
-    const timer = setTimeout(stop, 2_000 * connectTimeout).unref()
+    const timer = setTimeout(stop, 2_000 * connectTimeoutSeconds).unref()
     try {
       await sql.unsafe(`listen ${notificationChannel}`)
     } catch (error) {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { and, count, desc, eq, getTableColumns, isNotNull, max, sql } from 'drizzle-orm'
 import type {
-  Activities, Activity, ActivityFilter, ActivityFilterValues, ActivityPage, ActivitySpans
+  Activities, Activity, ActivityFilter, ActivityFilterValues, ActivityPage, TimeIntervals
 } from '../../ports/activities.ts'
 import type { Vault } from '../../store.ts'
 import { selectRows, type Db } from '../connection/driver.ts'
@@ -10,7 +10,9 @@ import { unsealTextIfPossible, sealText } from '../sealed-text.ts'
 import { activities } from '../tables.ts'
 import { toFilterText, toStorableText } from './activity-texts.ts'
 import { appendCalls, removeCalls, type CallRow } from './activity-hours.ts'
-import { activityCondition, type FilterColumn, selectFilterValues, sumActivities, sumSpans } from './activity-sums.ts'
+import {
+  activityCondition, type FilterColumn, selectFilterValues, sumActivities, selectCountsByInterval
+} from './activity-sums.ts'
 
 /** Limits of one INSERT: number of rows, and their size in characters. */
 const insertLimits = { rows: 500, size: 4 * 1024 * 1024 }
@@ -22,7 +24,7 @@ const maxCounted = 10_000
 const maxPayloads = 8 * 1024 * 1024
 
 /** Returns the `place` of a call for the vault: its encrypted members cannot be decrypted for another call. */
-export const activityPlace = (id: string): string => `activities/${id}`
+export const activityVaultPlace = (id: string): string => `activities/${id}`
 /** The members that are encrypted together, as one text. */
 type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage' | 'policy' | 'guards' | 'refused'>
 
@@ -45,7 +47,7 @@ export class PostgresActivities implements Activities {
   async list (filter: ActivityFilter, page: number, limit: number): Promise<ActivityPage> {
     // The queries run one after the other, each with its own timeout.
     const rows = await this.#queries.runSlow(async (db) => await selectActivityPage(db, filter, page, limit))
-    const [counted] = await this.#queries.runSlow(async (db) => await countUpToLimit(db, filter))
+    const [counted] = await this.#queries.runSlow(async (db) => await selectActivityCount(db, filter))
     const total = counted?.total ?? 0
     const approximate = total > maxCounted
     return {
@@ -92,10 +94,10 @@ export class PostgresActivities implements Activities {
   }
 
   async series (
-    filter: Omit<ActivityFilter, 'to'>, spans: ActivitySpans
+    filter: Omit<ActivityFilter, 'to'>, spans: TimeIntervals
   ): Promise<Array<{ total: number, errors: number }>> {
     const rows = await this.#queries.runSlow(async (db) =>
-      await selectRows<{ at: string, total: string, errors: string | null }>(db, sumSpans(filter, spans)))
+      await selectRows<{ at: string, total: string, errors: string | null }>(db, selectCountsByInterval(filter, spans)))
     const found = new Map(rows.map(({ at, total, errors }) =>
       [Number(at), { total: Number(total), errors: Number(errors ?? 0) }]))
     return Array.from({ length: spans.count }, (_, at) => found.get(at) ?? { total: 0, errors: 0 })
@@ -134,14 +136,14 @@ export class PostgresActivities implements Activities {
     const members: SealedMembers = { input, output, errorMessage, policy, guards, refused }
     const sealed = Object.values(members).every((member) => member === undefined)
       ? undefined
-      : sealText(this.#vault, JSON.stringify(members), activityPlace(id))
+      : sealText(this.#vault, JSON.stringify(members), activityVaultPlace(id))
     return { ...toPlainColumns(activity), ...sealed, sealedBy: sealed?.sealed?.split('.')[1] }
   }
 
   #toActivity ({ data, sealed, sealedBy: _, ...row }: typeof activities.$inferSelect): Activity {
     const members = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as unknown as Activity
     if (data === null) return members
-    const text = unsealTextIfPossible(this.#vault, { data, sealed }, activityPlace(row.id))
+    const text = unsealTextIfPossible(this.#vault, { data, sealed }, activityVaultPlace(row.id))
     return text === undefined ? { ...members, locked: true } : { ...members, ...JSON.parse(text) as SealedMembers }
   }
 
@@ -189,7 +191,7 @@ export function selectActivityPage (db: Db, filter: ActivityFilter, page: number
 }
 
 /** Returns the query that counts the calls up to `maxCounted + 1`. Exported for the test of its query plan. */
-export function countUpToLimit (db: Db, filter: ActivityFilter) {
+export function selectActivityCount (db: Db, filter: ActivityFilter) {
   const limited = db
     .select({ one: sql`1`.as('one') })
     .from(activities)

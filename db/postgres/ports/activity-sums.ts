@@ -1,6 +1,6 @@
 // Queries of recorded calls by filter: conditions, sums of calls, and the values to filter by.
 import { and, eq, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
-import type { ActivityFilter, ActivitySpans } from '../../ports/activities.ts'
+import type { ActivityFilter, TimeIntervals } from '../../ports/activities.ts'
 import type { Db } from '../connection/driver.ts'
 import { activities, activityHours as hours } from '../tables.ts'
 import { hourLength } from './activity-hours.ts'
@@ -113,7 +113,7 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
  * Returns the query of the numbers of calls and failed calls by the index of their time span; spans without calls are
  * omitted. Spans of whole hours are read from stored sums. Exported for the test of its query plan.
  */
-export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {
+export function selectCountsByInterval (filter: ActivityFilter, { from, length, count }: TimeIntervals): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
   const hasWholeHours = from % hourLength === 0 && length % hourLength === 0
   const { whole, parts } = hasWholeHours ? splitIntoHours(range) : { whole: sql`false`, parts: [range] }

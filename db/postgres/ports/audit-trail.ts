@@ -4,13 +4,13 @@ import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { sealText, unsealTextIfPossible } from '../sealed-text.ts'
 import { auditEntries as entries } from '../tables.ts'
-import { escapeText, toIndexableText, unescapeText } from '../text.ts'
+import { escapeForPostgres, toIndexableText, unescapeFromPostgres } from '../text.ts'
 
 /** Max rows that one statement removes. */
 const maxRemoved = 1_000
 
 /** Returns the `place` of an entry for the vault: its encrypted members cannot be decrypted for another entry. */
-export const auditPlace = (id: string): string => `audit/${id}`
+export const auditVaultPlace = (id: string): string => `audit/${id}`
 
 /** The members that are encrypted. */
 type SealedMembers = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName'>
@@ -62,14 +62,14 @@ export class PostgresAuditTrail implements AuditTrail {
 
   #toRow ({ username, name, before, after, keyId, keyName, ...entry }: AuditEntry): typeof entries.$inferInsert {
     const { data, sealed } =
-      sealText(this.#vault, JSON.stringify({ before, after, keyId, keyName }), auditPlace(entry.id))
-    return { ...entry, username: toIndexableText(username), name: escapeText(name), data, sealed }
+      sealText(this.#vault, JSON.stringify({ before, after, keyId, keyName }), auditVaultPlace(entry.id))
+    return { ...entry, username: toIndexableText(username), name: escapeForPostgres(name), data, sealed }
   }
 
   #toEntry ({ number: _number, username, name, data, sealed, ...entry }: typeof entries.$inferSelect): AuditEntry {
-    const text = unsealTextIfPossible(this.#vault, { data, sealed }, auditPlace(entry.id))
+    const text = unsealTextIfPossible(this.#vault, { data, sealed }, auditVaultPlace(entry.id))
     const members = text === undefined ? { locked: true } as const : JSON.parse(text) as SealedMembers
-    return { ...entry, username: unescapeText(username), name: unescapeText(name), ...members }
+    return { ...entry, username: unescapeFromPostgres(username), name: unescapeFromPostgres(name), ...members }
   }
 
   async #numberOf (id: string): Promise<number | undefined> {
@@ -86,7 +86,7 @@ function filterCondition ({ username, action, entity, name, from, to }: AuditFil
     username === undefined ? undefined : eq(entries.username, toIndexableText(username)),
     action === undefined ? undefined : eq(entries.action, action),
     entity === undefined ? undefined : eq(entries.entity, entity),
-    name === undefined ? undefined : eq(entries.name, escapeText(name)),
+    name === undefined ? undefined : eq(entries.name, escapeForPostgres(name)),
     from === undefined ? undefined : gte(entries.timestamp, from),
     to === undefined ? undefined : lt(entries.timestamp, to)
   )

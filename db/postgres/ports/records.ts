@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { and, arrayOverlaps, desc, eq, gt, inArray, isNull, lt, or, sql, type SQL } from 'drizzle-orm'
 import {
-  recordCollections, tombstoneRetention, type RecordCollection, type RecordEntry, type Records, type EntryFilter,
+  recordCollections, tombstoneRetention, type RecordCollection, type RecordEntry, type Records, type RecordFilter,
   type StoredRecord
 } from '../../records.ts'
 import type { PgInsertValue } from 'drizzle-orm/pg-core'
@@ -10,7 +10,7 @@ import type { Db, Transaction } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { sealText, unsealTextIfPossible } from '../sealed-text.ts'
 import { records } from '../tables.ts'
-import { toIndexableText, unescapeText } from '../text.ts'
+import { toIndexableText, unescapeFromPostgres } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 type Row = typeof records.$inferSelect
@@ -90,7 +90,7 @@ export class PostgresRecords implements Records {
     return hasSwapped
   }
 
-  async list (collection: RecordCollection, filter: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
+  async list (collection: RecordCollection, filter: RecordFilter, isBrief = false): Promise<StoredRecord[]> {
     const found: Found[] = await this.#queries.runQuick(async (db) => await db
       .select(isBrief ? briefColumns : wholeColumns)
       .from(records)
@@ -99,7 +99,7 @@ export class PostgresRecords implements Records {
     return found.map((row) => this.#toStored(row))
   }
 
-  async remove (collection: RecordCollection, keyOrFilter: string | EntryFilter): Promise<number> {
+  async remove (collection: RecordCollection, keyOrFilter: string | RecordFilter): Promise<number> {
     const condition = typeof keyOrFilter === 'string'
       ? eq(records.id, idOf(collection, keyOrFilter))
       : recordCondition(collection, keyOrFilter)
@@ -146,8 +146,8 @@ export class PostgresRecords implements Records {
     const stored = {
       version,
       age,
-      labels: labels.map((label) => unescapeText(decodeURIComponent(label.slice(prefix)))),
-      ...owner === null ? {} : { owner: unescapeText(owner) },
+      labels: labels.map((label) => unescapeFromPostgres(decodeURIComponent(label.slice(prefix)))),
+      ...owner === null ? {} : { owner: unescapeFromPostgres(owner) },
       ...expires === null ? {} : { expiresAt: expires.getTime() }
     }
     if (typeof value === 'string') return { ...stored, value: JSON.parse(value) as unknown }
@@ -200,7 +200,7 @@ export const selectRecord = (db: Db, collection: RecordCollection, key: string) 
 
 /** Converts a filter to a condition on the table. Expired entries match as well. */
 export function recordCondition (
-  collection: RecordCollection, { owner, labels, changedWithin }: EntryFilter
+  collection: RecordCollection, { owner, labels, changedWithin }: RecordFilter
 ): SQL | undefined {
   return and(
     eq(records.collection, collection.name),

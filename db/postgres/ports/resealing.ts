@@ -2,15 +2,17 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { recordCollections, type RecordCollection } from '../../records.ts'
-import { StorageError, type Resealing, type SealedCounts, type Vault } from '../../store.ts'
+import { StorageError, type Resealing, type OutdatedTextCounts, type Vault } from '../../store.ts'
 import { selectRows, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { resealText, type SealedText } from '../sealed-text.ts'
-import { activities, auditEntries, oauthClients, records, socialSecret, tableNames, tableOf } from '../tables.ts'
-import { activityPlace } from './activities.ts'
-import { auditPlace } from './audit-trail.ts'
-import { signingKeyPlace } from './social-logins.ts'
+import {
+  activities, auditEntries, oauthClients, records, socialSigningKey, settingsTableNames, settingsTableOf
+} from '../tables.ts'
+import { activityVaultPlace } from './activities.ts'
+import { auditVaultPlace } from './audit-trail.ts'
+import { signingKeyVaultPlace } from './social-logins.ts'
 
 /** Max rows that are re-encrypted in one transaction. */
 const batchSize = 50
@@ -47,10 +49,10 @@ const sealedTables: readonly SealedTable[] = [
   sealedRecords('users\' values for servers', recordCollections.userValues),
   {
     what: 'keys of session cookies',
-    table: socialSecret,
-    key: socialSecret.id,
-    name: socialSecret.id,
-    placeOf: () => signingKeyPlace
+    table: socialSigningKey,
+    key: socialSigningKey.id,
+    name: socialSigningKey.id,
+    placeOf: () => signingKeyVaultPlace
   },
   sealedRecords('sessions of browsers', recordCollections.loginStates),
   sealedRecords('authorization codes', recordCollections.grants),
@@ -59,7 +61,7 @@ const sealedTables: readonly SealedTable[] = [
     table: auditEntries,
     key: auditEntries.number,
     name: auditEntries.id,
-    placeOf: auditPlace
+    placeOf: auditVaultPlace
   },
   {
     what: 'recorded calls',
@@ -67,7 +69,7 @@ const sealedTables: readonly SealedTable[] = [
     sealedBy: activities.sealedBy,
     key: activities.id,
     name: activities.id,
-    placeOf: activityPlace
+    placeOf: activityVaultPlace
   }
 ]
 
@@ -76,7 +78,7 @@ type CountedTable =
 
 /** All tables with encrypted texts. Those of settings and clients are re-encrypted by `resealSettings`. */
 const countedTables: readonly CountedTable[] = [
-  ...tableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: tableOf(name) })),
+  ...settingsTableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: settingsTableOf(name) })),
   { what: 'OAuth clients', table: oauthClients },
   ...sealedTables
 ]
@@ -101,7 +103,10 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
       limit ${sql.raw(String(maxCounted))}) as found
   ) as count from ids where id is not null`
 
-/** Returns the start of a text encrypted with a key, which is all that `Vault.isOutdated` and `Vault.isLocked` read. */
+/**
+ * Returns the start of a text encrypted with a key, which is all that `Vault.isSealedWithFormerKey` and
+ * `Vault.isLocked` read.
+ */
 const sealedTextStart = (id: string): string => `v1.${id}.`
 
 /**
@@ -121,19 +126,19 @@ export class PostgresResealing implements Resealing {
     this.#resealSettings = resealSettings
   }
 
-  async count (): Promise<SealedCounts> {
+  async countOutdatedTexts (): Promise<OutdatedTextCounts> {
     let former = 0
-    const locked: Array<SealedCounts['locked'][number]> = []
+    const locked: Array<OutdatedTextCounts['locked'][number]> = []
     for (const { what, ...table } of countedTables) {
       for (const { id, count } of await this.#countByKey(table)) {
-        if (this.#vault.isOutdated(sealedTextStart(id))) former += count
+        if (this.#vault.isSealedWithFormerKey(sealedTextStart(id))) former += count
         else if (this.#vault.isLocked(sealedTextStart(id))) locked.push({ what, key: id, count })
       }
     }
     return { former, locked }
   }
 
-  async run (signal: AbortSignal): Promise<{ anew: number }> {
+  async resealAll (signal: AbortSignal): Promise<{ anew: number }> {
     let anew = await this.#resealAllSettings()
     for (const table of sealedTables) {
       anew += await this.#resealTable(table, signal)
@@ -168,7 +173,9 @@ export class PostgresResealing implements Resealing {
   /** Re-encrypts the texts of a table in batches. @returns the number of re-encrypted texts */
   async #resealTable (table: SealedTable, signal: AbortSignal): Promise<number> {
     const formerKeys =
-      (await this.#countByKey(table)).map(({ id }) => id).filter((id) => this.#vault.isOutdated(sealedTextStart(id)))
+      (await this.#countByKey(table)).map(({ id }) => id).filter(
+        (id) => this.#vault.isSealedWithFormerKey(sealedTextStart(id))
+      )
     let anew = 0
     if (formerKeys.length === 0) return anew
     for (let last: string | number | undefined; ;) {

@@ -5,13 +5,13 @@ import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { sealText, unsealText, unsealTextIfPossible } from '../sealed-text.ts'
 import {
-  socialIdentities as identities, socialSecret as secrets, socialSessions as sessions, socialUsers as users
+  socialIdentities as identities, socialSigningKey as secrets, socialSessions as sessions, socialUsers as users
 } from '../social-tables.ts'
 import { toIndexableText } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 /** The `place` of the signing key for the vault. */
-export const signingKeyPlace = 'social-secret'
+export const signingKeyVaultPlace = 'social-secret'
 
 /** Identities, sessions and the signing key of social login, shared by all replicas. */
 export class PostgresSocialLogins implements SocialLogins {
@@ -27,15 +27,15 @@ export class PostgresSocialLogins implements SocialLogins {
   }
 
   async loadAdapter (): Promise<object> {
-    const { betterAuthDatabase } = await import('../better-auth.ts')
+    const { createBetterAuthAdapter: betterAuthDatabase } = await import('../better-auth.ts')
     return betterAuthDatabase(this.#queries)
   }
 
   async loadSigningKey (): Promise<string> {
     const [stored] = await this.#queries.runQuick(async (db) => await db.select().from(secrets))
-    const known = stored && unsealTextIfPossible(this.#vault, stored, signingKeyPlace)
+    const known = stored && unsealTextIfPossible(this.#vault, stored, signingKeyVaultPlace)
     if (known !== undefined) return known
-    const row = sealText(this.#vault, randomBytes(32).toString('hex'), signingKeyPlace)
+    const row = sealText(this.#vault, randomBytes(32).toString('hex'), signingKeyVaultPlace)
     return await this.#queries.runTransaction(async (tx) => {
       // Replaces only the row that was read: if several replicas create a key, all use that of the first.
       const sealed = stored?.sealed ?? null
@@ -46,7 +46,7 @@ export class PostgresSocialLogins implements SocialLogins {
           { target: secrets.id, set: row, setWhere: sql`${secrets.sealed} is not distinct from ${sealed}` }
         )
       const [now] = await tx.select().from(secrets)
-      return unsealText(this.#vault, now ?? row, signingKeyPlace)
+      return unsealText(this.#vault, now ?? row, signingKeyVaultPlace)
     })
   }
 
@@ -67,7 +67,7 @@ export class PostgresSocialLogins implements SocialLogins {
     await this.#queries.runQuick(async (db) => { await db.delete(identities).where(eq(identities.hash, hash)) })
   }
 
-  async creatorOf (username: string, subject: string): Promise<SocialIdentity | undefined> {
+  async findCreatingIdentity (username: string, subject: string): Promise<SocialIdentity | undefined> {
     const [found] = await this.#queries.runQuick(async (db) =>
       await db
         .select()

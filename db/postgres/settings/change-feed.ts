@@ -35,11 +35,11 @@ export class ChangeFeed {
 
   async open (): Promise<void> {
     await this.#listen()
-    this.schedule(pollInterval)
+    this.schedulePoll(pollInterval)
   }
 
   /** Schedules the next poll, in place of one already scheduled. @param delay in ms */
-  schedule (delay: number): void {
+  schedulePoll (delay: number): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
     this.#timer = setTimeout(() => { void this.#limit(async () => { await this.#poll() }) }, delay).unref()
@@ -57,7 +57,7 @@ export class ChangeFeed {
     const { hasChanged, isUnavailable } = await this.#pollStore()
     // A change arrived without a notification: the listening connection has died silently.
     if (hasChanged && wasListening) this.#unlisten?.()
-    this.schedule(isUnavailable || this.#unlisten === undefined ? fallbackInterval : pollInterval)
+    this.schedulePoll(isUnavailable || this.#unlisten === undefined ? fallbackInterval : pollInterval)
   }
 
   /** Opens the listening connection, unless there is one. A failure is ignored, since polling continues. */
@@ -74,6 +74,6 @@ export class ChangeFeed {
 
   #reconnect (): void {
     this.#unlisten = undefined
-    this.schedule(reconnectDelay)
+    this.schedulePoll(reconnectDelay)
   }
 }

@@ -3,7 +3,7 @@ import { and, eq, isNotNull, notInArray } from 'drizzle-orm'
 import { messageOf } from '../../errors.ts'
 import type { SettingsDocument } from '../../apply.ts'
 import { isPlainObject } from '../../../schemas/unknown-members.ts'
-import { clientsSectionName, readClient, type ClientEntry } from '../../client-entry.ts'
+import { clientsSectionName, parseClientEntry, type ClientEntry } from '../../client-entry.ts'
 import type { Vault } from '../../store.ts'
 import {
   removeClientAuthorizations, insertClients, resealClientColumns, toClientRow, clientEntryOfRow, type ClientRow
@@ -18,12 +18,12 @@ interface SplitDocument { readonly document: SettingsDocument, readonly clients:
  * Separates the clients from a document. Entries that are no valid clients stay in the document.
  * @throws Error when a client's secret is a mask
  */
-export function splitClients (document: SettingsDocument, vault: Vault): SplitDocument {
+export function separateClients (document: SettingsDocument, vault: Vault): SplitDocument {
   const { [clientsSectionName]: value, ...rest } = document
   if (!Array.isArray(value)) return { document, clients: [] }
   const rows = new Map<string, ClientRow>()
   const others = value.filter((entry) => {
-    const client = readClient(entry)
+    const client = parseClientEntry(entry)
     if (client === undefined || !isPlainObject(entry)) return true
     if (vault.findMasks({ clientSecret: entry.clientSecret }).length > 0) {
       throw new Error(
@@ -53,7 +53,7 @@ export async function replaceClients (tx: Transaction, rows: readonly ClientRow[
 }
 
 /** Reads all clients as entries. `locked`: a message for each with unknown members that cannot be decrypted. */
-export async function exportClients (db: Db, vault: Vault): Promise<{ entries: ClientEntry[], locked: string[] }> {
+export async function readClientEntries (db: Db, vault: Vault): Promise<{ entries: ClientEntry[], locked: string[] }> {
   const entries: ClientEntry[] = []
   const locked: string[] = []
   for (const row of await db.select().from(clients).orderBy(clients.key)) {
@@ -67,8 +67,8 @@ export async function exportClients (db: Db, vault: Vault): Promise<{ entries: C
   return { entries, locked }
 }
 
-/** Adds clients to a document: the reverse of `splitClients`. */
-export function addClients (document: SettingsDocument, entries: readonly ClientEntry[]): SettingsDocument {
+/** Adds clients to a document: the reverse of `separateClients`. */
+export function addClientsToDocument (document: SettingsDocument, entries: readonly ClientEntry[]): SettingsDocument {
   const others: unknown = document[clientsSectionName]
   if (entries.length === 0) return document
   return { ...document, [clientsSectionName]: [...Array.isArray(others) ? others as unknown[] : [], ...entries] }
@@ -78,7 +78,7 @@ export function addClients (document: SettingsDocument, entries: readonly Client
 export async function findClientsToReseal (db: Db, vault: Vault): Promise<string[]> {
   const sealed =
     await db.select({ key: clients.key, sealed: clients.sealed }).from(clients).where(isNotNull(clients.sealed))
-  return sealed.flatMap((row) => row.sealed !== null && vault.isOutdated(row.sealed) ? [row.key] : [])
+  return sealed.flatMap((row) => row.sealed !== null && vault.isSealedWithFormerKey(row.sealed) ? [row.key] : [])
 }
 
 /** Re-encrypts the unknown members of clients with the newest key. Clients that change meanwhile are skipped. */

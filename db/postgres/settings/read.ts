@@ -1,11 +1,12 @@
 import { and, asc, gte, inArray, lte } from 'drizzle-orm'
-import { lockReasonOf } from '../../document.ts'
+import { undecryptableReasonOf } from '../../document.ts'
 import type { Vault } from '../../store.ts'
 import type { Db, Transaction } from '../connection/driver.ts'
 import { noRows, mergeRows, type SettingsRow, type SettingsRows } from './rows.ts'
 import { decodeRow } from './stored.ts'
 import {
-  commits, oauthClients, settingsRevision, tableNames, tableOf, type StoredSettingsRow, type TableName
+  commits, oauthClients, settingsRevision, settingsTableNames, settingsTableOf, type StoredSettingsRow,
+  type SettingsTableName
 } from '../tables.ts'
 
 /** The version of the settings: the number of commits, and the id of the last one. Equal heads mean equal settings. */
@@ -18,7 +19,7 @@ export interface DatabaseState extends CommitHead {
    * The rows that were read, and whose secrets are encrypted with a former encryption key. `sealed` is the stored
    * encrypted text.
    */
-  readonly outdated: ReadonlyArray<{ table: TableName, row: SettingsRow, sealed: string }>
+  readonly outdated: ReadonlyArray<{ table: SettingsTableName, row: SettingsRow, sealed: string }>
 }
 
 const sameHead = (one: CommitHead, other: CommitHead): boolean =>
@@ -46,8 +47,8 @@ export async function readRows (db: Db, vault: Vault, former?: DatabaseState): P
 export async function isDatabaseEmpty (db: Db): Promise<boolean> {
   const someClients = await db.select({ key: oauthClients.key }).from(oauthClients).limit(1)
   if (someClients.length > 0) return false
-  for (const name of tableNames) {
-    const table = tableOf(name)
+  for (const name of settingsTableNames) {
+    const table = settingsTableOf(name)
     const found = await db.select({ position: table.position }).from(table).limit(1)
     if (found.length > 0) return false
   }
@@ -66,15 +67,18 @@ export async function readRowsInTransaction (
   if (now === undefined) throw settingsLostError()
   if (former !== undefined && sameHead(former, now)) return former
   const touched = former === undefined ? undefined : await touchedSince(tx, former, now)
-  const outdated: Array<{ table: TableName, row: SettingsRow, sealed: string }> = []
-  const rows: Record<TableName, readonly SettingsRow[]> = { ...former?.rows ?? noRows }
-  for (const table of tableNames) {
+  const outdated: Array<{ table: SettingsTableName, row: SettingsRow, sealed: string }> = []
+  const rows: Record<SettingsTableName, readonly SettingsRow[]> = { ...former?.rows ?? noRows }
+  for (const table of settingsTableNames) {
     const positions = touched?.get(table)
     if (touched !== undefined && positions === undefined) continue
     const read = (await selectStoredRows(tx, table, positions)).map((stored) => {
       const row = decodeRow(table, stored, vault)
       // A locked entry has masks in place of its secrets. Encrypting these would destroy the secrets.
-      if (stored.sealed !== null && lockReasonOf(row.entry) === undefined && vault.isOutdated(stored.sealed)) {
+      if (
+        stored.sealed !== null && undecryptableReasonOf(row.entry) === undefined &&
+        vault.isSealedWithFormerKey(stored.sealed)
+      ) {
         outdated.push({ table, row, sealed: stored.sealed })
       }
       return row
@@ -89,9 +93,9 @@ export const maxParameters = 5_000
 
 /** Reads the rows at some positions of a table; by default all rows. */
 async function selectStoredRows (
-  tx: Transaction, name: TableName, wantedPositions: ReadonlySet<number> | undefined
+  tx: Transaction, name: SettingsTableName, wantedPositions: ReadonlySet<number> | undefined
 ): Promise<StoredSettingsRow[]> {
-  const table = tableOf(name)
+  const table = settingsTableOf(name)
   if (wantedPositions === undefined) return await tx.select().from(table).orderBy(asc(table.position))
   const wanted = [...wantedPositions]
   const found: StoredSettingsRow[] = []
@@ -109,17 +113,17 @@ async function selectStoredRows (
  */
 async function touchedSince (
   tx: Transaction, former: CommitHead, now: CommitHead
-): Promise<Map<TableName, Set<number>> | undefined> {
+): Promise<Map<SettingsTableName, Set<number>> | undefined> {
   const found = await tx
     .select()
     .from(commits)
     .where(and(gte(commits.version, former.version), lte(commits.version, now.version)))
     .orderBy(asc(commits.version))
   if (found.length !== now.version - former.version + 1 || found[0]?.id !== former.head) return undefined
-  const all = new Map<TableName, Set<number>>()
+  const all = new Map<SettingsTableName, Set<number>>()
   for (const { touched } of found.slice(1)) {
     if (touched === null) return undefined
-    for (const name of tableNames) {
+    for (const name of settingsTableNames) {
       const positions = all.get(name) ?? new Set()
       for (const position of touched[name] ?? []) positions.add(position)
       if (positions.size > 0) all.set(name, positions)

@@ -1,9 +1,9 @@
 import { isPlainObject } from '../../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../../apply.ts'
 import { entities, isListEntityName as isList } from '../../entities.ts'
-import { orderedEntries, orderedObject } from '../../order.ts'
+import { orderedEntries, createOrderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'
-import { tableNames, type TableName } from '../tables.ts'
+import { settingsTableNames, type SettingsTableName } from '../tables.ts'
 
 /**
  * An entry of the settings and its position. `name` is its member name in a section that is an object, otherwise empty.
@@ -11,25 +11,25 @@ import { tableNames, type TableName } from '../tables.ts'
 export interface SettingsRow { readonly position: number, readonly name: string, readonly entry: unknown }
 
 /** The rows of each table, in the order of configuration. */
-export type SettingsRows = Readonly<Record<TableName, readonly SettingsRow[]>>
+export type SettingsRows = Readonly<Record<SettingsTableName, readonly SettingsRow[]>>
 
 /** The difference between two versions of a table: new or changed rows, and positions that were removed. */
 interface Difference { readonly written: readonly SettingsRow[], readonly removed: readonly number[] }
 
-export const noRows = Object.fromEntries(tableNames.map((name) => [name, []])) as unknown as SettingsRows
+export const noRows = Object.fromEntries(settingsTableNames.map((name) => [name, []])) as unknown as SettingsRows
 
-type OwnTable = Exclude<TableName, 'sections'>
-const ownTables = tableNames.filter((name): name is OwnTable => name !== 'sections')
+type OwnTable = Exclude<SettingsTableName, 'sections'>
+const ownTables = settingsTableNames.filter((name): name is OwnTable => name !== 'sections')
 
 /** Returns the name or key of an entry; undefined if it has none, in which case it is kept but not used. */
-export function entryName (table: TableName, { name, entry }: SettingsRow): string | undefined {
+export function entryName (table: SettingsTableName, { name, entry }: SettingsRow): string | undefined {
   if (!isList(table)) return name
   const key = isPlainObject(entry) ? entry[entities[table].key] : undefined
   return typeof key === 'string' ? key : undefined
 }
 
 /** Whether a section has the type that its own table can store. If not, it is stored in the table `sections`. */
-const hasTableType = (name: TableName, value: unknown): boolean =>
+const hasTableType = (name: SettingsTableName, value: unknown): boolean =>
   isList(name) ? Array.isArray(value) : name === 'systemConfig' || isPlainObject(value)
 const isOwnTable = (name: string): name is OwnTable => name !== 'sections' && Object.hasOwn(noRows, name)
 
@@ -73,7 +73,7 @@ export function toDocument (
     return [
       [name, isList(name)
         ? rows[name].map(({ entry }) => entry)
-        : orderedObject(rows[name].map((row) => [row.name, row.entry]))]
+        : createOrderedObject(rows[name].map((row) => [row.name, row.entry]))]
     ]
   })
   return Object.fromEntries([...own, ...rows.sections.map(({ name, entry }): [string, unknown] => [name, entry])])
@@ -83,7 +83,7 @@ export function toDocument (
  * Computes the rows of a changed document. Existing entries keep their positions; new ones are placed after the last.
  * @param former the document before the changes, with its rows
  */
-export function updateRows (
+export function toUpdatedRows (
   former: { rows: SettingsRows, document: SettingsDocument }, document: SettingsDocument, changes: readonly Change[]
 ): SettingsRows {
   const changed =
@@ -103,7 +103,9 @@ const nextPosition = (rows: readonly SettingsRow[]): number => (rows.at(-1)?.pos
  * Computes the rows of a changed list. Entries are matched with the former rows in order. A former row that is passed
  * over is removed; if its entry comes later, it gets a new row.
  */
-function updateList (table: TableName, former: readonly SettingsRow[], next: readonly unknown[]): SettingsRow[] {
+function updateList (
+  table: SettingsTableName, former: readonly SettingsRow[], next: readonly unknown[]
+): SettingsRow[] {
   let at = 0
   let position = nextPosition(former)
   return next.map((entry) => {
@@ -140,9 +142,9 @@ function updateMembers (
 }
 
 /** Finds the rows to write and to remove in order to get from one version to the next. */
-export function diffRows (former: SettingsRows, next: SettingsRows): Map<TableName, Difference> {
-  const found = new Map<TableName, Difference>()
-  for (const table of tableNames) {
+export function diffRows (former: SettingsRows, next: SettingsRows): Map<SettingsTableName, Difference> {
+  const found = new Map<SettingsTableName, Difference>()
+  for (const table of settingsTableNames) {
     if (former[table] === next[table]) continue
     const before = new Map(former[table].map((row) => [row.position, row]))
     const written = next[table].filter((row) => before.get(row.position) !== row)

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
 import { applyChanges } from '../../apply.ts'
-import { readDocument, type DocumentReading } from '../../document.ts'
+import { parseSettingsDocument, type DocumentWithSnapshot } from '../../document.ts'
 import { checkInvariants, checkChangedValues } from '../../invariants.ts'
 import { SnapshotListeners } from '../../listeners.ts'
 import type { Seed } from '../../seed.ts'
 import { ConflictError, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
-import { splitClients } from './clients.ts'
+import { separateClients } from './clients.ts'
 import { commitRows } from './commit.ts'
 import type { Db, DatabaseDriver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { readHead, readRowsInTransaction, readRows, type DatabaseState } from './read.ts'
-import { noRows, toDocument, toRows, updateRows } from './rows.ts'
-import { checkLockedEntries, checkNoMasks } from './stored.ts'
+import { noRows, toDocument, toRows, toUpdatedRows } from './rows.ts'
+import { assertUndecryptableSecretsReplaced, checkNoMasks } from './stored.ts'
 import {
   databaseErrorCode, toCommitError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
 } from '../connection/failures.ts'
@@ -27,7 +27,7 @@ const lockHoldTime = 200
 const pollDelayAfterFailure = 100
 
 /** The state of the database at the last read, with the document and snapshot derived from it. */
-interface State { readonly database: DatabaseState, readonly reading: DocumentReading }
+interface State { readonly database: DatabaseState, readonly reading: DocumentWithSnapshot }
 
 interface PostgresStoreOptions {
   driver: DatabaseDriver
@@ -144,7 +144,7 @@ export class PostgresStore implements Store {
   async #readInitialState (): Promise<State> {
     if (await withTimeout(this.#driver, timeouts.head, readHead) === undefined) {
       const first = await this.#seed()
-      const { document, clients } = splitClients(first.document, this.#vault)
+      const { document, clients } = separateClients(first.document, this.#vault)
       const rows = toRows(document)
       checkNoMasks(rows, this.#vault)
       const writes = planWrites(noRows, rows, this.#vault)
@@ -158,7 +158,7 @@ export class PostgresStore implements Store {
     const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
     this.#resealing = this.#reseal(database)
     this.#resealing.catch(() => {})
-    return { database, reading: readDocument(toDocument(database.rows), database.version) }
+    return { database, reading: parseSettingsDocument(toDocument(database.rows), database.version) }
   }
 
   async #commit (
@@ -166,9 +166,11 @@ export class PostgresStore implements Store {
   ): Promise<Snapshot> {
     checkChangedValues(changes)
     const document = applyChanges(former.document, changes)
-    const rows = updateRows({ rows: base.rows, document: former.document }, document, changes)
-    checkLockedEntries(base.rows, rows, this.#vault)
-    const reading = document === former.document ? former : readDocument(document, former.snapshot.version + 1, former)
+    const rows = toUpdatedRows({ rows: base.rows, document: former.document }, document, changes)
+    assertUndecryptableSecretsReplaced(base.rows, rows, this.#vault)
+    const reading = document === former.document
+      ? former
+      : parseSettingsDocument(document, former.snapshot.version + 1, former)
     checkInvariants(former.snapshot, reading.snapshot)
     try {
       const database =
@@ -217,7 +219,7 @@ export class PostgresStore implements Store {
   #adopt (former: State, database: DatabaseState): State {
     const document = toDocument(database.rows, { rows: former.database.rows, document: former.reading.document })
     const version = Math.max(former.reading.snapshot.version + 1, database.version)
-    const reading = readDocument(document, version, former.reading)
+    const reading = parseSettingsDocument(document, version, former.reading)
     this.#state = { database, reading }
     this.#listeners.notify(reading.snapshot)
     return this.#state
@@ -228,7 +230,7 @@ export class PostgresStore implements Store {
     const failure = toCommitError(error)
     if (isDatabaseUnavailable(error)) {
       this.#markUnavailable(unavailableMessage(error))
-      this.#changeFeed.schedule(pollDelayAfterFailure)
+      this.#changeFeed.schedulePoll(pollDelayAfterFailure)
       return failure
     }
     const code = databaseErrorCode(error)

@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../errors.ts'
 import { isPlainObject } from '../../../schemas/unknown-members.ts'
 import { entityFactsOf, isListEntityName } from '../../entities.ts'
-import { lockEntry, lockReasonOf } from '../../document.ts'
+import { markUndecryptable, undecryptableReasonOf } from '../../document.ts'
 import { ServerConfig } from '../../../schemas/server.ts'
 import { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { InvalidChangeError, type Vault } from '../../store.ts'
-import { escapeText, toIndexableText, unescapeText } from '../text.ts'
+import { escapeForPostgres, toIndexableText, unescapeFromPostgres } from '../text.ts'
 import { diffRows, entryName, type SettingsRow, type SettingsRows } from './rows.ts'
-import { tableNames, type StoredSettingsRow, type TableName } from '../tables.ts'
+import { settingsTableNames, type StoredSettingsRow, type SettingsTableName } from '../tables.ts'
 
 /** Replaces the escapes in JSON text that JSONB does not accept (NUL, unpaired surrogates) by U+FFFD. */
 function asJsonb (text: string): string {
@@ -34,10 +34,10 @@ function isInJsonbOrder (value: unknown): boolean {
 }
 
 /**
- * The members of which only the secrets are encrypted (`plain` of `Vault.separateSecrets`). All other members are
+ * The members of which only the secrets are encrypted (`plain` of `Vault.encryptSecrets`). All other members are
  * encrypted completely, so that a new member is encrypted unless it is added here.
  */
-const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
+const plainMembers: Partial<Record<SettingsTableName, ReadonlySet<string>>> = {
   mcpServers: new Set([
     ...Object.keys(ServerConfig.properties).filter((name) =>
       !['args', 'url', 'oauth', 'proxy', 'openapi'].includes(name)),
@@ -48,18 +48,18 @@ const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
 
 /** Encrypts the secrets of an entry. A password hash stays readable; any other password is encrypted. */
 function sealEntry (
-  table: TableName, row: SettingsRow, entry: unknown, vault: Vault
+  table: SettingsTableName, row: SettingsRow, entry: unknown, vault: Vault
 ): { value: unknown, sealed: string | null } {
   const { password } = isPlainObject(entry) ? entry : {}
   if (table !== 'users' || typeof password !== 'string' || !/^(scrypt\$|\$2[aby]\$)/.test(password)) {
-    return vault.separateSecrets(entry, rowPlace(table, row), plainMembers[table])
+    return vault.encryptSecrets(entry, rowPlace(table, row), plainMembers[table])
   }
-  const { value, sealed } = vault.separateSecrets({ ...entry as object, password: null }, rowPlace(table, row))
+  const { value, sealed } = vault.encryptSecrets({ ...entry as object, password: null }, rowPlace(table, row))
   return { value: { ...value, password }, sealed }
 }
 
 /** Returns the place of a row, such as `users/ada`: for messages, and as the `place` of its secrets for the vault. */
-export const rowPlace = (table: TableName, row: SettingsRow): string =>
+export const rowPlace = (table: SettingsTableName, row: SettingsRow): string =>
   table === 'systemConfig' ? table : `${table}/${entryName(table, row) ?? ''}`
 
 /**
@@ -68,7 +68,7 @@ export const rowPlace = (table: TableName, row: SettingsRow): string =>
  * @param all all rows of the table after the write
  */
 export function encodeRows (
-  table: TableName, rows: readonly SettingsRow[], all: readonly SettingsRow[], vault: Vault
+  table: SettingsTableName, rows: readonly SettingsRow[], all: readonly SettingsRow[], vault: Vault
 ): StoredSettingsRow[] {
   const keys = firstOfEachName(all, (row) => entryName(table, row))
   const alias = isListEntityName(table) ? entityFactsOf(table).alias : undefined
@@ -87,7 +87,7 @@ export function encodeRows (
       data: jsonb === text ? value : JSON.parse(jsonb) as unknown,
       spelling: jsonb === text && isInJsonbOrder(value) ? null : text,
       sealed,
-      name: escapeText(row.name),
+      name: escapeForPostgres(row.name),
       alias: aliases?.(row) ?? null
     }
   })
@@ -123,25 +123,25 @@ function isSpellingOf (text: string | null, data: unknown): text is string {
 }
 
 /** Converts a table row back. If its secrets cannot be decrypted, the entry has masks for them and is locked. */
-export function decodeRow (table: TableName, stored: StoredSettingsRow, vault: Vault): SettingsRow {
+export function decodeRow (table: SettingsTableName, stored: StoredSettingsRow, vault: Vault): SettingsRow {
   // `spelling` is used only if it matches `data`, since an operator may have changed `data` in the database.
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
   const row: SettingsRow = { position: stored.position, name: nameOf(table, stored), entry: spelled }
   try {
-    const entry = vault.restoreSecrets(spelled, stored.sealed, rowPlace(table, row))
+    const entry = vault.decryptSecrets(spelled, stored.sealed, rowPlace(table, row))
     return { ...row, entry: table === 'sections' ? JSON.parse((entry as { secret: string }).secret) as unknown : entry }
   } catch (error) {
     const known = isPlainObject(spelled) ? spelled : {}
     const entry = table === 'systemConfig' ? withoutLegacyKey(known) : known
-    lockEntry(entry, messageOf(error))
+    markUndecryptable(entry, messageOf(error))
     return { ...row, entry }
   }
 }
 
 /** Returns the `name` of a row for `SettingsRow`. */
-function nameOf (table: TableName, { name }: StoredSettingsRow): string {
+function nameOf (table: SettingsTableName, { name }: StoredSettingsRow): string {
   if (table === 'systemConfig') return table
-  return table === 'mcpServers' || table === 'sections' ? unescapeText(name ?? '') : ''
+  return table === 'mcpServers' || table === 'sections' ? unescapeFromPostgres(name ?? '') : ''
 }
 
 /** Removes `routing.bearerAuthKey` from a locked system configuration, since its mask must not become a bearer key. */
@@ -152,14 +152,15 @@ function withoutLegacyKey (system: Record<string, unknown>): Record<string, unkn
 }
 
 /** Whether a table has no secrets, so that `••••` in its texts is not the mask of one. */
-const isPlainText = (table: TableName): boolean => isListEntityName(table) && entityFactsOf(table).isPlainText === true
+const isPlainText = (table: SettingsTableName): boolean =>
+  isListEntityName(table) && entityFactsOf(table).isPlainText === true
 
 /**
  * Checks that a settings file contains no masks, as an export without secrets does: they would be stored as secrets.
  * @throws Error with one sentence that lists them
  */
 export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
-  const masks = tableNames
+  const masks = settingsTableNames
     .filter((table) => !isPlainText(table) && table !== 'sections')
     .flatMap((table) =>
       rows[table].flatMap((row) => vault.findMasks(row.entry).map((path) => `${path} of ${rowPlace(table, row)}`)))
@@ -177,11 +178,11 @@ export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
  * does not show other locked entries, so they must not be overwritten at all.
  * @throws InvalidChangeError
  */
-export function checkLockedEntries (former: SettingsRows, next: SettingsRows, vault: Vault): void {
+export function assertUndecryptableSecretsReplaced (former: SettingsRows, next: SettingsRows, vault: Vault): void {
   for (const [table, { written }] of diffRows(former, next)) {
     const before = new Map(former[table].map((row) => [row.position, row]))
     for (const { position, name, entry } of written) {
-      const reason = lockReasonOf(before.get(position)?.entry)
+      const reason = undecryptableReasonOf(before.get(position)?.entry)
       if (reason === undefined) continue
       if (table !== 'mcpServers' && table !== 'systemConfig') {
         throw new InvalidChangeError(

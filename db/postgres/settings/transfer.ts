@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { SettingsDocument } from '../../apply.ts'
-import { lockReasonOf } from '../../document.ts'
+import { undecryptableReasonOf } from '../../document.ts'
 import type { Vault } from '../../store.ts'
 import type { DatabaseDriver } from '../connection/driver.ts'
-import { exportClients, replaceClients, splitClients, addClients } from './clients.ts'
+import { readClientEntries, replaceClients, separateClients, addClientsToDocument } from './clients.ts'
 import { isDatabaseEmpty, settingsLostError, readHead, readRows } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
 import { checkNoMasks, rowPlace } from './stored.ts'
-import { tableNames } from '../tables.ts'
+import { settingsTableNames } from '../tables.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import { lockHead, planWrites, writeCommit } from './write.ts'
 
@@ -29,8 +29,8 @@ export async function exportDocument (driver: DatabaseDriver, vault: Vault): Pro
       throw settingsLostError()
     }
     const { rows } = await readRows(driver.db, vault)
-    const locked = tableNames.flatMap((table) => rows[table].flatMap((row) => {
-      const reason = lockReasonOf(row.entry)
+    const locked = settingsTableNames.flatMap((table) => rows[table].flatMap((row) => {
+      const reason = undecryptableReasonOf(row.entry)
       return reason === undefined
         ? []
         : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : rowPlace(table, row)} cannot be ` +
@@ -38,10 +38,10 @@ export async function exportDocument (driver: DatabaseDriver, vault: Vault): Pro
     }))
     const document = toDocument({
       ...rows,
-      sections: rows.sections.filter(({ entry }) => lockReasonOf(entry) === undefined)
+      sections: rows.sections.filter(({ entry }) => undecryptableReasonOf(entry) === undefined)
     })
-    const clients = await exportClients(driver.db, vault)
-    return { document: addClients(document, clients.entries), locked: [...locked, ...clients.locked] }
+    const clients = await readClientEntries(driver.db, vault)
+    return { document: addClientsToDocument(document, clients.entries), locked: [...locked, ...clients.locked] }
   })
 }
 
@@ -54,7 +54,7 @@ export async function importDocument (
   driver: DatabaseDriver, vault: Vault, document: SettingsDocument, mayReplace: boolean
 ): Promise<void> {
   const id = randomUUID()
-  const split = splitClients(document, vault)
+  const split = separateClients(document, vault)
   const rows = toRows(split.document)
   checkNoMasks(rows, vault)
   const writes = planWrites(noRows, rows, vault)

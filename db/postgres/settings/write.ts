@@ -6,7 +6,9 @@ import { maxParameters, isDatabaseEmpty, settingsLostError, type DatabaseState, 
 import { diffRows, type SettingsRows } from './rows.ts'
 import { encodeRows } from './stored.ts'
 import { timeouts } from '../connection/timeouts.ts'
-import { commits, settingsRevision, tableNames, tableOf, type StoredSettingsRow, type TableName } from '../tables.ts'
+import {
+  commits, settingsRevision, settingsTableNames, settingsTableOf, type StoredSettingsRow, type SettingsTableName
+} from '../tables.ts'
 
 /** Number of commits that are listed in the table. A replica that has missed more reads all rows. */
 const keptCommits = 1_000
@@ -16,7 +18,7 @@ const maxTouchedRows = 2_000
 const insertSize = 1_000
 
 /** The writes of a commit by table. `gone`: positions of rows to delete; `written`: rows to insert afterwards. */
-type Writes = ReadonlyMap<TableName, {
+type Writes = ReadonlyMap<SettingsTableName, {
   readonly written: readonly StoredSettingsRow[], readonly gone: readonly number[]
 }>
 
@@ -24,7 +26,9 @@ type Writes = ReadonlyMap<TableName, {
  * Returns the positions of existing rows that are rewritten. These are deleted before the insert, so that two rows can
  * swap their names. A position that was never read is not among them, since a row there was inserted by hand.
  */
-function rewrittenPositions (former: SettingsRows[TableName], written: SettingsRows[TableName]): number[] {
+function rewrittenPositions (
+  former: SettingsRows[SettingsTableName], written: SettingsRows[SettingsTableName]
+): number[] {
   const positions = new Set(former.map(({ position }) => position))
   return written.flatMap(({ position }) => positions.has(position) ? [position] : [])
 }
@@ -55,11 +59,11 @@ export async function writeCommit (
     .where(and(eq(settingsRevision.version, base.version), eq(settingsRevision.head, base.head)))
     .returning({ version: settingsRevision.version })
   if (updated.length === 0) return false
-  if (replaceAll) for (const name of tableNames) await tx.delete(tableOf(name))
-  const touched: Partial<Record<TableName, number[]>> = {}
+  if (replaceAll) for (const name of settingsTableNames) await tx.delete(settingsTableOf(name))
+  const touched: Partial<Record<SettingsTableName, number[]>> = {}
   let count = 0
   for (const [name, { written, gone }] of writes) {
-    const table = tableOf(name)
+    const table = settingsTableOf(name)
     for (let at = 0; at < gone.length; at += maxParameters) {
       await tx.delete(table).where(inArray(table.position, gone.slice(at, at + maxParameters)))
     }
@@ -132,7 +136,7 @@ export async function resealRows (
   await db.transaction(async (tx) => {
     for (const { table: name, row, sealed } of outdated) {
       const [stored] = encodeRows(name, [row], rows[name], vault)
-      const table = tableOf(name)
+      const table = settingsTableOf(name)
       if (stored) {
         await tx
           .update(table)

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { recordTextOrder } from '../../../db/text-order.ts'
+import { rememberTextOrder } from '../../../db/text-order.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
 import { parseJsonText } from '../../../protocol/parse-json-text.ts'
 import { scanJson, JsonTooDeep } from '../../../protocol/json-scanner.ts'
@@ -123,9 +123,9 @@ export async function readJsonBody (
 ): Promise<unknown> {
   const text = await readBodyText(payload, parseSize(limit), onLargeBody)
   if (text === '') return undefined
-  if (text.length <= baseLimits.steppedBody) return recordTextOrder(text, parseJson(text), orderedDepth)
+  if (text.length <= baseLimits.steppedBody) return rememberTextOrder(text, parseJson(text), orderedDepth)
   admit(text.length)
-  return recordTextOrder(text, parseLargeJson(text, baseLimits.requestMembers), orderedDepth)
+  return rememberTextOrder(text, parseLargeJson(text, baseLimits.requestMembers), orderedDepth)
 }
 
 /** Parses a JSON text. @throws InvalidJson */

@@ -1,6 +1,6 @@
 export { parseSize, collectBodyText, parseJson, parseLargeJson, readJsonBody, readBodyText } from './body.ts'
 export { type DateRange, parseDateRange } from './dates.ts'
-export { chunkedBodyReservation, reserveBodyMemory } from './memory.ts'
-export { limitFormFields, refuseUnknownQuery } from './query.ts'
+export { chunkedBodyReservation, createBodyMemoryHook } from './memory.ts'
+export { checkFormFieldCount, refuseUnknownQuery } from './query.ts'
 export { checkUnchanged } from './unchanged.ts'
 export { memoryOfJson, countValues, countWords } from './values.ts'

@@ -34,7 +34,7 @@ interface BodyMemoryOptions {
  * Small bodies are not counted. A body without Content-Length counts as one of the max size once it exceeds
  * `baseLimits.smallBody`.
  */
-export const reserveBodyMemory = ({ limit, ownerOf }: BodyMemoryOptions): preParsingHookHandler =>
+export const createBodyMemoryHook = ({ limit, ownerOf }: BodyMemoryOptions): preParsingHookHandler =>
   (request, reply, payload, done) => {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     const isMeasured = length !== undefined || encoding === undefined

@@ -33,7 +33,7 @@ export const limitQueryParameters: onRequestHookHandler = ({ url }, reply, done)
 }
 
 /** Checks that a form (application/x-www-form-urlencoded) has few enough fields. @returns it @throws InvalidInput */
-export function limitFormFields (text: string): string {
+export function checkFormFieldCount (text: string): string {
   if (hasTooMany(text)) throw tooManyError('form')
   return text
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { baseLimits } from '../limits/index.ts'
 
 /** Limits how much of a request's body is read after the answer was sent. Call it when the request arrives. */
-export function limitBodyIntake (request: IncomingMessage, response: ServerResponse): void {
+export function limitUnreadBody (request: IncomingMessage, response: ServerResponse): void {
   const { 'transfer-encoding': encoding, 'content-length': length = '0' } = request.headers
   // Node drops the rest of a small body itself. Most requests have one, and a listener would cost CPU time in each.
   if (encoding === undefined && Number(length) <= baseLimits.smallBody) return

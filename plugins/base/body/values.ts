@@ -1,4 +1,4 @@
-import { largeText, memoryOf } from '../../../protocol/text.ts'
+import { largeTextLength, memoryOf } from '../../../protocol/text.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /** An upper bound for the memory of a JSON text's values, in bytes: punctuation within strings counts, too. */
@@ -36,11 +36,11 @@ export function countWords (value: unknown, max: number): number {
 }
 
 /**
- * An upper bound for the memory of a JSON text and its values, in bytes. For a text of more than `largeText`
+ * An upper bound for the memory of a JSON text and its values, in bytes. For a text of more than `largeTextLength`
  * characters, the values do not count, since most are never created.
  */
 export const memoryOfJson = (text: string): number =>
-  memoryOf(text) + (text.length > largeText ? 0 : memoryOfValues(text))
+  memoryOf(text) + (text.length > largeTextLength ? 0 : memoryOfValues(text))
 
 /** Counts the values in a JSON value, including itself; stops above `max`. */
 export function countValues (value: unknown, max: number): number {

@@ -19,7 +19,7 @@ export default fp(async (app) => {
       // An OPTIONS request that is not a preflight gets a 404, like any other request without a route.
       strictPreflight: false
     })
-    // Also set on responses outside the scopes with `securityHeaders`, such as 404s.
+    // Also set on responses outside the scopes with `addSecurityHeaders`, such as 404s.
     each.addHook('onRequest', (_request, reply, done) => {
       reply.header('x-content-type-options', 'nosniff')
       done()
@@ -51,7 +51,7 @@ const options: HelmetOptions = {
  * Sends security headers (CSP, frame options, referrer policy) with every response of the scope that calls it. They are
  * computed once, since they are the same for all requests; @fastify/helmet computes them each time.
  */
-export function securityHeaders (app: FastifyInstance): void {
+export function addSecurityHeaders (app: FastifyInstance): void {
   app.addHook('onRequest', (_request, reply, done) => {
     headers ??= computeHeaders()
     reply.headers(headers)

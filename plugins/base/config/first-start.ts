@@ -13,7 +13,7 @@ export const shellQuote = (text: string): string =>
  * another package in a registry.
  * @param script the script that this process runs
  */
-export function commandLine (script = resolve(process.argv[1] ?? '')): string {
+export function cliCommand (script = resolve(process.argv[1] ?? '')): string {
   if (/^server\.[jt]s$/.test(basename(script))) {
     const built = join(dirname(script), 'cli/main.js')
     const source = join(dirname(script), 'cli/main.ts')

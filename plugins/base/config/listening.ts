@@ -6,7 +6,7 @@ export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
 /** The loopback URL of a gateway that listens on a URL; undefined if it does not listen on loopback. */
-export function localUrl (base: string): string | undefined {
+export function loopbackUrl (base: string): string | undefined {
   const url = new URL(base)
   if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
   return isLoopback(url.hostname) ? url.href.replace(/\/$/, '') : undefined

@@ -78,7 +78,7 @@ function accessProblem (folder: string): string | undefined {
  * process.
  * @throws Error with a sentence, or an error of `node:fs`
  */
-export function writeLocalAccess (dataDir: string, access: AccessFile): void {
+export function writeAccessFile (dataDir: string, access: AccessFile): void {
   requireWritableFolder(dataDir)
   replaceFile(pathOf(dataDir), `${JSON.stringify(access)}\n`)
 }
@@ -97,9 +97,9 @@ export function replaceFile (path: string, text: string): void {
 /**
  * Removes the access file if it still contains this token, since another process may have replaced it. Never throws.
  */
-export function removeLocalAccess (dataDir: string, token: string): void {
+export function removeAccessFile (dataDir: string, token: string): void {
   try {
-    if (readLocalAccess(dataDir)?.token === token) rmSync(pathOf(dataDir), { force: true })
+    if (readAccessFile(dataDir)?.token === token) rmSync(pathOf(dataDir), { force: true })
   } catch {}
 }
 
@@ -108,7 +108,7 @@ export function removeLocalAccess (dataDir: string, token: string): void {
  * @returns undefined if there is no valid one
  * @throws Error with a sentence if users other than its owner may read the file, or this user may not
  */
-export function readLocalAccess (dataDir: string): AccessFile | undefined {
+export function readAccessFile (dataDir: string): AccessFile | undefined {
   const path = pathOf(dataDir)
   let file: number
   try {

@@ -5,7 +5,7 @@ import { compile } from '@fastify/proxy-addr'
  * Fastify's `trustProxy` option from TRUST_PROXY: all proxies, a number of hops, or a list of addresses and ranges.
  * @throws Error with the first invalid entry
  */
-export function trustedProxies (text: string): boolean | string[] | ((address: string, hop: number) => boolean) {
+export function parseTrustProxy (text: string): boolean | string[] | ((address: string, hop: number) => boolean) {
   if (text === '' || text === 'false') return false
   if (text === 'true') return true
   if (/^[0-9]+$/.test(text)) return (_address, hop) => hop < Number(text)
@@ -25,8 +25,8 @@ export function trustedProxies (text: string): boolean | string[] | ((address: s
  * @param text TRUST_PROXY
  * @throws Error with the first invalid entry
  */
-export function peerTrust (text: string): (address: string) => boolean {
-  const trusted = trustedProxies(text)
+export function createTrustedProxyCheck (text: string): (address: string) => boolean {
+  const trusted = parseTrustProxy(text)
   if (typeof trusted === 'boolean') return () => trusted
   const isTrusted = typeof trusted === 'function' ? trusted : compile(trusted)
   return (address) => isTrusted(address, 0)

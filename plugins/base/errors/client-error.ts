@@ -18,7 +18,7 @@ const exemptRequests = new WeakMap<Socket, IncomingMessage>()
 
 /**
  * Exempts a request from Node's `requestTimeout`, which is the same for all requests; the caller limits the time. Node
- * emits `clientError` once when the request exceeds the timeout, and `answerClientError` ignores that.
+ * emits `clientError` once when the request exceeds the timeout, and `createClientErrorHandler` ignores that.
  */
 export function exemptFromRequestTimeout (request: IncomingMessage): void {
   exemptRequests.set(request.socket, request)
@@ -28,7 +28,7 @@ export function exemptFromRequestTimeout (request: IncomingMessage): void {
  * Creates a handler of Node's `clientError`. It answers requests that reach no route: those that are not valid HTTP, or
  * do not arrive in time. If the path is known, the body has the error format of that path.
  */
-export const answerClientError = (basePath: string) => (error: ClientError, socket: Socket): void => {
+export const createClientErrorHandler = (basePath: string) => (error: ClientError, socket: Socket): void => {
   const { code } = error
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && exemptRequests.get(socket)?.complete === false) return
   if (code === 'ECONNRESET' || !socket.writable || hasBegunAnswer(socket)) {

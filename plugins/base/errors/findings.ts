@@ -34,7 +34,7 @@ const sizeKeywords: Readonly<Record<string, readonly [bound: 'least' | 'most', n
 }
 
 /** The error for invalid values. Its message describes the first. @param findings at least one */
-export function invalidInput (findings: readonly Finding[]): FastifyError {
+export function invalidInputError (findings: readonly Finding[]): FastifyError {
   const { path, message } = findings[0] ?? { path: '', message: 'is not valid' }
   const error = new errors.InvalidInput(`"${path}": ${message}`)
   return findings.length > 1 ? Object.assign(error, { errors: findings }) : error

@@ -30,7 +30,7 @@ function toHttpError (error: FastifyError | ShareError | StorageError, request: 
   if (error instanceof StorageError) {
     // A known storage outage has already been logged.
     const { server } = request
-    const isKnown = server.hasDecorator('settings') && server.settings.problem !== undefined
+    const isKnown = server.hasDecorator('settings') && server.settings.storeProblem !== undefined
     request.log[isKnown ? 'debug' : 'warn']({ err: error }, 'a request failed because the storage is unavailable')
     return toStorageHttpError(error, new errors.DataAway())
   }
@@ -102,7 +102,7 @@ export function sendEnvelopeError (given: FastifyError, request: FastifyRequest,
 }
 
 /** Error format of OpenAPI documents and plain HTTP: `{success: false, error, message}`; `error` is the code. */
-export function sendToolError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+export function sendPlainHttpError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
   const found = mostSpecificFinding(findingsOf(error))
@@ -200,7 +200,7 @@ export function errorHandlerByPath (basePath: string): typeof sendEnvelopeError 
     const path = request.url.split('?', 1)[0] ?? ''
     const format = isMcp(path)
       ? sendRpcError
-      : isOAuth(path) ? sendOAuthError : isOpen(path) ? sendToolError : sendEnvelopeError
+      : isOAuth(path) ? sendOAuthError : isOpen(path) ? sendPlainHttpError : sendEnvelopeError
     format(error, request, reply)
   }
 }

@@ -143,7 +143,9 @@ export const noSuchError = (what: string, name: string): FastifyError =>
   new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
 /** Converts a storage error to an HTTP error. @param away the error to use if the storage cannot be reached */
-export function toStorageHttpError ({ isFailing, isFull }: StorageError, away: FastifyError): FastifyError {
+export function toStorageHttpError (
+  { isDiskFailing: isFailing, isFull }: StorageError, away: FastifyError
+): FastifyError {
   const unchanged = 'the settings were not changed'
   if (isFailing) return new errors.DiskFailing(unchanged)
   return isFull ? new errors.StorageFull(unchanged) : away

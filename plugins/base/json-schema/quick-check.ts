@@ -50,7 +50,7 @@ const maxDepth = 16
  * unlimited time. A value that the check accepts needs no conversion.
  * @returns undefined for any other schema
  */
-export function quickCheck (schema: unknown): QuickCheck | undefined {
+export function createQuickCheck (schema: unknown): QuickCheck | undefined {
   if (!isObject(schema)) return undefined
   const { $schema, ...rest } = schema
   return checkOf(rest, 0)

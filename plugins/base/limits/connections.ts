@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as NetServer, Socket } from 'node:net'
 import fp from 'fastify-plugin'
-import { peerTrust } from '../config/index.ts'
+import { createTrustedProxyCheck } from '../config/index.ts'
 import { ownerOfAddress, Shares } from './shares.ts'
 import { TokenBucket } from './token-bucket.ts'
 import { baseLimits } from './limits.ts'
@@ -197,7 +197,7 @@ export default fp<ConnectionsPluginOptions>(async (
   app, { trustProxy, max = maxConnections(readProcessLimits()), onRequest }
 ) => {
   const warn: ConnectionsOptions['warn'] = (details, text) => { app.log.warn(details, text) }
-  const connections = new Connections({ max, isProxy: peerTrust(trustProxy), warn, onRequest })
+  const connections = new Connections({ max, isProxy: createTrustedProxyCheck(trustProxy), warn, onRequest })
   const watched = new WeakSet<NetServer>([app.server])
   connections.watch(app.server)
   // To listen on "localhost", Fastify creates a second server for the other address family, with the same handler.

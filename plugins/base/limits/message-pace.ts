@@ -1,17 +1,17 @@
-import type { MessagePace, Unsolicited } from '../../../protocol/transports/valve.ts'
+import type { MessageRateLimiter, UnsolicitedKind } from '../../../protocol/transports/valve.ts'
 import { TokenBucket } from './token-bucket.ts'
 import { baseLimits } from './limits.ts'
 
 /** The limits of unsolicited messages, with the members of `baseLimits.unsolicited`. */
 interface UnsolicitedBounds {
-  readonly cost: Readonly<Record<Unsolicited, number>>
+  readonly cost: Readonly<Record<UnsolicitedKind, number>>
   readonly charactersPerMs: number
   readonly burst: number
   readonly perSecond: number
 }
 
 /** Limits the CPU time that processing the unsolicited messages of one owner's servers takes. A token is 1 ms. */
-export class UnsolicitedPace implements MessagePace {
+export class UnsolicitedRateLimiter implements MessageRateLimiter {
   readonly #bounds: UnsolicitedBounds
   readonly #bucket: TokenBucket
   readonly #key: string
@@ -22,7 +22,7 @@ export class UnsolicitedPace implements MessagePace {
     this.#key = key
   }
 
-  count (what: Unsolicited, size = 0): void {
+  count (what: UnsolicitedKind, size = 0): void {
     this.#bucket.spend(this.#key, this.#bounds.cost[what] + size / this.#bounds.charactersPerMs)
   }
 
@@ -33,5 +33,7 @@ export class UnsolicitedPace implements MessagePace {
 const userBucket = new TokenBucket(baseLimits.unsolicited, { maxKeys: baseLimits.unsolicited.owners })
 
 /** Returns the pace for a server: one for all servers of a user, but one for each server of an admin. */
-export const paceForUser = (user: string | undefined): UnsolicitedPace =>
-  user === undefined ? new UnsolicitedPace() : new UnsolicitedPace(baseLimits.unsolicited, userBucket, user)
+export const rateLimiterForUser = (user: string | undefined): UnsolicitedRateLimiter =>
+  user === undefined
+    ? new UnsolicitedRateLimiter()
+    : new UnsolicitedRateLimiter(baseLimits.unsolicited, userBucket, user)

@@ -11,7 +11,7 @@ interface OutageStates { readonly failing: string, readonly working: string }
  * If the component fails again soon after recovery, that is logged once; from then on, it counts as recovered only
  * after it has worked for `baseLimits.outages.healthy`.
  */
-export class Outage {
+export class OutageLog {
   readonly #report: ReportOutage
   readonly #words: OutageStates
   readonly #now: () => number

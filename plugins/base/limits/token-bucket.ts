@@ -64,7 +64,7 @@ export class TokenBucket {
  * Limits the log lines of one source. When the bucket is empty, all lines are omitted until it is full again, so that
  * lines of one message stay together; then the number of omitted lines is reported.
  */
-export class LineLimit {
+export class LogLineLimiter {
   readonly #bucket: TokenBucket
   readonly #rate: Rate
   readonly #report: (omitted: number) => void
@@ -79,7 +79,7 @@ export class LineLimit {
   }
 
   /** Whether a line may be logged. @param cost in tokens */
-  allows (cost = 1): boolean {
+  admit (cost = 1): boolean {
     if (this.#isSilent && this.#bucket.waitTime('', this.#rate.burst) === 0) {
       if (this.#omitted > 0) this.#report(this.#omitted)
       this.#isSilent = false

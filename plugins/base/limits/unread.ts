@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import { Table } from '../../../protocol/table.ts'
+import { RequestTable } from '../../../protocol/table.ts'
 import { memory } from './memory.ts'
 import { baseLimits } from './limits.ts'
 
 /** All responses whose unread bytes are counted, by number. */
-const countedReplies = new Table<number, UnreadReply>()
+const countedReplies = new RequestTable<number, UnreadReply>()
 let lastNumber = 0
 
 export interface UnreadReplyOptions {
@@ -47,7 +47,7 @@ export class UnreadReply {
   }
 
   /** Updates the number of unread bytes, and returns it. */
-  count (): number {
+  updateCount (): number {
     if (!countedReplies.has(this.#number)) return 0
     const bytes = this.#raw.writableLength + this.#unwrittenBytes()
     if (bytes < this.#bytes) this.#readAt = Date.now()
@@ -58,7 +58,7 @@ export class UnreadReply {
 
   /** Updates the count after a write. While the memory budget is exceeded, closes the slowest reader. */
   recordWrite (): void {
-    this.count()
+    this.updateCount()
     let isRelieved = true
     while (isRelieved && memory.held > memory.max) isRelieved = closeSlowestReader(0)
   }
@@ -83,11 +83,11 @@ export class UnreadReply {
  */
 function closeSlowestReader (stall: number): boolean {
   const before = memory.held
-  const [slowest] = countedReplies.values().sort((a, b) => b.count() - a.count()).filter((reader) =>
+  const [slowest] = countedReplies.values().sort((a, b) => b.updateCount() - a.updateCount()).filter((reader) =>
     reader.hasStalledFor(stall))
   // Sorting has updated the counts, which frees memory if clients have read in the meantime.
   if (memory.held < before) return true
-  if (!slowest || slowest.count() <= maxUncountedReply) return false
+  if (!slowest || slowest.updateCount() <= maxUncountedReply) return false
   slowest.close()
   return true
 }

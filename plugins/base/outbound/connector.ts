@@ -54,7 +54,7 @@ const lookupSlots = new Semaphore({ places: baseLimits.concurrentLookups, perOwn
  * servers do not delay other work; at most `baseLimits.lookupsPerUser` look-ups of a user run at the same time. Names
  * in OUTBOUND_ALLOW are resolved by `systemResolver`, which also reads the hosts file.
  */
-export function userResolver (owner: string, allowed: OutboundAllowlist): HostResolver {
+export function createUserResolver (owner: string, allowed: OutboundAllowlist): HostResolver {
   return (name, options, callback) => {
     if (allowed.hasName(name)) { systemResolver(name, options, callback); return }
     const startedAt = Date.now()

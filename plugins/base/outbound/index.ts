@@ -12,6 +12,6 @@ export default fp(async (app) => {
   app.addHook('onClose', async () => { await outbound.close() })
 }, { name: 'outbound', dependencies: ['config'] })
 
-export { signWebhook, verifyWebhook } from './webhook.ts'
+export { signWebhook, verifiedWebhookId } from './webhook.ts'
 export type { FetchedResponse } from './fetch.ts'
 export { serverMemoryOwner, outboundAccessOf, type Outbound, type OutboundAccess } from './outbound.ts'

@@ -4,7 +4,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { addressPlaces, createUserAuthorshipCheck } from '../../../schemas/stored-by-user.ts'
 import { BoundedMap, baseLimits } from '../limits/index.ts'
 import {
-  bypassesProxy, guardedConnector, userResolver, systemResolver, tunnelConnector, type HostResolver
+  bypassesProxy, guardedConnector, createUserResolver, systemResolver, tunnelConnector, type HostResolver
 } from './connector.ts'
 import { fetchWhole, type FetchedResponse, type FetchOptions } from './fetch.ts'
 import { OutboundAllowlist, OutboundPolicy, OutboundRefused } from './policy.ts'
@@ -35,7 +35,9 @@ export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string =>
 interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
-  /** Resolves host names for all servers. Default: `systemResolver` for those of admins, otherwise `userResolver`. */
+  /**
+   * Resolves host names for all servers. Default: `systemResolver` for those of admins, otherwise `createUserResolver`.
+   */
   resolve?: HostResolver
 }
 
@@ -90,7 +92,7 @@ export class Outbound {
   }
 
   /** Why an address cannot be used, as far as is known without DNS; undefined if it may be. */
-  warning (address: string, access: OutboundAccess): string | undefined {
+  addressProblem (address: string, access: OutboundAccess): string | undefined {
     if (!URL.canParse(address)) return undefined
     const url = new URL(address)
     const problem = this.#problem(url, access) ?? this.#policy.refusalReason(url.hostname, access.trusted)
@@ -109,7 +111,7 @@ export class Outbound {
   #untrustedOf (owner: string): Agent {
     const known = this.#untrusted.get(owner)
     if (known) return known
-    const agent = this.#agent(this.#connector(this.#resolve ?? userResolver(owner, this.#allowed), false))
+    const agent = this.#agent(this.#connector(this.#resolve ?? createUserResolver(owner, this.#allowed), false))
     this.#untrusted.set(owner, agent)
     return agent
   }

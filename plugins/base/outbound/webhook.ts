@@ -31,7 +31,7 @@ export function signWebhook (
  * @param body as received
  * @returns the webhook's id; undefined if the signature is not valid
  */
-export function verifyWebhook (
+export function verifiedWebhookId (
   secret: string, headers: IncomingHttpHeaders, body: Buffer, now = Date.now()
 ): string | undefined {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers

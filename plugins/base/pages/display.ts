@@ -83,21 +83,21 @@ export function destinationOf (redirectUri: string): Destination {
 }
 
 /** The host of a client's website; undefined if the URI is not http or https. */
-export function websiteOf (uri: string): string | undefined {
+export function websiteHost (uri: string): string | undefined {
   if (!URL.canParse(uri)) return undefined
   const url = new URL(uri)
   return isHttp(url) ? hostOf(url.host) : undefined
 }
 
 /** The host of a client ID that is the URL of a Client ID Metadata Document; undefined for any other ID. */
-export const clientIdHost = (id: string): string | undefined => id.startsWith('https://') ? websiteOf(id) : undefined
+export const clientIdHost = (id: string): string | undefined => id.startsWith('https://') ? websiteHost(id) : undefined
 
 /**
  * The `form-action` source expression (CSP) that allows a redirect to this URI: Chromium applies the directive to
  * redirects after a POST too. Loopback hosts get any port (RFC 8252, section 7.3). Undefined if the URI has no source
  * expression.
  */
-export function redirectSource (redirectUri: string): string | undefined {
+export function formActionSource (redirectUri: string): string | undefined {
   if (!URL.canParse(redirectUri)) return undefined
   const url = new URL(redirectUri)
   if (forbiddenSchemes.has(url.protocol)) return undefined

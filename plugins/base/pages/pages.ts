@@ -4,7 +4,7 @@ import { Eta } from 'eta'
 import type { MyVariables } from '../../../schemas/server-api.ts'
 import { readAssetSync } from '../config/index.ts'
 import {
-  destinationOf, isSafeLink, clientIdHost, redirectSource, visibleName, visibleText, websiteOf, type Destination
+  destinationOf, isSafeLink, clientIdHost, formActionSource, visibleName, visibleText, websiteHost, type Destination
 } from './display.ts'
 import { baseLimits } from '../limits/index.ts'
 
@@ -101,7 +101,7 @@ export interface Pages {
    * @param href a path on this gateway that redirects to `url`
    * @param url the authorization endpoint, of which the host is shown
    */
-  start: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
+  upstreamLogin: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
   /** Asks a user for the values that a server requires: the fields `value.<name>`, and `csrf`. */
   values: (page: ValuesPage) => HtmlPage
   /** The page at the root. @param endpoint the MCP URL; `docs` and `health`: paths on this gateway */
@@ -132,7 +132,7 @@ export function loadPages (): Pages {
     return eta.render('@layout', { title, style, icon, body, next })
   }
   const formHeaders = (redirectUri?: string): HtmlPage['headers'] => {
-    const redirect = redirectUri === undefined ? undefined : redirectSource(redirectUri)
+    const redirect = redirectUri === undefined ? undefined : formActionSource(redirectUri)
     return pageHeaders(source, redirect === undefined ? ["'self'"] : ["'self'", redirect])
   }
   const plainHeaders = pageHeaders(source, ["'none'"])
@@ -164,7 +164,7 @@ export function loadPages (): Pages {
           ...clientOf(client),
           id: visibleText(client.id, baseLimits.pageTexts.text),
           publisher: clientIdHost(client.id),
-          website: client.uri === undefined ? undefined : websiteOf(client.uri)
+          website: client.uri === undefined ? undefined : websiteHost(client.uri)
         },
         isSelfRegistered,
         scopes: scopes.map(
@@ -189,7 +189,7 @@ export function loadPages (): Pages {
       }
       return { status: 200, headers: plainHeaders, html: render('home', 'What this is', data) }
     },
-    start ({ server, whose, href, url }) {
+    upstreamLogin ({ server, whose, href, url }) {
       const data = {
         server: visibleName(server),
         whose: visibleText(whose, baseLimits.pageTexts.text),

@@ -9,14 +9,14 @@ type ScopeName =
   // Within the console, `console-assets` and `console-open` need no session, and `console-admin` that of an admin.
   | 'console' | 'console-assets' | 'console-open' | 'console-admin'
 /** What a route does. READONLY, Origin checks and the access matrix of the tests derive from it. */
-export type Effect = 'read' | 'change' | 'run'
+export type RouteEffect = 'read' | 'change' | 'run'
 
 export interface RouteRow {
   readonly method: string
   /** The route pattern of the router, including the base path. */
   readonly url: string
   readonly scope: ScopeName
-  readonly effect: Effect
+  readonly effect: RouteEffect
   /** Undefined for a route without a schema; the OpenAPI document of the management API omits it. */
   readonly schema?: FastifySchema
 }
@@ -34,7 +34,7 @@ declare module 'fastify' {
     methodsAt: (path: string, onlyStatic?: boolean) => string[]
   }
   interface FastifyContextConfig {
-    effect?: Effect
+    effect?: RouteEffect
     /** Omits the route from the table: it hands requests over to a route of an annex, which is in the table. */
     isUnlisted?: true
   }

@@ -10,7 +10,7 @@ interface Key {
 }
 
 /** Derives a key from 32 secret bytes (HKDF). The id is derived independently, so it is not a hash of the key. */
-export function toKey (root: Uint8Array): Key {
+export function deriveKey (root: Uint8Array): Key {
   const part = (label: string, length: number): Buffer =>
     Buffer.from(hkdfSync('sha256', root, '', `tool-hub ${label}`, length))
   return { id: part('key id', 4).toString('hex'), secret: createSecretKey(part('sealing', 32)) }
@@ -54,7 +54,7 @@ async function parseKeys (text: string): Promise<Key[]> {
   }
   const roots: Buffer[] = []
   for (const part of parts) roots.push(await readRootKey(part, roots.length + 1))
-  return roots.map(toKey)
+  return roots.map(deriveKey)
 }
 
 /** The encryption keys: the newest one encrypts, all of them decrypt. */
@@ -72,7 +72,7 @@ export class KeyRing {
   /** The key in the file. While there is no file, each access looks for one, since another process may create it. */
   get #fileKey (): Key | undefined {
     const secret = this.#stored === undefined ? this.#file.read() : undefined
-    if (secret !== undefined) this.#stored = toKey(secret)
+    if (secret !== undefined) this.#stored = deriveKey(secret)
     return this.#stored
   }
 
@@ -80,7 +80,7 @@ export class KeyRing {
   get newest (): Key | undefined { return this.#givenKeys[0] ?? this.#fileKey }
 
   /** The key that encrypts, which is created if there is none. @throws StorageError if it cannot be stored */
-  sealingKey (): Key { return this.newest ?? (this.#stored = toKey(this.#file.create())) }
+  sealingKey (): Key { return this.newest ?? (this.#stored = deriveKey(this.#file.create())) }
 
   find (id: string): Key | undefined {
     return this.#givenKeys.find((key) => key.id === id) ?? (this.#fileKey?.id === id ? this.#fileKey : undefined)

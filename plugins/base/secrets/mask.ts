@@ -29,7 +29,7 @@ export function mask (secret: string): string {
 }
 
 /** Whether a value is a text that contains a mask. */
-export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(maskDots)
+export const containsMask = (value: unknown): boolean => typeof value === 'string' && value.includes(maskDots)
 
 /** Names of members, arguments and query parameters whose values are secret. */
 export const secretNamePattern =

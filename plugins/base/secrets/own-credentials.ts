@@ -180,7 +180,7 @@ const decodeEscape = (escape: string, backslash: string | undefined, code: strin
 }
 
 /** Masks all parts of a text that look like a credential. The text may be JSON. */
-export function maskPatterns (text: string): string {
+export function maskLikelyCredentials (text: string): string {
   const decoded = text.includes('\\') ? text.replace(needlessEscape, decodeEscape) : text
   let masked = maskPrefixed(decoded)
   if (mayMatch.test(masked)) {

@@ -10,7 +10,7 @@ const minSecretLength = 6
  * Creates a function that masks the secrets of a server's config in texts, such as errors, or lines of its stderr.
  * @param config with expanded variables
  */
-export const configRedactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
+export const createConfigRedactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
   createRedactor(secretsOf(config))
 
 /** The secrets of a config, as they are, and as JSON and URLs contain them. */

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { toKey, type KeyRing } from './key-ring.ts'
+import { deriveKey, type KeyRing } from './key-ring.ts'
 
 /** Encrypts and authenticates texts. */
 export interface Sealer {
@@ -92,6 +92,6 @@ export const createSealer = (ring: SealingKeys): Sealer => ({
 
 /** Creates a sealer with a random key, so that only this process can decrypt the texts. */
 export function createProcessSealer (): Sealer {
-  const key = toKey(randomBytes(32))
+  const key = deriveKey(randomBytes(32))
   return createSealer({ sealingKey: () => key, find: (id) => id === key.id ? key : undefined })
 }

@@ -155,7 +155,7 @@ export const checkLoginSecret = (dataDir: string): void => { loginKeyFile(dataDi
  * @returns undefined if it cannot be stored, which is logged
  * @throws Error with a sentence if the file cannot be used
  */
-export function loginSecret (
+export function readOrCreateLoginSecret (
   env: Pick<Env, 'JWT_SECRET' | 'DB_URL'>, dataDir: string, warn: (sentence: string) => void
 ): string | undefined {
   const problem = replicasProblem(env)

@@ -1,5 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { maskDots, isMask } from './mask.ts'
+import { maskDots, containsMask } from './mask.ts'
 
 /**
  * Replaces each mask in a config that a client sends by the stored secret at the same path.
@@ -13,7 +13,7 @@ export const unmask = (sent: unknown, stored: unknown, shown: unknown): UnmaskRe
 interface UnmaskResult { value: unknown, unknown: string[] }
 
 function unmaskPart (sent: unknown, stored: unknown, shown: unknown, path: string): UnmaskResult {
-  if (isMask(sent)) {
+  if (containsMask(sent)) {
     return sent === shown && stored !== undefined ? { value: stored, unknown: [] } : { value: sent, unknown: [path] }
   }
   if (Array.isArray(sent)) {
@@ -45,7 +45,7 @@ function unmaskPart (sent: unknown, stored: unknown, shown: unknown, path: strin
 
 /** Whether a value contains a mask at any depth. */
 function holdsMask (value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return isMask(value)
+  if (typeof value !== 'object' || value === null) return containsMask(value)
   for (const name in value) if (holdsMask((value as Record<string, unknown>)[name])) return true
   return false
 }

@@ -1,7 +1,7 @@
 import type { Vault } from '../../../db/store.ts'
 import { pushTo } from '../../../protocol/grouping.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { isMask, maskUrl } from './mask.ts'
+import { containsMask, maskUrl } from './mask.ts'
 import { maskAll, maskConfig } from './mask-config.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './key-ring.ts'
 import { isKeyMissing, needsResealing, seal, unseal } from './seal.ts'
@@ -18,7 +18,7 @@ export class SealedVault implements Vault {
     this.#ring = ring
   }
 
-  separateSecrets <Value>(
+  encryptSecrets <Value>(
     value: Value, place: string, plain?: ReadonlySet<string>
   ): { value: Value, sealed: string | null } {
     if (!isObject(value)) return { value, sealed: null }
@@ -33,7 +33,7 @@ export class SealedVault implements Vault {
    * Replaces each mask by its secret. Edits of the value take precedence: another value in the place of a mask is kept,
    * even if it contains a mask; a secret whose path does not exist is dropped.
    */
-  restoreSecrets <Value>(value: Value, sealed: string | null, place: string): Value {
+  decryptSecrets <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
     return restore(value, JSON.parse(unseal(this.#ring, sealed, place)) as VaultEntry[], 0) as Value
   }
@@ -42,7 +42,7 @@ export class SealedVault implements Vault {
     return isObject(value) ? maskPaths(value, maskConfig(value), '') : []
   }
 
-  isOutdated (sealed: string): boolean {
+  isSealedWithFormerKey (sealed: string): boolean {
     return needsResealing(this.#ring, sealed)
   }
 
@@ -104,7 +104,7 @@ function isPlainAddress (url: string): boolean {
 
 /** The paths of a value at which there should be secrets, but there are masks. */
 function maskPaths (value: unknown, shown: unknown, path: string): string[] {
-  if (isMask(value)) return isMask(shown) ? [path] : []
+  if (containsMask(value)) return containsMask(shown) ? [path] : []
   // Without secrets, both are the same value.
   if (value === shown || typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, each]) =>

@@ -57,7 +57,7 @@ export class WorkerPool {
 
   /**
    * Runs a task in a thread.
-   * @param module its export `run` is called with the task; a path for `entryPath`, listed in cli/build.mjs
+   * @param module its export `run` is called with the task; a path for `entryPointPath`, listed in cli/build.mjs
    * @throws TaskAborted; ShareError if too many tasks wait; Error with the message of what the task throws
    */
   async run<Answer> (

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
 import { entryPointPath } from '../../../package.ts'
 
-/** @param module a path for `entryPath`, or a file URL */
+/** @param module a path for `entryPointPath`, or a file URL */
 export interface PoolTask { module: string, task: unknown }
 /** `isLoaded`: the module has been loaded, and the task starts. */
 export type PoolMessage = { isLoaded: true } | { answer: unknown } | { failure: string }

@@ -9,12 +9,12 @@ import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { parseAccept, type AcceptedTypes } from '../accept.ts'
-import { shuttingDownError, firstValue, type Endpoint, type InboundRequest } from '../endpoint.ts'
+import { shuttingDownError, firstHeaderValue, type Endpoint, type InboundRequest } from '../endpoint.ts'
 import { EventStream } from '../event-stream.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
 import type { ReceivedMessage } from '../read-message.ts'
 import { initialize } from './initialize.ts'
-import { malformedAnswer, type LegacyMessageHandler } from './message-handler.ts'
+import { answerToMalformedMessage, type LegacyMessageHandler } from './message-handler.ts'
 import type { SessionReservation, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 import { downstreamLimits } from '../limits.ts'
@@ -50,7 +50,7 @@ export class LegacyEndpoint implements Endpoint {
         throw new RpcError(rpcCode.invalidRequest, 'Invalid request: initialize must not be part of a batch')
       }
       if (message.every((each) => each.kind === 'malformed')) {
-        writeJson(raw, [`[${message.map(malformedAnswer).join()}]`], 400)
+        writeJson(raw, [`[${message.map(answerToMalformedMessage).join()}]`], 400)
         return
       }
     }
@@ -62,14 +62,14 @@ export class LegacyEndpoint implements Endpoint {
     const { headers, raw } = inbound
     if (!parseAccept(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     const session = this.#sessionOf(inbound)
-    const lastEventId = firstValue(headers['last-event-id'])
+    const lastEventId = firstHeaderValue(headers['last-event-id'])
     if (!session.canOpenStream(lastEventId)) throw new errors.TooManyStreams(downstreamLimits.streamsPerSession)
     session.listen(new EventStream(raw, { 'mcp-session-id': session.sessionId }), lastEventId)
   }
 
   /** Handles a DELETE, with which a client ends its session. */
   delete ({ view, headers, raw }: InboundRequest): void {
-    const id = firstValue(headers['mcp-session-id'])
+    const id = firstHeaderValue(headers['mcp-session-id'])
     if (id === undefined) throw new errors.SessionRequired()
     const session = this.#sessions.find(view, id)
     if (!session) throw new errors.SessionUnknown()
@@ -124,7 +124,7 @@ export class LegacyEndpoint implements Endpoint {
   /** The session that a request names. @throws SessionRequired, SessionUnknown, UnsupportedVersion, ShareError */
   #sessionOf ({ view, headers, address }: InboundRequest): Session {
     const version = versionOf(headers)
-    const id = firstValue(headers['mcp-session-id'])
+    const id = firstHeaderValue(headers['mcp-session-id'])
     if (id === undefined) throw new errors.SessionRequired()
     const session = this.#sessions.find(view, id)
     if (session) return session
@@ -141,7 +141,7 @@ export class LegacyEndpoint implements Endpoint {
  * @throws UnsupportedVersion
  */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
-  const version = firstValue(headers['mcp-protocol-version'])
+  const version = firstHeaderValue(headers['mcp-protocol-version'])
   if (version === undefined) return '2025-03-26'
   if (!isLegacyVersion(version)) throw new errors.UnsupportedVersion(version.slice(0, 40), supportedVersions.join(', '))
   return version

@@ -6,7 +6,7 @@ import { passesLogLevel } from '../../../protocol/listener.ts'
 import { errorText, notificationText, type Request, type Response } from '../../../protocol/message.ts'
 import type { View } from '../../settings/index.ts'
 import { answerParts } from '../answer-parts.ts'
-import type { RequestOrigin } from '../endpoint.ts'
+import type { HttpRequestContext } from '../endpoint.ts'
 import type { AskClient, ReplyChannel } from '../reply-channel.ts'
 
 /** A legacy client, which receives questions as JSON-RPC requests. */
@@ -26,7 +26,7 @@ export class LegacyExchange implements Exchange<View> {
   readonly paramsText: string
   readonly client: AskableClient
   readonly canSuspend = false
-  readonly #origin: RequestOrigin
+  readonly #origin: HttpRequestContext
   readonly #idText: string
   readonly #reply: ReplyChannel
   readonly #onCancel: Array<(reason: string) => void> = []
@@ -36,7 +36,7 @@ export class LegacyExchange implements Exchange<View> {
   cancelled: string | undefined
   cancelParams: string | undefined
 
-  constructor (client: AskableClient, request: Request, origin: RequestOrigin, reply: ReplyChannel) {
+  constructor (client: AskableClient, request: Request, origin: HttpRequestContext, reply: ReplyChannel) {
     this.client = client
     this.view = client.view
     this.method = request.method

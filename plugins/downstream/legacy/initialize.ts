@@ -1,7 +1,7 @@
 import { legacyRouteCapabilities, type ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { instanceId, instanceKey, selfReferenceMessage } from '../../../protocol/instance.ts'
-import { isObject, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { isObject, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import { negotiateVersion } from '../../../protocol/legacy/versions.ts'
 import { isServerInfo } from '../../../protocol/lists.ts'
 import type { Request } from '../../../protocol/message.ts'
@@ -46,7 +46,8 @@ export async function initialize (
 /** Adds the name and version that legacy clients require but modern servers may omit. */
 function completeServerInfo (serverInfo: string, { scope }: View): string {
   if (isServerInfo(serverInfo)) return serverInfo
-  const { name, version } = { name: smallMemberOf(serverInfo, 'name'), version: smallMemberOf(serverInfo, 'version') }
+  const { name, version } =
+    { name: parseSmallMember(serverInfo, 'name'), version: parseSmallMember(serverInfo, 'version') }
   return withMembers(serverInfo, {
     name: JSON.stringify(typeof name === 'string' ? name : scope.kind === 'server' ? scope.name : 'tool-hub'),
     version: JSON.stringify(typeof version === 'string' ? version : 'unknown')

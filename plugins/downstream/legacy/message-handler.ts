@@ -1,11 +1,13 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { rpcCode, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, toRefusedToolResult } from '../../../protocol/errors.ts'
 import { errorText, type MalformedMessage, type Message, type Request } from '../../../protocol/message.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { credentialHeaderOf, InFlightTable, toRpcAnswerError, type InboundRequest, type LogError } from '../endpoint.ts'
+import {
+  credentialHeaderName, InFlightTable, toRpcAnswerError, type InboundRequest, type LogError
+} from '../endpoint.ts'
 import { LegacyExchange } from './exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import { toLegacyList } from './to-legacy-list.ts'
@@ -13,7 +15,8 @@ import type { Session } from './session.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The answer to an invalid element of a batch. */
-export const malformedAnswer = ({ idText, error }: MalformedMessage): string => errorText(idText, error.toText())
+export const answerToMalformedMessage = ({ idText, error }: MalformedMessage): string =>
+  errorText(idText, error.toText())
 
 /** Handles the messages of legacy clients in their sessions, for all transports. */
 export class LegacyMessageHandler {
@@ -53,9 +56,9 @@ export class LegacyMessageHandler {
         isGone = true
         for (const exchange of started) exchange.cancel('the client went away')
       })
-    const origin = { headers, address, credentialHeader: credentialHeaderOf(view.principal, this.#snapshot()) }
+    const origin = { headers, address, credentialHeader: credentialHeaderName(view.principal, this.#snapshot()) }
     const handle = (message: Message | MalformedMessage): void => {
-      if (message.kind === 'malformed') reply?.finish([malformedAnswer(message)])
+      if (message.kind === 'malformed') reply?.finish([answerToMalformedMessage(message)])
       else if (message.kind === 'response') session.questions.answer(message)
       else if (message.kind === 'notification') {
         if (!session.receive(message)) this.#gateway.notify(session.view, session, message.method, message.paramsText)
@@ -119,7 +122,7 @@ export class LegacyMessageHandler {
       const owner = chargedOwnerOf(exchange.view.principal, exchange.address)
       exchange.succeed(typeof result === 'string' ? result : await (await toLegacyList(result)).bytes(owner))
     } catch (error) {
-      const toolError = toolErrorOf(exchange.method, error)
+      const toolError = toRefusedToolResult(exchange.method, error)
       if (toolError === undefined) exchange.fail(this.toRpcAnswerError(error))
       else exchange.succeed(toolError)
     } finally {

@@ -4,7 +4,7 @@ import type { RequestHeaders, Question } from '../../../protocol/exchange.ts'
 import { allowsPolling, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { passesLogLevel, type LogLevel, type Listener } from '../../../protocol/listener.ts'
 import { notificationText, type Notification, type RequestId, type Response } from '../../../protocol/message.ts'
-import { Table } from '../../../protocol/table.ts'
+import { RequestTable } from '../../../protocol/table.ts'
 import { detachedCopy, memoryOf } from '../../../protocol/text.ts'
 import type { View } from '../../settings/index.ts'
 import { type Release } from '../../base/limits/index.ts'
@@ -16,7 +16,7 @@ import { ResumableStreams } from './streams.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** A stream for messages that belong to no request. */
-export interface MessageChannel {
+export interface StandaloneChannel {
   readonly isConnected: boolean
   send: (text: string) => void
   end: () => void
@@ -43,10 +43,10 @@ export class Session implements AskableClient, Listener<View> {
   readonly reservation: SessionReservation
   readonly streams: ResumableStreams
   /** Open requests, by the client's id. */
-  readonly exchanges = new Table<RequestId, LegacyExchange>()
+  readonly exchanges = new RequestTable<RequestId, LegacyExchange>()
   level: LogLevel | undefined
   lastUsed = Date.now()
-  readonly #channels = new Set<MessageChannel>()
+  readonly #channels = new Set<StandaloneChannel>()
   // Created on use, since most sessions are idle.
   #questions: OpenQuestions | undefined
   /** Messages that wait until the client opens a channel. */
@@ -108,7 +108,7 @@ export class Session implements AskableClient, Listener<View> {
   }
 
   /** Adds a channel for messages that belong to no request, until the connection closes. */
-  addChannel (channel: MessageChannel, connection: EventStream): void {
+  addChannel (channel: StandaloneChannel, connection: EventStream): void {
     this.#channels.add(channel)
     connection.onClose(() => {
       this.lastUsed = Date.now()
@@ -192,8 +192,8 @@ export class Session implements AskableClient, Listener<View> {
   }
 
   /** The newest open channel. An older one may be dead without notice after the client changed its network. */
-  #channel (): MessageChannel | undefined {
-    let newest: MessageChannel | undefined
+  #channel (): StandaloneChannel | undefined {
+    let newest: StandaloneChannel | undefined
     for (const channel of this.#channels) {
       if (channel.isConnected) newest = channel
       else this.#channels.delete(channel)
@@ -202,7 +202,7 @@ export class Session implements AskableClient, Listener<View> {
   }
 
   /** Waits up to `streamOpenTimeout` for a channel, which a new client is about to open. */
-  async #nextChannel (): Promise<MessageChannel | undefined> {
+  async #nextChannel (): Promise<StandaloneChannel | undefined> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, downstreamLimits.streamOpenTimeout).unref()
       this.#awaitingChannel ??= new Set()

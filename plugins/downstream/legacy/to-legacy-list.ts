@@ -50,7 +50,7 @@ function toLegacyItem (kind: ListKind, text: string): string | undefined {
 /** Removes an `outputSchema` that clients cannot compile: without it, they can still call the tool. */
 function withoutBadOutputSchema (text: string | undefined): string | undefined {
   const output = text === undefined ? undefined : memberOf(text, 'outputSchema')
-  if (text === undefined || output === undefined || isCompilable(JSON.parse(output))) return text
+  if (text === undefined || output === undefined || isCompilableSchema(JSON.parse(output))) return text
   return withMembers(text, { outputSchema: undefined })
 }
 
@@ -101,7 +101,7 @@ const valueChecks = new Map<string, (value: unknown) => boolean>([
  * every listed tool in this way, and reject the whole list if one fails.
  * @param root the whole schema, for resolving references
  */
-export function isCompilable (schema: unknown, root: unknown = schema): boolean {
+export function isCompilableSchema (schema: unknown, root: unknown = schema): boolean {
   if (typeof schema === 'boolean') return true
   if (!isObject(schema)) return false
   const { type, nullable, pattern, patternProperties, $ref, items } = schema
@@ -119,5 +119,5 @@ export function isCompilable (schema: unknown, root: unknown = schema): boolean 
     ...schemaValueKeywords.flatMap((keyword) => schema[keyword] === undefined ? [] : [schema[keyword]]),
     ...items === undefined ? [] : [items].flat()
   ]
-  return subschemas.every((each) => isCompilable(each, root))
+  return subschemas.every((each) => isCompilableSchema(each, root))
 }

@@ -16,13 +16,13 @@ import type { Sealer } from '../../base/secrets/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import type { AcceptedTypes } from '../accept.ts'
 import {
-  credentialHeaderOf, InFlightTable, shuttingDownError, toRpcAnswerError, type Endpoint, type InboundRequest,
-  type LogError, type RequestOrigin
+  credentialHeaderName, InFlightTable, shuttingDownError, toRpcAnswerError, type Endpoint, type InboundRequest,
+  type LogError, type HttpRequestContext
 } from '../endpoint.ts'
 import { HttpReply, writeJson, ModernReplyStream } from '../http-reply.ts'
 import type { ReceivedMessage } from '../read-message.ts'
 import {
-  createResultTranslator, requireAccepted, serverIdentityOf, type ResultTranslator
+  createResultTranslator, requireAcceptedElicitations, serverIdentityOf, type ResultTranslator
 } from './result-translator.ts'
 import { errorOutcome, httpStatusOf, isUnknownItemError } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
@@ -31,9 +31,9 @@ import { ClientSubscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { ParkedCalls } from './parked-calls.ts'
 import { inputResponsesOf, type ParkedCall } from './parked-call.ts'
-import { checkMethod, checkRequest, type ModernRequest } from './request.ts'
+import { requireModernMethod, parseModernRequest, type ModernRequest } from './request.ts'
 import { discoverResult } from './result.ts'
-import { callNotHereError, RequestStates, type ResumedState } from './state.ts'
+import { callNotHereError, RequestStateSealer, type ResumedState } from './state.ts'
 import { checkTaskRequest } from './tasks.ts'
 
 const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
@@ -62,7 +62,7 @@ export class ModernEndpoint implements Endpoint {
   constructor (deps: ModernEndpointDeps) {
     const { gateway, logError, sealer, usedStates } = deps
     this.#deps = deps
-    const states = new RequestStates(usedStates, sealer)
+    const states = new RequestStateSealer(usedStates, sealer)
     this.#translator = createResultTranslator(gateway, states)
     this.parked = new ParkedCalls(states)
     this.leases = new Leases({
@@ -92,7 +92,7 @@ export class ModernEndpoint implements Endpoint {
     }
     if (this.#exchanges.isClosing) throw new errors.Draining()
     this.#answerErrors(inbound, message, 400, () => {
-      const request = checkRequest(message, headers)
+      const request = parseModernRequest(message, headers)
       this.#answerErrors(inbound, message, 200, () => { this.#begin(inbound, accepted, request) })
     })
   }
@@ -137,8 +137,8 @@ export class ModernEndpoint implements Endpoint {
     const { view, headers, address } = inbound
     const { method } = request
     const { snapshot } = this.#deps
-    const origin = { headers, address, credentialHeader: credentialHeaderOf(view.principal, snapshot()) }
-    checkMethod(method)
+    const origin = { headers, address, credentialHeader: credentialHeaderName(view.principal, snapshot()) }
+    requireModernMethod(method)
     if (method.startsWith('tasks/')) checkTaskRequest(request)
     if (method === streamMethod && !accepted.events) throw new errors.NotAcceptable('text/event-stream')
     if (method === 'server/discover') { void this.#discover(inbound, request); return }
@@ -149,7 +149,7 @@ export class ModernEndpoint implements Endpoint {
   }
 
   #run (
-    inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin,
+    inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: HttpRequestContext,
     resumed?: ResumedState
   ): void {
     const { gateway, isOwnCredential } = this.#deps
@@ -217,7 +217,7 @@ export class ModernEndpoint implements Endpoint {
   }
 
   /** Handles a request with the state from an earlier answer: resumes the parked call, or sends the request again. */
-  #resume (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin): void {
+  #resume (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: HttpRequestContext): void {
     const { requestState } = request.params
     if (typeof requestState !== 'string') {
       throw new RpcError(rpcCode.invalidParams, 'Invalid params: "requestState" must be a string')
@@ -238,7 +238,7 @@ export class ModernEndpoint implements Endpoint {
       return
     }
     if (state.kind === 'call') throw callNotHereError()
-    if (state.kind === 'again') requireAccepted(answersText)
+    if (state.kind === 'again') requireAcceptedElicitations(answersText)
     const server = state.kind === 'server' ? state.server : undefined
     const use = async (): Promise<void> => { await this.parked.states.use(requestState, answersText) }
     this.#run(inbound, accepted, own, origin, { server, id, answersText, use })
@@ -288,7 +288,7 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  #listen (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin): void {
+  #listen (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: HttpRequestContext): void {
     if (!accepted.events) throw new errors.NotAcceptable('text/event-stream')
     this.subscriptions.listen(inbound, request, origin)
   }

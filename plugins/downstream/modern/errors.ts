@@ -1,8 +1,8 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
-import { isEventCode } from '../../../protocol/events.ts'
+import { isEventErrorCode } from '../../../protocol/events.ts'
 import { rpcCode, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
-import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { isModernCode, modernCode } from '../../../protocol/modern/envelope.ts'
+import { isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
+import { isModernErrorCode, modernErrorCode } from '../../../protocol/modern/envelope.ts'
 
 /** The answer to a request. */
 export interface RequestOutcome {
@@ -17,9 +17,9 @@ const statuses: Readonly<Record<number, number>> = {
   [rpcCode.parse]: 400,
   [rpcCode.invalidRequest]: 400,
   [rpcCode.methodNotFound]: 404,
-  [modernCode.headerMismatch]: 400,
-  [modernCode.missingCapability]: 400,
-  [modernCode.unsupportedVersion]: 400
+  [modernErrorCode.headerMismatch]: 400,
+  [modernErrorCode.missingCapability]: 400,
+  [modernErrorCode.unsupportedVersion]: 400
 }
 
 /** HTTP statuses of reached limits: 503 for a limit of all callers together, 429 for this caller's share. */
@@ -49,7 +49,7 @@ export function errorOutcome (error: RpcError, capabilities: ClientCapabilities)
 
 /** Whether MCP 2026-07-28 reserves a code ("Error Codes"), which a legacy server may use in another meaning. */
 const isReserved = (number: number): boolean =>
-  number >= -32099 && number < modernCode.unsupportedVersion && !isEventCode(number)
+  number >= -32099 && number < modernErrorCode.unsupportedVersion && !isEventErrorCode(number)
 
 const urlElicitation = { elicitation: { url: {} } }
 
@@ -65,9 +65,9 @@ const failureOutcome = (text: string, status: number): RequestOutcome => ({ kind
 
 function translateUpstreamError (error: RpcError, capabilities: ClientCapabilities): RpcError {
   // A modern server's session has already translated some codes to `invalidRequest`.
-  const mayLack = error.code === modernCode.missingCapability || error.code === rpcCode.invalidRequest
+  const mayLack = error.code === modernErrorCode.missingCapability || error.code === rpcCode.invalidRequest
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
-  if (missing === undefined && !isModernCode(error.code)) return error
+  if (missing === undefined && !isModernErrorCode(error.code)) return error
   if (missing === undefined) {
     return new RpcError(rpcCode.internal, `The server rejected the gateway's request: ${error.message}`, 'upstream')
   }
@@ -82,7 +82,7 @@ export const isUnknownItemError = ({ reason }: RpcError): boolean =>
 export function missingCapabilitiesError (
   message: string, requiredCapabilities: Readonly<Record<string, unknown>>
 ): RpcError {
-  const number = modernCode.missingCapability
+  const number = modernErrorCode.missingCapability
   return new RpcError(
     number, message, 'upstream', JSON.stringify({ code: number, message, data: { requiredCapabilities } })
   )
@@ -90,7 +90,7 @@ export function missingCapabilitiesError (
 
 /** The capabilities that a server requires but the client did not declare; undefined if there are none. */
 function missingIn (text: string, capabilities: ClientCapabilities): Record<string, unknown> | undefined {
-  const required = smallMemberOf(memberOf(text, 'data') ?? '{}', 'requiredCapabilities')
+  const required = parseSmallMember(memberOf(text, 'data') ?? '{}', 'requiredCapabilities')
   return isObject(required) ? missingOf(required, capabilities) : undefined
 }
 

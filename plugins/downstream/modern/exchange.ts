@@ -10,7 +10,7 @@ import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
 import { answerParts } from '../answer-parts.ts'
-import type { RequestOrigin } from '../endpoint.ts'
+import type { HttpRequestContext } from '../endpoint.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import { requiresInput } from './input-request.ts'
 import type { ModernClient } from './leases.ts'
@@ -31,7 +31,7 @@ const legacyNotifications: ReadonlySet<string> = new Set([
 interface ModernExchangeOptions {
   readonly client: ModernClient
   readonly view: View
-  readonly origin: RequestOrigin
+  readonly origin: HttpRequestContext
   readonly parked: ParkedCalls<ModernExchange>
   /** Returns the `serverInfo` of the answering server, as JSON text, if known. */
   readonly serverInfo: () => string | undefined
@@ -150,7 +150,7 @@ export class ModernExchange implements Exchange<View> {
   async ask (question: Question): Promise<Response> {
     if (this.#over) throw new RpcError(rpcCode.internal, 'The request has ended', 'internal')
     if (!this.canSuspend) throw new RpcError(rpcCode.methodNotFound, `The client cannot be asked during ${this.method}`)
-    this.#parked ??= this.#options.parked.open(this)
+    this.#parked ??= this.#options.parked.park(this)
     return await this.#parked.ask(question)
   }
 

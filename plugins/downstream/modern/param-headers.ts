@@ -3,18 +3,18 @@ import { RpcError } from '../../../protocol/errors.ts'
 import type { RequestHeaders } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
-import { decodeHeader, headerNames, modernCode } from '../../../protocol/modern/envelope.ts'
+import { decodeHeader, headerNames, modernErrorCode } from '../../../protocol/modern/envelope.ts'
 import {
-  paramHeadersOf, argumentAt, type ParamHeader, type ParamHeaderValue
+  parseParamHeaders, argumentAt, type ParamHeader, type ParamHeaderValue
 } from '../../../protocol/modern/param-headers.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway, Surface } from '../../gateway/index.ts'
-import { firstValue } from '../endpoint.ts'
+import { firstHeaderValue } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 /** The headers of a tool; none if its annotations are invalid, since clients ignore such tools. */
-const headersOf = memoized(({ text }: Item): readonly ParamHeader[] => paramHeadersOf(text) ?? [])
+const headersOf = memoized(({ text }: Item): readonly ParamHeader[] => parseParamHeaders(text) ?? [])
 
 /** The characters allowed in a header value ("Value Encoding"). */
 const headerValuePattern = /^[\t\x20-\x7e]*$/
@@ -60,11 +60,11 @@ export function checkParamHeaders (
   if (!item) return
   for (const { header, path } of headersOf(item)) {
     const value = argumentAt(params.arguments, path)
-    const sent = firstValue(headers[header])
+    const sent = firstHeaderValue(headers[header])
     if (value === undefined && sent === undefined) continue
     const decoded = sent === undefined ? undefined : decodeHeader(sent)
     if (value !== undefined && decoded !== undefined && isSameValue(decoded, value)) continue
     const what = sent === undefined ? 'is missing' : 'differs from the argument'
-    throw new RpcError(modernCode.headerMismatch, `Header mismatch: ${header} ${what}`)
+    throw new RpcError(modernErrorCode.headerMismatch, `Header mismatch: ${header} ${what}`)
   }
 }

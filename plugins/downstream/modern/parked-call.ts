@@ -10,7 +10,7 @@ import { type Release } from '../../base/limits/index.ts'
 import { requireSupportedQuestion, toInputRequest } from './input-request.ts'
 import type { RequestOutcome } from './errors.ts'
 import { resultHead } from './result.ts'
-import { alreadyUsedError, type StateBinding, type RequestStates } from './state.ts'
+import { alreadyUsedError, type StateBinding, type RequestStateSealer } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** An exchange that can be parked. */
@@ -34,7 +34,7 @@ export interface Parkable extends StateBinding {
 
 /** The table of parked calls, as a call uses it. */
 export interface ParkedCallTable<Exchange extends Parkable> {
-  readonly states: RequestStates
+  readonly states: RequestStateSealer
   /** Reserves memory for a call. @returns false if there is none, or the owner has used up its share */
   reserveMemory: (owner: string, size: number) => boolean
   releaseMemory: (owner: string, size: number) => void

@@ -2,12 +2,12 @@ import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { View } from '../../settings/index.ts'
 import { BoundedMap, ShareError, Shares } from '../../base/limits/index.ts'
 import { ParkedCall, type ParkedCallTable, type Parkable } from './parked-call.ts'
-import type { RequestStates } from './state.ts'
+import type { RequestStateSealer } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The calls of modern clients whose servers have asked a question, until shortly after their end. */
 export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<Exchange> {
-  readonly states: RequestStates
+  readonly states: RequestStateSealer
   readonly #calls = new Map<string, ParkedCall<Exchange>>()
   /** Finished calls whose answer may be fetched again. */
   readonly #finished = new BoundedMap<string, ParkedCall<Exchange>>(
@@ -17,7 +17,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
   readonly #shares = new Shares(downstreamLimits.parked.calls, 'calls that wait for input from their clients')
   readonly #sizes = new Shares(downstreamLimits.parked.size, 'input requests and responses of calls')
 
-  constructor (states: RequestStates) {
+  constructor (states: RequestStateSealer) {
     this.states = states
   }
 
@@ -27,7 +27,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
   get size (): number { return this.#sizes.taken }
 
   /** Parks an exchange for its first question. @throws RpcError if too many are parked */
-  open (exchange: Exchange): ParkedCall<Exchange> {
+  park (exchange: Exchange): ParkedCall<Exchange> {
     try {
       const call = new ParkedCall(this, exchange, this.#shares.take(exchange.client.owner))
       this.#calls.set(call.id, call)

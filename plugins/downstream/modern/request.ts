@@ -7,10 +7,11 @@ import { isLegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { isLogLevel, type LogLevel } from '../../../protocol/listener.ts'
 import type { Request } from '../../../protocol/message.ts'
 import {
-  decodeHeader, headerNames, isModernVersion, latestModernVersion, metaKeys, modernCode, modernVersions, nameMemberOf
+  decodeHeader, headerNames, isModernVersion, latestModernVersion, metaKeys, modernErrorCode, modernVersions,
+  mcpNameMemberOf
 } from '../../../protocol/modern/envelope.ts'
 import { checkCapabilitiesSize, type ReceivedMessage } from '../read-message.ts'
-import { firstValue } from '../endpoint.ts'
+import { firstHeaderValue } from '../endpoint.ts'
 
 /**
  * A validated request of MCP 2026-07-28. Its params lack the envelope: the members of `_meta` that each request of that
@@ -46,7 +47,7 @@ export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMes
 
 const invalidParams = (sentence: string): RpcError => new RpcError(rpcCode.invalidParams, `Invalid params: ${sentence}`)
 const headerMismatch = (sentence: string): RpcError =>
-  new RpcError(modernCode.headerMismatch, `Header mismatch: ${sentence}`)
+  new RpcError(modernErrorCode.headerMismatch, `Header mismatch: ${sentence}`)
 const quoteValue = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
 
 /**
@@ -54,12 +55,12 @@ const quoteValue = (value: unknown): string => (JSON.stringify(value) ?? 'nothin
  * Validation).
  * @throws RpcError to answer with HTTP 400: -32602 for the envelope, -32020 for headers, -32022 for the revision
  */
-export function checkRequest (request: Request, headers: IncomingHttpHeaders): ModernRequest {
+export function parseModernRequest (request: Request, headers: IncomingHttpHeaders): ModernRequest {
   const { kind, id, idText, method, params } = request
   const meta = isObject(params._meta) ? params._meta : {}
   const version = meta[metaKeys.protocolVersion]
   const capabilities = meta[metaKeys.clientCapabilities]
-  const header = firstValue(headers[headerNames.version])
+  const header = firstHeaderValue(headers[headerNames.version])
   if (version === undefined && header !== undefined && !isModernVersion(header)) throw unsupportedVersion(header)
   if (typeof version !== 'string') throw invalidParams(`_meta must have ${quoteValue(metaKeys.protocolVersion)}`)
   if (isLegacyVersion(version) && (header ?? version) === version) throw unsupportedVersion(version)
@@ -90,7 +91,7 @@ const removedMethods: ReadonlySet<string> = new Set([
 ])
 
 /** @throws RpcError -32601 for a method that only earlier revisions have, and for the name of a notification */
-export function checkMethod (method: string): void {
+export function requireModernMethod (method: string): void {
   if (removedMethods.has(method) || method.startsWith('notifications/')) {
     throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
   }
@@ -117,19 +118,19 @@ function unsupportedVersion (requested: string): RpcError {
   const data = {
     supported: isLegacyVersion(requested) ? modernVersions : supportedVersions, requested: requested.slice(0, 200)
   }
-  const text = JSON.stringify({ code: modernCode.unsupportedVersion, message, data })
-  return new RpcError(modernCode.unsupportedVersion, message, 'request', text)
+  const text = JSON.stringify({ code: modernErrorCode.unsupportedVersion, message, data })
+  return new RpcError(modernErrorCode.unsupportedVersion, message, 'request', text)
 }
 
 /** Checks `Mcp-Method` and `Mcp-Name`. @throws RpcError */
 function checkNames (method: string, params: Readonly<Record<string, unknown>>, headers: IncomingHttpHeaders): void {
-  const inHeader = firstValue(headers[headerNames.method])
+  const inHeader = firstHeaderValue(headers[headerNames.method])
   if (inHeader !== method) {
     throw headerMismatch(inHeader === undefined ? 'Mcp-Method is missing' : 'Mcp-Method differs from the method')
   }
-  const member = nameMemberOf(method)
+  const member = mcpNameMemberOf(method)
   if (member === undefined) return
-  const name = firstValue(headers[headerNames.name])
+  const name = firstHeaderValue(headers[headerNames.name])
   if (name === undefined) throw headerMismatch('Mcp-Name is missing')
   const decoded = decodeHeader(name)
   if (decoded === undefined || decoded !== params[member]) {

@@ -1,13 +1,13 @@
-import { rpcCode, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
-import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
+import { rpcCode, RpcError, toRefusedToolResult } from '../../../protocol/errors.ts'
+import { isObject, memberOf, withMembers, parseSmallMember } from '../../../protocol/json.ts'
 import { announcesList } from '../../../protocol/lists.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
-import { serverIdentity, type Gateway, type Result } from '../../gateway/index.ts'
+import { serverFingerprint, type Gateway, type MethodResult } from '../../gateway/index.ts'
 import { toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
 import type { ModernExchange } from './exchange.ts'
 import { errorOutcome, type RequestOutcome } from './errors.ts'
 import type { ModernRequest } from './request.ts'
-import type { RequestStates } from './state.ts'
+import type { RequestStateSealer } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The methods, besides those of lists, whose results state how long they may be cached. */
@@ -16,7 +16,7 @@ const cacheableMethods: ReadonlySet<string> = new Set(['resources/read', 'skills
 /** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
 export interface ResultTranslator {
   /** The answer for a result. A server's own state is sealed. */
-  toOutcome: (exchange: ModernExchange, result: Result) => RequestOutcome | Promise<RequestOutcome>
+  toOutcome: (exchange: ModernExchange, result: MethodResult) => RequestOutcome | Promise<RequestOutcome>
   /**
    * The answer for an error: a tool error for a refused call, a question if the error can become one, otherwise the
    * error.
@@ -38,13 +38,13 @@ export async function serverIdentityOf (
 ): Promise<string> {
   const provider = await gateway.providerOf(exchange)
   const section = gateway.sections(exchange.view, exchange.client).find(({ server }) => server.name === provider)
-  return serverIdentity(provider, section?.server.config)
+  return serverFingerprint(provider, section?.server.config)
 }
 
 const resultOutcome = (text: string | Buffer): RequestOutcome => ({ kind: 'result', text, status: 200 })
 
 /** @param states seals the states that are sent to clients */
-export function createResultTranslator (gateway: Gateway, states: RequestStates): ResultTranslator {
+export function createResultTranslator (gateway: Gateway, states: RequestStateSealer): ResultTranslator {
   const stateExpiry = (): number => Date.now() + downstreamLimits.parked.time
 
   /** Forwards a server's `input_required`. Its state is sealed together with the identity of the server. */
@@ -80,7 +80,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
       return toModernList(answer, serverInfo, caching).bytes(owner).then(resultOutcome)
     },
     toFailure: (error, exchange) => {
-      const toolError = toolErrorOf(exchange.method, error)
+      const toolError = toRefusedToolResult(exchange.method, error)
       if (toolError !== undefined) return resultOutcome(toModernResult(toolError, exchange.serverInfo))
       const question = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, stateExpiry()))
       return question === undefined ? errorOutcome(error, exchange.client.capabilities) : resultOutcome(question)
@@ -91,7 +91,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
 }
 
 /** Checks that the user accepted every elicitation. @throws RpcError otherwise */
-export function requireAccepted (answersText: string): void {
+export function requireAcceptedElicitations (answersText: string): void {
   const answers = Object.values(JSON.parse(answersText) as Record<string, unknown>)
   const isAccepted = answers.length > 0 && answers.every((each) => isObject(each) && each.action === 'accept')
   if (!isAccepted) throw new RpcError(rpcCode.invalidRequest, 'The request requires the input that was declined')
@@ -106,7 +106,7 @@ function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => s
   const { elicitation } = exchange.client.capabilities
   if (error.code !== rpcCode.urlElicitationRequired || !exchange.canSuspend) return undefined
   if (!isObject(elicitation) || elicitation.url === undefined) return undefined
-  const elicitations = smallMemberOf(memberOf(error.toText(), 'data') ?? '{}', 'elicitations')
+  const elicitations = parseSmallMember(memberOf(error.toText(), 'data') ?? '{}', 'elicitations')
   if (!Array.isArray(elicitations)) return undefined
   const requests = elicitations.flatMap((each: unknown, at) => {
     if (!isObject(each) || typeof each.url !== 'string') return []

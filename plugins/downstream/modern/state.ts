@@ -3,7 +3,7 @@ import { StorageError } from '../../../db/store.ts'
 import type { UsedRequestStates } from '../../../db/ports/login-states.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
+import { mcpNameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { Sealer } from '../../base/secrets/index.ts'
@@ -62,7 +62,7 @@ export interface ResumedState {
 }
 
 /** Seals states, and opens them for their principal and request. */
-export class RequestStates {
+export class RequestStateSealer {
   /** Identifies this process, to recognize states of other processes. */
   readonly #instance = randomBytes(6).toString('base64url')
   readonly #key = randomBytes(32)
@@ -167,7 +167,7 @@ export class RequestStates {
  * view is not part of it: it is set while a request is handled, and may change before the client answers.
  */
 function requestDigest ({ view, method, params }: StateBinding): string {
-  const member = nameMemberOf(method)
+  const member = mcpNameMemberOf(method)
   const name = member === undefined ? undefined : params[member]
   const { key } = view.unfiltered ?? view
   return hash('sha256', JSON.stringify([key, method, name, canonical(params.arguments)]), 'base64url')

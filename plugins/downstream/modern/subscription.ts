@@ -2,7 +2,7 @@ import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { eventText } from '../../../protocol/event-stream.ts'
 import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
-import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import type { Listener } from '../../../protocol/listener.ts'
 import { errorText, notificationText, resultText, type Response } from '../../../protocol/message.ts'
 import { metaKeys } from '../../../protocol/modern/envelope.ts'
@@ -115,8 +115,11 @@ export class Subscription implements Client, Listener<View> {
   onTaskChange (taskId: string, run: () => void): void { this.#taskChanges.set(taskId, run) }
 
   deliver (method: string, paramsText?: string): void {
-    if (method === 'notifications/tasks/status') this.#taskChanges.get(smallMemberOf(paramsText ?? '{}', 'taskId'))?.()
-    else if (!this.#accepted) {
+    if (method === 'notifications/tasks/status') {
+      this.#taskChanges.get(
+        parseSmallMember(paramsText ?? '{}', 'taskId')
+      )?.()
+    } else if (!this.#accepted) {
       if (this.#earlyMessages.length < downstreamLimits.waitingMessages) this.#earlyMessages.push([method, paramsText])
     } else if (this.#isWanted(method, this.#accepted)) this.#send(method, paramsText)
   }

@@ -1,10 +1,10 @@
-import { capabilityOf, type ListKind } from '../../../protocol/lists.ts'
+import { listCapabilityOf, type ListKind } from '../../../protocol/lists.ts'
 import { RpcError } from '../../../protocol/errors.ts'
 import { chargedOwnerOf, type View } from '../../settings/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import { EventStream } from '../event-stream.ts'
-import type { InboundRequest, LogError, RequestOrigin } from '../endpoint.ts'
+import type { InboundRequest, LogError, HttpRequestContext } from '../endpoint.ts'
 import { withoutHeaders } from '../../../protocol/exchange.ts'
 import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
@@ -37,7 +37,7 @@ export class ClientSubscriptions {
    * @throws RpcError for an invalid filter, ShareError
    */
   listen (
-    { view, raw, address }: InboundRequest, request: ModernRequest, { headers, credentialHeader }: RequestOrigin
+    { view, raw, address }: InboundRequest, request: ModernRequest, { headers, credentialHeader }: HttpRequestContext
   ): void {
     const filter = parseSubscriptionFilter(request.params)
     if (filter.taskIds.length > 0) requireTasksExtension(request)
@@ -94,7 +94,7 @@ export class ClientSubscriptions {
     subscription: Subscription, filter: SubscriptionFilter, address: string, over: AbortSignal
   ): Promise<SubscriptionFilter> {
     const { capabilities } = await this.#gateway.describe(subscription.view, subscription, true)
-    const has = (kind: ListKind): boolean => capabilityOf(capabilities, kind) !== undefined
+    const has = (kind: ListKind): boolean => listCapabilityOf(capabilities, kind) !== undefined
     const accepted = new Set<string>()
     const subscribe = async (uri: string): Promise<void> => {
       try {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import { smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import { terminalStates } from '../../../protocol/task-shapes.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { downstreamLimits } from '../limits.ts'
@@ -40,7 +40,7 @@ export class TaskWatch {
   async run (signal: AbortSignal): Promise<void> {
     for (let sent = ''; !signal.aborted;) {
       if (this.#state !== sent) this.#subscription.deliver('notifications/tasks', sent = this.#state)
-      if (terminalStates.has(smallMemberOf(sent, 'status'))) return
+      if (terminalStates.has(parseSmallMember(sent, 'status'))) return
       await this.#pause(signal)
       try {
         this.#state = await this.#read()
@@ -67,7 +67,7 @@ export class TaskWatch {
 
   get #interval (): number {
     const { least, most, usual } = downstreamLimits.taskWatch
-    const stated = smallMemberOf(this.#state, 'pollIntervalMs')
+    const stated = parseSmallMember(this.#state, 'pollIntervalMs')
     return typeof stated === 'number' ? Math.min(Math.max(stated, least), most) : usual
   }
 

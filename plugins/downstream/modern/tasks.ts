@@ -1,6 +1,6 @@
 import { hasTasksExtension, tasksExtension } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
+import { mcpNameMemberOf } from '../../../protocol/modern/envelope.ts'
 import { missingCapabilitiesError } from './errors.ts'
 import type { ModernRequest } from './request.ts'
 
@@ -14,7 +14,7 @@ export function requireTasksExtension ({ capabilities }: Pick<ModernRequest, 'ca
 
 /** Checks a request about a task. @throws RpcError -32601 for methods that the extension does not have; -32021 */
 export function checkTaskRequest (request: ModernRequest): void {
-  if (nameMemberOf(request.method) !== 'taskId') {
+  if (mcpNameMemberOf(request.method) !== 'taskId') {
     throw new RpcError(rpcCode.methodNotFound, `Method not found: ${request.method}`)
   }
   requireTasksExtension(request)

@@ -1,6 +1,6 @@
-import { smallMemberOf } from '../../../protocol/json.ts'
+import { parseSmallMember } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
-import { type Section, showItem } from '../../gateway/index.ts'
+import { type ViewSection, toShownItem } from '../../gateway/index.ts'
 
 /** One tool as a view shows it. `description`: the admin's override, if any. */
 interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
@@ -22,7 +22,7 @@ const maxDescription = 500
 
 /** A server's own description: the description or title in `serverInfo`, or the first paragraph of its instructions. */
 function ownDescription ({ serverInfo, instructions }: Catalogue): string | undefined {
-  const [description, title] = [smallMemberOf(serverInfo, 'description'), smallMemberOf(serverInfo, 'title')]
+  const [description, title] = [parseSmallMember(serverInfo, 'description'), parseSmallMember(serverInfo, 'title')]
   const words = [description, title, instructions?.trimStart().slice(0, 4 * maxDescription).split(/\n\s*\n/, 1)[0]]
     .find((each): each is string => typeof each === 'string' && each.trim() !== '')
     ?.trim()
@@ -33,7 +33,7 @@ function ownDescription ({ serverInfo, instructions }: Catalogue): string | unde
 
 /** The servers of a view that can currently be called, including those that start on demand, in configured order. */
 export function collectServers (
-  sections: readonly Section[],
+  sections: readonly ViewSection[],
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined
 ): ListedServer[] {
   const listed: ListedServer[] = []
@@ -49,7 +49,7 @@ export function collectServers (
       items: catalogue.lists.tools,
       hasPlainId: hasPlainId(name, at),
       toTool: (item) => {
-        const shown = showItem(section, 'tools', item, false)
+        const shown = toShownItem(section, 'tools', item, false)
         return shown && { item, description: shown.description, enabled: shown.enabled }
       }
     })

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { configuredBaseUrl, countServers, makeView, type Principal } from '../../settings/index.ts'
-import { OpenApi } from './openapi.ts'
+import { configuredBaseUrl, countVisibleServers, makeView, type Principal } from '../../settings/index.ts'
+import { OpenApiDocuments } from './openapi.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { openapi: OpenApi }
+  interface FastifyInstance { openapi: OpenApiDocuments }
 }
 
 /** Max time after the start before the number of open tools is logged, in ms; earlier if all servers are connected. */
@@ -15,14 +15,14 @@ const checkInterval = 250
 /** Decorates `app.openapi`, which describes the tools that may be called over plain HTTP as OpenAPI documents. */
 export default fp(async (app) => {
   const base = (): string => configuredBaseUrl(app.settings.current.system, app.config) ?? app.config.basePath
-  const openapi = new OpenApi({ base, access: app.access, gateway: app.gateway })
+  const openapi = new OpenApiDocuments({ base, access: app.access, gateway: app.gateway })
   app.decorate('openapi', openapi)
 
   let timer: NodeJS.Timeout | undefined
   app.addHook('onListen', async () => {
     const until = Date.now() + maxConnectWait
     timer = setInterval(() => {
-      if (app.upstreams.counts().connecting > 0 && Date.now() < until) return
+      if (app.upstreams.countByStatus().connecting > 0 && Date.now() < until) return
       clearInterval(timer)
       logOpenTools(app)
     }, checkInterval).unref()
@@ -40,7 +40,7 @@ function logOpenTools (app: FastifyInstance): void {
   const nothing = { totalServers: 0, totalTools: 0 }
   const { totalServers: servers, totalTools: tools } = publicTools === 'off' ? nothing : app.openapi.stats(anonymous)
   const overMcp = app.settings.current.system.routing?.enableBearerAuth === false
-    ? `; over MCP, those of ${countServers(app.access, makeView(anonymous, { kind: 'global' }))}, since ` +
+    ? `; over MCP, those of ${countVisibleServers(app.access, makeView(anonymous, { kind: 'global' }))}, since ` +
       'routing.enableBearerAuth is off'
     : ''
   app.log.info(

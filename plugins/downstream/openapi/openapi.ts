@@ -8,7 +8,7 @@ import {
 import { errors } from '../../base/errors/index.ts'
 import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 import { TaskAborted, WorkerPool } from '../../base/threads/index.ts'
-import type { Gateway, Precedence, Section } from '../../gateway/index.ts'
+import type { Gateway, Precedence, ViewSection } from '../../gateway/index.ts'
 import { collectServers, type ListedServer } from './collect.ts'
 import type { DocumentFormat, DocumentInput } from './document.ts'
 import type { WrittenDocument } from './worker.ts'
@@ -34,7 +34,7 @@ const maxUrlLength = 2_048
 const operationSize = 700
 
 /** OpenAPI documents of the tools that callers of the open routes may run. */
-export class OpenApi {
+export class OpenApiDocuments {
   readonly #deps: OpenApiDeps
   readonly #pool = new WorkerPool(downstreamLimits.documents)
   /** Documents that are being written, and recent small ones. */
@@ -152,7 +152,7 @@ export class OpenApi {
    * Decides which tool gets a contested operationId, by the rule for tool names on merged routes: an id keeps its
    * meaning while a server is disconnected, and when others list new tools.
    */
-  #plainIds (sections: readonly Section[]): (at: number, key: string) => boolean {
+  #plainIds (sections: readonly ViewSection[]): (at: number, key: string) => boolean {
     let precedence: Precedence | undefined
     return (at, key) => {
       precedence ??= this.#deps.gateway.precedence(sections.map((each) => ({ ...each, label: each.server.name })), '_')

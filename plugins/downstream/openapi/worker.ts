@@ -1,4 +1,4 @@
-// The worker pool runs this module for `OpenApi`.
+// The worker pool runs this module for `OpenApiDocuments`.
 import { createHash } from 'node:crypto'
 import { type DocumentInput, makeDocument } from './document.ts'
 import { toYaml } from './yaml.ts'

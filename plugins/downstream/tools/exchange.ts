@@ -1,4 +1,4 @@
-import { PlainClient, type Client, type Exchange, type RequestHeaders } from '../../../protocol/exchange.ts'
+import { NonMcpClient, type Client, type Exchange, type RequestHeaders } from '../../../protocol/exchange.ts'
 import type { Response } from '../../../protocol/message.ts'
 import { chargedOwnerOf, type View } from '../../settings/index.ts'
 
@@ -53,11 +53,11 @@ export class HttpCallExchange implements Exchange<View> {
   }
 }
 
-const plainClient = new PlainClient('', '')
+const plainClient = new NonMcpClient('', '')
 
 /** A caller without a session, as a client. @param address the caller's, which is charged if it has no credential */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
-  new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, chargedOwnerOf(principal, address))
+  new NonMcpClient(`rest ${principal.key}`, principal.user, principal.key, false, chargedOwnerOf(principal, address))
 
 /** Signals that a caller disconnected before its answer. Cheaper than an AbortSignal for every call. */
 export class DisconnectSignal {

@@ -3,7 +3,7 @@ import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys } from '../../../protocol/modern/envelope.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { withoutHeaders } from '../../../protocol/exchange.ts'
-import { passthroughNames } from '../../../schemas/server.ts'
+import { passthroughHeaderNames } from '../../../schemas/server.ts'
 import type { Principal } from '../../settings/index.ts'
 
 const noChanges: Readonly<Record<string, string | undefined>> = {}
@@ -36,7 +36,7 @@ export type SelectHeaders = (principal: Principal, server: string, headers: Inco
  */
 export const createHeaderSelector = (snapshot: () => Snapshot): SelectHeaders => ({ kind }, server, headers) => {
   const config = snapshot().servers.get(server)?.config
-  if (config === undefined || passthroughNames(config).length === 0) return headers
+  if (config === undefined || passthroughHeaderNames(config).length === 0) return headers
   const isByToken = kind === 'access-token' || (kind === 'user' && headers['x-auth-token'] === undefined)
   return isByToken ? withoutHeaders(headers, ['authorization']) : headers
 }

@@ -1,4 +1,4 @@
-import { rpcCode, Refusal, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RuleRefusalError, RpcError } from '../../../protocol/errors.ts'
 import type { View } from '../../settings/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
@@ -56,7 +56,9 @@ export class InFlightCalls {
       case 'limit': return new errors.LimitReached(message)
       case 'share': return new errors.ShareUsed(message)
       case 'refused': return new errors.Refused(message)
-      case 'quota': return new errors.QuotaUsedUp(message, error instanceof Refusal ? error.retryAfter : undefined)
+      case 'quota': return new errors.QuotaUsedUp(
+        message, error instanceof RuleRefusalError ? error.retryAfter : undefined
+      )
       default:
         if (method === 'resources/read' && error.code === rpcCode.resourceNotFound) return noSuchError('resource', name)
         if (error.code === rpcCode.invalidParams) return new errors.InvalidInput(message)
@@ -65,7 +67,7 @@ export class InFlightCalls {
   }
 
   /** Ends calls whose access was withdrawn. @param refusalOf the error for the caller; undefined: the call continues */
-  applyAccess (refusalOf: (view: View, server: string) => Error | undefined): void {
+  endWithoutAccess (refusalOf: (view: View, server: string) => Error | undefined): void {
     for (const call of this.#running.values()) {
       call.refusal ??= refusalOf(call.exchange.view, call.server)
       if (call.refusal) call.exchange.cancel('access was withdrawn')

@@ -12,7 +12,7 @@ export default fp(async (app) => {
   const tools = new Tools(app.gateway, app.access, createHeaderSelector(() => app.settings.current))
   app.decorate('tools', tools)
   app.auth.accessChanges.on('changed', (standingOf) => {
-    tools.applyAccess((principal) => {
+    tools.endWithoutAccess((principal) => {
       // The bearer key settings of MCP do not decide whether anonymous callers may use the open routes.
       const now = principal.kind === 'anonymous' ? principal : standingOf(principal)
       return now && canUseMcp(now) ? now : undefined

@@ -1,5 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { largeText } from '../../../protocol/text.ts'
+import { largeTextLength } from '../../../protocol/text.ts'
 import { parseJson, parseLargeJson } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { findInexactNumber } from '../../base/json-schema/index.ts'
@@ -45,7 +45,7 @@ export function parseBodyArguments (text: string): Record<string, unknown> {
  */
 export function parseExactJson (text: string): unknown {
   if (text.trim() === '') return {}
-  const value = text.length > largeText ? parseLargeJson(text) : parseJson(text)
+  const value = text.length > largeTextLength ? parseLargeJson(text) : parseJson(text)
   requireExactNumbers(text)
   return value
 }

@@ -1,4 +1,4 @@
-import { PlainClient, type Client } from '../../../protocol/exchange.ts'
+import { NonMcpClient, type Client } from '../../../protocol/exchange.ts'
 import { chargedOwnerOf, type Principal } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { BoundedMap, ShareError } from '../../base/limits/index.ts'
@@ -79,7 +79,7 @@ export class RestSessions {
     const owner = chargedOwnerOf(principal, address)
     this.#makeRoom(owner)
     const session = {
-      client: new PlainClient(`rest ${name}`, user, key, true, owner), principal, lastUsed: Date.now(), open: 0
+      client: new NonMcpClient(`rest ${name}`, user, key, true, owner), principal, lastUsed: Date.now(), open: 0
     }
     this.#sessions.set(name, session)
     return session

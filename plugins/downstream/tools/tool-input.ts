@@ -2,23 +2,23 @@ import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import { errors } from '../../base/errors/index.ts'
-import { checkArguments, quickCheck, type QuickCheck, inputShapeOf } from '../../base/json-schema/index.ts'
+import { checkArguments, createQuickCheck, type QuickCheck, inputShapeOf } from '../../base/json-schema/index.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 interface ConvertedArguments { readonly args: Record<string, unknown>, readonly text: string }
 
 const toolsByName = memoized(({ lists }: Catalogue): ReadonlyMap<string, Item> =>
   new Map(lists.tools.map((item) => [item.key, item])))
-const inputOf = memoized((item: Item) => new ToolInput(item))
+const inputOf = memoized((item: Item) => new ToolInputSchema(item))
 
 /** The input of a tool in a catalogue, by the server's name for it; undefined if there is no such tool. */
-export function toolInputOf (catalogue: Catalogue | undefined, tool: string): ToolInput | undefined {
+export function findToolInputSchema (catalogue: Catalogue | undefined, tool: string): ToolInputSchema | undefined {
   const item = catalogue && toolsByName(catalogue).get(tool)
   return item && inputOf(item)
 }
 
 /** The input of one tool. Neither its schema nor a caller's arguments can make it take long. */
-export class ToolInput {
+export class ToolInputSchema {
   readonly #schema: unknown
   readonly #schemaText: string | undefined
   readonly #now: () => number
@@ -69,7 +69,7 @@ export class ToolInput {
   /** Whether arguments fit without conversion; false also if a quick check cannot decide. */
   #fitsAsGiven (args: Record<string, unknown>): boolean {
     const isShort = (this.#schemaText ?? '').length <= baseLimits.argumentChecks.quick.schema
-    this.#quick ??= { check: isShort ? quickCheck(this.#schema) : undefined }
+    this.#quick ??= { check: isShort ? createQuickCheck(this.#schema) : undefined }
     return this.#quick.check?.(args) === true
   }
 

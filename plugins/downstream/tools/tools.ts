@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { type Access, makeView, chargedOwnerOf, type Principal, type View } from '../../settings/index.ts'
-import type { CurrentPrincipalOf } from '../../identity/index.ts'
+import type { FindCurrentPrincipal } from '../../identity/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { type DisconnectSignal, sessionlessClient, HttpCallExchange } from './exchange.ts'
@@ -9,7 +9,7 @@ import { parseBodyArguments, parseQueryArguments } from './parse-arguments.ts'
 import { envelopeRemoval, withoutEnvelope, type SelectHeaders } from './forwarding.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
 import { RestSessions } from './sessions.ts'
-import { toolInputOf, type ToolInput } from './tool-input.ts'
+import { findToolInputSchema, type ToolInputSchema } from './tool-input.ts'
 import { downstreamLimits } from '../limits.ts'
 
 export interface HttpCaller {
@@ -78,7 +78,9 @@ export class Tools {
    * @returns the text of the server's result; missing `messages` become an empty array
    * @throws as `call`
    */
-  async prompt (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
+  async getFilledPrompt (
+    caller: HttpCaller, server: string, name: string, args: Record<string, unknown>
+  ): Promise<string> {
     const view = this.#filtered(this.#access.viewOfServer(caller.principal, server), caller)
     const texts = Object.fromEntries(
       Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
@@ -94,12 +96,12 @@ export class Tools {
    * @returns the text of the server's result
    * @throws NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow, ShareError
    */
-  async read (caller: HttpCaller, uri: string): Promise<string> {
+  async readResourceByUri (caller: HttpCaller, uri: string): Promise<string> {
     const { principal, headers, address } = caller
     const view = this.#filtered(makeView(principal, { kind: 'global' }), caller)
     const exchange = new HttpCallExchange(view, 'resources/read', { uri }, { headers, address })
     const server =
-      await this.#gateway.findReader(exchange).catch((error: unknown) => {
+      await this.#gateway.findResourceProvider(exchange).catch((error: unknown) => {
         throw this.#calls.toHttpError(error, '', exchange)
       })
     const result = await this.#send(caller, view, server, 'resources/read', { uri })
@@ -116,7 +118,9 @@ export class Tools {
    * @returns the text of the tool's result, even if the tool failed
    * @throws as `call`; NoSuch does not distinguish missing tools from those closed to the caller
    */
-  async open (caller: HttpCaller, { server, tool, name }: RouteTool, { search, body }: SentArguments): Promise<string> {
+  async callOnOpenRoute (
+    caller: HttpCaller, { server, tool, name }: RouteTool, { search, body }: SentArguments
+  ): Promise<string> {
     const query = parseQueryArguments(search)
     const { group } = query
     // A tool argument with this name takes precedence.
@@ -147,9 +151,9 @@ export class Tools {
   }
 
   /** Ends the calls and sessions of callers that have lost their access. */
-  applyAccess (standingOf: CurrentPrincipalOf): void {
+  endWithoutAccess (standingOf: FindCurrentPrincipal): void {
     this.#sessions.revoke((principal) => standingOf(principal) !== undefined)
-    this.#calls.applyAccess((view, server) => {
+    this.#calls.endWithoutAccess((view, server) => {
       const principal = standingOf(view.principal)
       if (!principal) return new errors.Unauthorized('Your access was withdrawn while the call ran')
       return this.#access.canSeeServer(view, principal, server) ? undefined : new errors.NoSuch('tool')
@@ -175,14 +179,14 @@ export class Tools {
   }
 
   /** The input of a tool, by its name in the view. */
-  #input (view: View, name: string): ToolInput | undefined {
+  #input (view: View, name: string): ToolInputSchema | undefined {
     const target = this.#gateway.lookUp(view, sessionlessClient(view), 'tools', name)
     return target && this.#inputOf(target.provider, target.key)
   }
 
   /** The input of a tool, by the name that its server uses. */
-  #inputOf (server: string, tool: string): ToolInput | undefined {
-    return toolInputOf(this.#gateway.catalogue(server), tool)
+  #inputOf (server: string, tool: string): ToolInputSchema | undefined {
+    return findToolInputSchema(this.#gateway.catalogue(server), tool)
   }
 
   /** The name of a tool in a view; undefined if the view does not show it. */
@@ -230,7 +234,7 @@ export class Tools {
     caller: HttpCaller,
     view: View,
     server: string,
-    input: ToolInput | undefined,
+    input: ToolInputSchema | undefined,
     name: string,
     given: Record<string, unknown>
   ): Promise<string> {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Activity } from '../../../db/ports/activities.ts'
-import { Refusal, RpcError } from '../../../protocol/errors.ts'
+import { RuleRefusalError, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { authorKeyOf, type Principal } from '../../settings/index.ts'
+import { toBearerKeyIdentity, type Principal } from '../../settings/index.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -16,7 +16,7 @@ const recordedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get
  * Whether a finished call is recorded. A call that ended with `input_required` is not: the client continues it with
  * another request.
  */
-export const isRecorded = ({ exchange, outcome }: FinishedCall): boolean =>
+export const isRecordableCall = ({ exchange, outcome }: FinishedCall): boolean =>
   recordedMethods.has(exchange.method) && outcome !== 'input_required'
 
 /**
@@ -29,7 +29,7 @@ const maxUncutPayload = 1_024
 /** Max length of a failed result that is parsed for its message, in characters. */
 const maxParsed = 256 * 1024
 
-export interface DescribeOptions {
+export interface ToActivityOptions {
   /** Whether inputs and outputs are recorded. */
   readonly includesPayloads: boolean
   /** Masks the secrets of a server's configuration in a text. */
@@ -37,7 +37,7 @@ export interface DescribeOptions {
 }
 
 /** Creates the record of a call. Its texts are redacted, and truncated to `extensionsLimits.activities`. */
-export function describeCall (call: FinishedCall, { includesPayloads: payloads, redact }: DescribeOptions): Activity {
+export function toActivity (call: FinishedCall, { includesPayloads: payloads, redact }: ToActivityOptions): Activity {
   const {
     exchange: { view: { principal, scope }, method, address, paramsText },
     provider, item, duration, output, isToolError, error, policy, guards
@@ -55,7 +55,7 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
       : redactAndTruncate(text, extensionsLimits.activities.payload)
   const message = error === undefined
     ? isToolError && output !== undefined ? messageOf(output, payloads) : undefined
-    : messageOfError(error, payloads)
+    : recordedErrorMessage(error, payloads)
   return {
     id: newId(),
     timestamp: Math.round(Date.now() - duration),
@@ -67,13 +67,13 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
     output: payloads ? payload(output) : undefined,
     group: scope.kind === 'group' ? scope.name : undefined,
     username: usernameOf(principal),
-    ...authorKeyOf(principal),
+    ...toBearerKeyIdentity(principal),
     clientId: principal.kind === 'access-token' ? principal.credential?.name : undefined,
     sourceIp: address,
     errorMessage: redactAndTruncate(message, extensionsLimits.activities.message),
     policy,
     guards,
-    refused: error instanceof Refusal ? true : undefined
+    refused: error instanceof RuleRefusalError ? true : undefined
   }
 }
 
@@ -125,7 +125,7 @@ function messageOf (output: string, payloads: boolean): string {
  * @param payloads whether payloads are recorded; if not, a message from a server is replaced, since it may quote a
  *   payload
  */
-export function messageOfError (error: unknown, payloads: boolean): string {
+export function recordedErrorMessage (error: unknown, payloads: boolean): string {
   if (!(error instanceof RpcError)) return 'Internal error'
   return payloads || error.reason !== 'upstream' ? error.message : `The server answered with the error ${error.code}`
 }

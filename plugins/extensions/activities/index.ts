@@ -2,8 +2,8 @@ import fp from 'fastify-plugin'
 import type { Activities } from '../../../db/ports/activities.ts'
 import { parseDuration } from '../../../schemas/durations.ts'
 import { ActivityReader } from './reader.ts'
-import { maskPatterns } from '../../base/secrets/index.ts'
-import { describeCall, isRecorded, type DescribeOptions } from './describe.ts'
+import { maskLikelyCredentials } from '../../base/secrets/index.ts'
+import { toActivity, isRecordableCall, type ToActivityOptions } from './describe.ts'
 import { ActivityRecorder } from './recorder.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -36,16 +36,16 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   if (store === undefined) return
 
   const redact = (server: string, text: string): string =>
-    maskPatterns(app.credentials.mask(app.gateway.redact(server, text)))
-  const options: DescribeOptions = { includesPayloads: payloads, redact }
+    maskLikelyCredentials(app.credentials.mask(app.gateway.redact(server, text)))
+  const options: ToActivityOptions = { includesPayloads: payloads, redact }
   const recorder = new ActivityRecorder({
     store,
-    describe: (call) => describeCall(call, options),
-    isStorageAway: () => app.settings.problem !== undefined,
+    describe: (call) => toActivity(call, options),
+    isStorageAway: () => app.settings.storeProblem !== undefined,
     bounds: extensionsLimits.activities,
     log: (level, sentence) => { app.log[level](sentence) }
   })
-  app.gateway.addHook('onDone', (call) => { if (isRecorded(call)) recorder.record(call) })
+  app.gateway.addHook('onDone', (call) => { if (isRecordableCall(call)) recorder.record(call) })
   app.metrics.count('toolhub_activities_written_total', 'Calls that were recorded', () => recorder.writtenCount)
   app.metrics.count('toolhub_activities_shed_total', 'Calls that were not recorded: the database was slow ' +
     'or unavailable', () => recorder.shedCount)

@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import type {
-  Activities, Activity, ActivityFilter, ActivityFilterValues, ActivitySpans
+  Activities, Activity, ActivityFilter, ActivityFilterValues, TimeIntervals
 } from '../../../db/ports/activities.ts'
 import type { ActivityList, ActivityStats } from '../../../schemas/activities.ts'
 import type { Principal } from '../../settings/index.ts'
@@ -82,7 +82,7 @@ export class ActivityReader {
   }
 
   /** Returns the time of each user's last call of a server, in ms since 1970; empty if calls are not recorded. */
-  async lastUses (server: string): Promise<ReadonlyMap<string, number>> {
+  async lastUseByUser (server: string): Promise<ReadonlyMap<string, number>> {
     return this.isAvailable ? await awaitRecords(this.#activities.lastUses(server)) : new Map()
   }
 
@@ -101,7 +101,7 @@ export class ActivityReader {
    * @throws InvalidInput
    */
   async series (
-    principal: Principal, query: Omit<ActivityQuery, 'endDate'>, spans: ActivitySpans
+    principal: Principal, query: Omit<ActivityQuery, 'endDate'>, spans: TimeIntervals
   ): Promise<ReadonlyArray<{ readonly at: number, readonly ok: number, readonly failed: number }>> {
     const filter = this.#filterOf(principal, query)
     const found = filter ? await awaitRecords(this.#activities.series(filter, spans)) : []
@@ -128,7 +128,7 @@ export class ActivityReader {
   }
 
   /** Removes activities that are older than a number of days. @returns the number of removed activities */
-  async cleanup (days: number): Promise<number> {
+  async removeOlderThan (days: number): Promise<number> {
     return await awaitRecords(this.#activities.removeBefore(Date.now() - days * dayInMs))
   }
 

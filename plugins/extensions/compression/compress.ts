@@ -6,7 +6,7 @@ import { searchStrategy } from './strategies/search.ts'
 import {
   formatNumber, type Renderings, type Strategy, type StrategyName, formatQuantity
 } from './strategies/strategy.ts'
-import { hasSplitRuns, type CountTokens } from './tokens.ts'
+import { mayOvercountTokens, type CountTokens } from './tokens.ts'
 import { truncate } from '../../../protocol/text.ts'
 
 const strategies: Readonly<Record<StrategyName, Strategy>> = {
@@ -38,7 +38,7 @@ export function compressText (
   if (before < minTokens) return undefined
   const chosen = strategy === 'auto' ? detectStrategy(text) : strategy
   const total = formatNumber(before)
-  const heading = headingFor(maxOutputTokens, hasSplitRuns(text) ? `about ${total}` : total)
+  const heading = headingFor(maxOutputTokens, mayOvercountTokens(text) ? `about ${total}` : total)
   // The token count in the first line is not known yet, so the longest possible one is assumed.
   const longestHeading = (used: StrategyName): string => heading(used, total)
   const room = maxOutputTokens - count(longestHeading(chosen)) - 2

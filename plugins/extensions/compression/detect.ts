@@ -63,7 +63,7 @@ export function detectStrategy (text: string): StrategyName {
   }
   if (share((line) => stepPattern.test(line)) > 0.4) return 'log'
   const hits = new HitCollector()
-  for (const line of lines) hits.readLine(line)
+  for (const line of lines) hits.addLine(line)
   if (hits.totalCount / lines.length > 0.6 && hits.files.every(({ path }) => isPath(path))) return 'search'
   if (endsWithFailure(text) || (lines.length > 30 && tracebackPattern.test(text))) return 'log'
   // Many equal lines indicate a log. Lines that differ only in numbers may be a table, in which every row matters.

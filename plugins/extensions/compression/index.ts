@@ -5,7 +5,7 @@ import { memoized } from '../../../protocol/memoized.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { Compressor } from './compressor.ts'
-import { Originals, originalsProvider, originalsUriPrefix } from './originals.ts'
+import { Originals, createOriginalsProvider, originalsUriPrefix } from './originals.ts'
 import type { ResultCompressionOptions } from './result.ts'
 import { withDefaults } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -35,7 +35,7 @@ export default fp(async (app) => {
     clearInterval(expiry)
     compressor.close()
   })
-  app.gateway.addReader(originalsProvider(originals))
+  app.gateway.addReader(createOriginalsProvider(originals))
   app.gateway.addHook('onResult', ({ exchange, provider }, answer) => {
     // Its result contains the result of the tool.
     const isTaskGet = exchange.method === 'tasks/get'

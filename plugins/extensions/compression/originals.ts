@@ -101,7 +101,7 @@ export const originalsUriPrefix = 'tool-hub://originals/'
  * Returns the provider through which originals are read. `_meta` of a result has the offset and end of the part, and
  * the next offset.
  */
-export const originalsProvider = (originals: Originals): Provider & { readonly uriPrefix: string } => ({
+export const createOriginalsProvider = (originals: Originals): Provider & { readonly uriPrefix: string } => ({
   // A name that no server can have.
   name: 'tool-hub:originals',
   uriPrefix: originalsUriPrefix,

@@ -1,6 +1,6 @@
 import { elementsOf, isDeeperThan, memberOf, withMembers } from '../../../protocol/json.ts'
 import { compressText, fitRendering, type CompressionOptions } from './compress.ts'
-import { renderPlainJson } from './strategies/json.ts'
+import { renderAsValidJson } from './strategies/json.ts'
 import type { CountTokens } from './tokens.ts'
 
 /** A text before it was compressed. */
@@ -64,7 +64,7 @@ function shortenStructuredContent (
   count: CountTokens
 ): { text: string, original: string } | undefined {
   if (original === undefined || count(original, options.minTokens) < options.minTokens) return undefined
-  const renderings = renderPlainJson(original)
+  const renderings = renderAsValidJson(original)
   const text = fitRendering(renderings, options.maxOutputTokens, count) ?? renderings.render(0, 2 * original.length)
   return text !== undefined && text.length < original.length ? { text, original } : undefined
 }

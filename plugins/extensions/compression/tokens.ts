@@ -16,7 +16,7 @@ const cacheClearInterval = 1024 * 1024
 /**
  * Loads the tokenizer, which takes 0.2 s and 65 MB, so only the worker thread does. Text is counted in pieces that end
  * at word boundaries of the encoding. A long run without a boundary is split, which may add some tokens to the count
- * (`hasSplitRuns`).
+ * (`mayOvercountTokens`).
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
   const { countTokens, setMergeCacheSize, clearMergeCache } = await import('gpt-tokenizer/encoding/o200k_base')
@@ -41,7 +41,7 @@ export async function loadTokenCounter (): Promise<CountTokens> {
 }
 
 /** Whether a text has a run that is split for lack of a word boundary, so that its token count may be too high. */
-export function hasSplitRuns (text: string): boolean {
+export function mayOvercountTokens (text: string): boolean {
   for (let from = 0; from < text.length;) {
     const { end, isRun } = pieceFrom(text, from)
     if (isRun) return true

@@ -34,12 +34,12 @@ export class Deliveries {
   }
 
   /** Stores a message and begins to send it; ignores a message that was accepted before. @throws StorageError */
-  async accept (subscription: EventSubscription, key: string, messageId: string, body: string): Promise<void> {
+  async enqueue (subscription: EventSubscription, key: string, messageId: string, body: string): Promise<void> {
     const { id, owner } = subscription
     const delivery: EventDelivery = {
       key, subscription: id, owner, messageId, body, attempts: 1, dueAt: Date.now() + lostAfter, version: randomUUID()
     }
-    if (await this.#deps.records.accept(delivery)) this.#begin(delivery, subscription)
+    if (await this.#deps.records.addDelivery(delivery)) this.#begin(delivery, subscription)
   }
 
   /**

@@ -5,12 +5,12 @@ import { StorageError, type Server } from '../../../db/store.ts'
 import type { ShownEventSubscription } from '../../../schemas/events.ts'
 import { noSuchError } from '../../base/errors/index.ts'
 import { createProcessSealer, type Sealer } from '../../base/secrets/index.ts'
-import { serverIdentity } from '../../gateway/index.ts'
+import { serverFingerprint } from '../../gateway/index.ts'
 import {
   canUseMcp, configuredBaseUrl, isOfFormerAccount, makeView, type Principal, type View
 } from '../../settings/index.ts'
 import { routePathOf } from '../policies/facts.ts'
-import type { EventRoute } from './subscription.ts'
+import type { SubscriptionRoute } from './subscription.ts'
 import type { WebhookDeps, Webhooks } from './webhooks.ts'
 
 declare module 'fastify' {
@@ -37,7 +37,7 @@ export interface EventsOptions {
 }
 
 const isServer = ({ name, config }: Server, { provider, server }: EventSubscription['event']): boolean =>
-  name === provider && serverIdentity(name, config) === server
+  name === provider && serverFingerprint(name, config) === server
 
 /** Interval at which due messages and the authorizations of OAuth clients are checked, in ms. */
 const interval = 2_000
@@ -54,7 +54,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   const viewOf = async ({ credential, route, event }: EventSubscription): Promise<View | undefined> => {
     const principal = await app.auth.principalOfCredential(credential)
     if (principal === undefined || !canUseMcp(principal)) return undefined
-    const { scope, presentation, address } = route as EventRoute
+    const { scope, presentation, address } = route as SubscriptionRoute
     const view = makeView({ ...principal, address }, scope, presentation)
     const isVisible = app.access.isViewCurrent(view, principal) &&
       app.access.visibleServers(view).some(({ server }) => isServer(server, event))
@@ -107,7 +107,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
     isChecking = true
     queue(async () => {
       isChecking = false
-      if (await isUsed()) await (await webhooks()).applyAccess(false)
+      if (await isUsed()) await (await webhooks()).endSubscriptionsWithoutAccess(false)
     })
   })
   let isBusy = false
@@ -118,7 +118,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
       try {
         if (!await isUsed()) return
         const loaded = await webhooks()
-        await loaded.applyAccess(true)
+        await loaded.endSubscriptionsWithoutAccess(true)
         await loaded.deliveries.sendDue()
       } finally {
         isBusy = false

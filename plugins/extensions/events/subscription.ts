@@ -1,9 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { DeliveryStatus, EventSubscription } from '../../../db/ports/event-webhooks.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import { PlainClient, type Exchange } from '../../../protocol/exchange.ts'
+import { NonMcpClient, type Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
-import { OwnRequest, type EventTarget } from '../../gateway/index.ts'
+import { OwnRequest, type EventTypeTarget } from '../../gateway/index.ts'
 import { makeView, routeKeyOf, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -12,7 +12,7 @@ const { url: maxUrl, lifetime } = extensionsLimits.eventWebhooks
 const invalid = (sentence: string): RpcError => new RpcError(rpcCode.invalidParams, `Invalid params: ${sentence}`)
 
 /** Returns the callback URL of a request. @throws RpcError -32602 */
-export function callbackUrlOf ({ delivery }: Exchange['params']): string {
+export function parseCallbackUrl ({ delivery }: Exchange['params']): string {
   const url = isObject(delivery) ? delivery.url : undefined
   if (typeof url !== 'string' || url.length > maxUrl || !URL.canParse(url)) {
     throw invalid('"delivery.url" must be an absolute URL')
@@ -25,7 +25,7 @@ export function callbackUrlOf ({ delivery }: Exchange['params']): string {
 }
 
 /** Returns the secret of a request: `whsec_` and base64 of 24 to 64 bytes. @throws RpcError -32602 */
-export function secretOf ({ delivery }: Exchange['params']): string {
+export function parseWebhookSecret ({ delivery }: Exchange['params']): string {
   const secret = isObject(delivery) ? delivery.secret : undefined
   const encoded = typeof secret === 'string' && secret.startsWith('whsec_') ? secret.slice(6) : ''
   const bytes = Buffer.from(encoded, 'base64')
@@ -37,10 +37,10 @@ export function secretOf ({ delivery }: Exchange['params']): string {
 }
 
 /** Creates a secret for the gateway's own webhook. */
-export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+export const createWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
 /** The stored form of a subscription's route, and the address of the client that last subscribed. */
-export type EventRoute = Pick<View, 'scope' | 'presentation'> & { readonly address?: string }
+export type SubscriptionRoute = Pick<View, 'scope' | 'presentation'> & { readonly address?: string }
 
 /** Sorts the members of objects, nested ones included, so that equal objects have equal JSON texts. */
 const withSortedMembers = (value: unknown): unknown => isObject(value)
@@ -51,7 +51,9 @@ const withSortedMembers = (value: unknown): unknown => isObject(value)
  * Returns the id of a subscription (SEP-3415, "Subscription identity"). It is not secret, and no request takes it as a
  * parameter.
  */
-export function subscriptionIdOf ({ view, params }: Exchange<View>, { server, key }: EventTarget, url: string): string {
+export function subscriptionIdOf (
+  { view, params }: Exchange<View>, { server, key }: EventTypeTarget, url: string
+): string {
   const parts = [view.principal.key, routeKeyOf(view), server, key, url, withSortedMembers(params.arguments ?? {})]
   return `sub_${hash('sha256', JSON.stringify(parts), 'hex').slice(0, 32)}`
 }
@@ -90,13 +92,13 @@ export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: Del
  * Creates the gateway's own `events/unsubscribe`, on behalf of a subscription's principal.
  * @param callback the gateway's callback URL that the server knows
  */
-export function unsubscribeRequest (
+export function createUnsubscribeRequest (
   { id, owner, user, route, event, argumentsText }: EventSubscription, callback: string
 ): OwnRequest {
-  const { scope, presentation } = route as EventRoute
+  const { scope, presentation } = route as SubscriptionRoute
   return new OwnRequest({
     view: makeView({ key: owner, kind: 'user-key', user, isAdmin: false }, scope, presentation),
-    client: new PlainClient(`events ${id}`, user, owner, false, owner),
+    client: new NonMcpClient(`events ${id}`, user, owner, false, owner),
     method: 'events/unsubscribe',
     paramsText: `{"name":${JSON.stringify(event.key)},"arguments":${argumentsText},` +
       `"delivery":{"url":${JSON.stringify(callback)}}}`

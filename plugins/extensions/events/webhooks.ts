@@ -4,16 +4,16 @@ import type { EventSubscription, EventWebhooks } from '../../../db/ports/event-w
 import { RpcError } from '../../../protocol/errors.ts'
 import { eventError, withClientCursor, withClientEvent } from '../../../protocol/events.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
-import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { verifyWebhook } from '../../base/outbound/index.ts'
+import { isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
+import { verifiedWebhookId } from '../../base/outbound/index.ts'
 import type { Sealer } from '../../base/secrets/index.ts'
-import { accessRevoked, type Gateway } from '../../gateway/index.ts'
+import { accessRevokedError, type Gateway } from '../../gateway/index.ts'
 import type { View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { WebhookSender, WebhookDestination } from './webhook-sender.ts'
 import {
-  argumentsTextOf, callbackUrlOf, deliveryStatusText, type EventRoute, newSecret, requestedLifetimeText, secretOf,
-  subscriptionExpiryOf, subscriptionIdOf, unsubscribeRequest
+  argumentsTextOf, parseCallbackUrl, deliveryStatusText, type SubscriptionRoute, createWebhookSecret,
+  requestedLifetimeText, parseWebhookSecret, subscriptionExpiryOf, subscriptionIdOf, createUnsubscribeRequest
 } from './subscription.ts'
 import { Deliveries } from './deliveries.ts'
 
@@ -74,9 +74,9 @@ export class Webhooks {
   async subscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
     const { view, params, paramsText } = exchange
-    const event = await gateway.findEvent(exchange)
+    const event = await gateway.findEventType(exchange)
     const { credential, base } = this.#requireWebhooks(exchange)
-    const [url, secret] = [callbackUrlOf(params), secretOf(params)]
+    const [url, secret] = [parseCallbackUrl(params), parseWebhookSecret(params)]
     const members = gateway.ownEventMembers(exchange, event)
     const id = subscriptionIdOf(exchange, event, url)
     const own = await records.list(view.principal.key)
@@ -94,13 +94,17 @@ export class Webhooks {
       owner: view.principal.key,
       user: view.principal.user,
       credential,
-      route: { scope: view.scope, presentation: view.presentation, address: exchange.address } satisfies EventRoute,
+      route: {
+        scope: view.scope,
+        presentation: view.presentation,
+        address: exchange.address
+      } satisfies SubscriptionRoute,
       name: String(params.name),
       event: { provider, server, key },
       argumentsText: argumentsTextOf(exchange),
       url,
       secrets: secretsWith(secret, known),
-      own: known?.own ?? { token: this.#deps.sealer.seal(id, sealContext), secret: newSecret() },
+      own: known?.own ?? { token: this.#deps.sealer.seal(id, sealContext), secret: createWebhookSecret() },
       expiresAt: Math.max(known?.expiresAt ?? 0, subscriptionExpiryOf(undefined, params))
     }
     // The subscription is stored first, since the server may send its verification to any replica before it responds.
@@ -118,7 +122,7 @@ export class Webhooks {
       if (known === undefined) await records.remove(id)
       throw error
     }
-    const expiresAt = subscriptionExpiryOf(smallMemberOf(result, 'refreshBefore'), params)
+    const expiresAt = subscriptionExpiryOf(parseSmallMember(result, 'refreshBefore'), params)
     await records.update({ ...begun, expiresAt })
     // The server's own delivery status concerns its deliveries to the gateway, so it is replaced.
     const status = known && deliveryStatusText(await records.statusOf(known))
@@ -132,9 +136,9 @@ export class Webhooks {
   /** Handles `events/unsubscribe`. @returns the result as JSON text @throws RpcError */
   async unsubscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
-    const event = await gateway.findEvent(exchange)
+    const event = await gateway.findEventType(exchange)
     this.#requireWebhooks(exchange)
-    const found = await records.find(subscriptionIdOf(exchange, event, callbackUrlOf(exchange.params)))
+    const found = await records.find(subscriptionIdOf(exchange, event, parseCallbackUrl(exchange.params)))
     if (found === undefined || !await records.remove(found.id)) {
       throw eventError('notFound', { kind: 'subscription' })
     }
@@ -170,7 +174,7 @@ export class Webhooks {
     if (id === undefined) return receipt(404, 'There is no such webhook')
     const subscription = await records.find(id)
     if (subscription?.own.token !== token) return receipt(410, 'The subscription has ended')
-    const messageId = verifyWebhook(subscription.own.secret, headers, body)
+    const messageId = verifiedWebhookId(subscription.own.secret, headers, body)
     if (messageId === undefined) return receipt(401, 'The signature is missing, wrong or too old')
     const [text, value] = parseBody(body)
     if (!isObject(value)) return receipt(400, 'The body must be a JSON object')
@@ -206,7 +210,7 @@ export class Webhooks {
     const shownId = await gateway.screenEvent(event.provider, idText) === idText ? messageId : `msg_${digest}`
     const present = isEvent ? withClientEvent : withClientCursor
     const body = present(screened, gateway.presentEvent(view, event, name))
-    await this.deliveries.accept(subscription, `${id} ${digest}`, shownId, body)
+    await this.deliveries.enqueue(subscription, `${id} ${digest}`, shownId, body)
   }
 
   #unseal (token: string): string | undefined {
@@ -221,9 +225,9 @@ export class Webhooks {
    * Ends the subscriptions whose principals have lost access.
    * @param onlyAuthorized checks only those of OAuth clients
    */
-  async applyAccess (onlyAuthorized: boolean): Promise<void> {
+  async endSubscriptionsWithoutAccess (onlyAuthorized: boolean): Promise<void> {
     const { records, viewOf } = this.#deps
-    for (const subscription of onlyAuthorized ? await records.listAuthorized() : await records.list()) {
+    for (const subscription of onlyAuthorized ? await records.listByOAuthClients() : await records.list()) {
       if (await viewOf(subscription) === undefined) await this.end(subscription)
     }
   }
@@ -242,7 +246,7 @@ export class Webhooks {
   async end (subscription: EventSubscription): Promise<void> {
     const { records, sender, logError } = this.#deps
     if (!await records.remove(subscription.id)) return
-    const body = `{"type":"terminated","error":${accessRevoked.toText()}}`
+    const body = `{"type":"terminated","error":${accessRevokedError.toText()}}`
     // It is no longer known whether an admin registered the address, so private ones are not allowed.
     sender.post(destinationOf(subscription, false), `msg_terminated_${subscription.id}`, body)
       .catch((error: unknown) => { logError(error, 'the end of a subscription could not be announced') })
@@ -256,7 +260,7 @@ export class Webhooks {
     // Without refreshes, the subscription expires by itself.
     if (!hasServer(subscription) || address === undefined) return
     const { provider, key } = subscription.event
-    const request = unsubscribeRequest(subscription, `${address}${subscription.own.token}`)
+    const request = createUnsubscribeRequest(subscription, `${address}${subscription.own.token}`)
     gateway.send(request, provider, key, {}).catch((error: unknown) => {
       if (!(error instanceof RpcError)) logError(error, 'a subscription at a server could not be ended')
     })

@@ -4,7 +4,7 @@ import { baseLimits } from '../../base/limits/index.ts'
 import { signWebhook, type Outbound } from '../../base/outbound/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-export type Webhook = NonNullable<Guard['webhook']>
+export type WebhookSettings = NonNullable<Guard['webhook']>
 
 /** A question to a webhook. */
 export interface WebhookQuestion {
@@ -30,7 +30,8 @@ const { webhookTimeout, webhookAnswer, message: maxMessage } = extensionsLimits.
  * @throws Error with a message for the operator if it is unreachable, too slow, or its response is invalid
  */
 export async function askWebhook (
-  outbound: Pick<Outbound, 'fetch'>, { url, secret, timeoutMs = webhookTimeout }: Webhook, question: WebhookQuestion
+  outbound: Pick<Outbound, 'fetch'>, { url, secret, timeoutMs = webhookTimeout }: WebhookSettings,
+  question: WebhookQuestion
 ): Promise<WebhookAnswer> {
   const { text, ...others } = question
   const member = question.type === 'call' ? 'arguments' : 'result'

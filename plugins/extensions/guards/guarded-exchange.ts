@@ -59,7 +59,7 @@ export class GuardedExchange extends DerivedExchange<View> {
   }
 
   /** Settles when all notifications so far, which precede the result, have been sent; undefined if none is waiting. */
-  get sentNotifications (): Promise<void> | undefined { return this.#waiting }
+  get whenNotificationsSent (): Promise<void> | undefined { return this.#waiting }
 
   override notify (method: string, paramsText: string): void {
     const send = (text: ScreenedParams): void => { if (text !== undefined) super.notify(method, text) }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Refusal, RpcError } from '../../../protocol/errors.ts'
+import { RuleRefusalError, RpcError } from '../../../protocol/errors.ts'
 import { streamMethod } from '../../../protocol/events.ts'
 import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { toRpcError } from '../../../protocol/message.ts'
@@ -8,9 +8,9 @@ import type { Guard } from '../../../schemas/guards.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { GuardedExchange } from './guarded-exchange.ts'
 import { guardsFor, type CallSide } from './rules.ts'
-import { ContentRefusal, SearchedCharacters, type TextOrigin, type Screen } from './screen.ts'
+import { ContentRefusal, SearchedCharacterCounter, type TextOrigin, type ContentScreener } from './screen.ts'
 import type { GuardWebhooks } from './webhooks.ts'
-import { changedParams, objectOf, parseParams, withoutToken, type Param } from './params.ts'
+import { diffParams, stringifyParams, parseParams, paramWithoutProgressToken, type Param } from './params.ts'
 
 /** Methods whose params have a name, which the gateway resolves, and arguments, which are sent to guards' webhooks. */
 const namedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
@@ -31,11 +31,11 @@ const webhookMembers: Readonly<Record<string, readonly string[]>> =
   { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
 /** A message to search: its origin, its owner, and how much of it has been searched. */
-interface Message { readonly origin: TextOrigin, readonly owner: string, readonly searched: SearchedCharacters }
+interface Message { readonly origin: TextOrigin, readonly owner: string, readonly searched: SearchedCharacterCounter }
 
 interface GuardsDeps {
   readonly active: () => readonly Guard[]
-  readonly screen: Screen
+  readonly screen: ContentScreener
   readonly webhooks: GuardWebhooks
 }
 
@@ -67,10 +67,12 @@ export class Guards {
     const { paramsText, client } = exchange
     const origin: TextOrigin = { side: 'arguments', server, tool: null }
     const text = withoutProgressToken(paramsText)
-    const searched = new SearchedCharacters()
+    const searched = new SearchedCharacterCounter()
     for (const guard of guardsFor(this.#deps.active(), 'arguments', server, null)) {
       if (await this.#deps.screen.apply(guard, text, origin, client.owner ?? client.id, searched) !== text) {
-        throw new Refusal('guard', `The guard "${guard.name}" refuses this call: the params contain what it masks`)
+        throw new RuleRefusalError(
+          'guard', `The guard "${guard.name}" refuses this call: the params contain what it masks`
+        )
       }
       const asked = `{"uri":${JSON.stringify(uri)}}`
       const answer = await this.#deps.webhooks.ask(guard, { exchange, provider: server, item: uri }, 'call', asked)
@@ -86,7 +88,7 @@ export class Guards {
 
   /** Checks an error. @returns the error to use @throws Refusal */
   onError (call: GatewayCall, error: RpcError): RpcError | Promise<RpcError> {
-    const guards = error instanceof Refusal ? [] : this.#onResults(call)
+    const guards = error instanceof RuleRefusalError ? [] : this.#onResults(call)
     return guards.length === 0 ? error : this.#checkError(call, guards, error)
   }
 
@@ -106,9 +108,9 @@ export class Guards {
   async #checkArguments (call: GatewayCall, origin: TextOrigin, guards: readonly Guard[]): Promise<void> {
     const { method, paramsText } = call.exchange
     const original = searchedMembers(method, paramsText)
-    const message = { origin, owner: ownerOf(call), searched: new SearchedCharacters() }
+    const message = { origin, owner: ownerOf(call), searched: new SearchedCharacterCounter() }
     let members = original
-    let refusal: Refusal | undefined
+    let refusal: RuleRefusalError | undefined
     try {
       for (const guard of guards) {
         const found = await this.#searchMembers(guard, method, members, message)
@@ -120,7 +122,7 @@ export class Guards {
       if (refusal) throw refusal
     } finally {
       // The record of a refused call contains the masked members too.
-      const changed = changedParams(original, members)
+      const changed = diffParams(original, members)
       this.#replaceExchange(call, Object.fromEntries(changed))
       const uri = changed.get('uri')
       if (uri !== undefined) call.item = JSON.parse(uri.startsWith('"') ? uri : '""') as string
@@ -133,10 +135,12 @@ export class Guards {
    */
   async #searchMembers (
     guard: Guard, method: string, members: readonly Param[], { origin, owner, searched }: Message
-  ): Promise<{ members: readonly Param[], refusal?: Refusal }> {
-    const text = objectOf(members.map(({ name, text }) => ({ name, text: withoutToken(name, text) })))
+  ): Promise<{ members: readonly Param[], refusal?: RuleRefusalError }> {
+    const text = stringifyParams(
+      members.map(({ name, text }) => ({ name, text: paramWithoutProgressToken(name, text) }))
+    )
     let masked: string
-    let refusal: Refusal | undefined
+    let refusal: RuleRefusalError | undefined
     try {
       masked = await this.#deps.screen.apply(guard, text, origin, owner, searched)
     } catch (error) {
@@ -149,7 +153,7 @@ export class Guards {
     const found = members.map((member, at): Param => {
       // If the text could not be searched, `masked` is `{}`, and every member is replaced by `{}`.
       const { name, text } = parts[at] ?? { name: member.name, text: '{}' }
-      if (name === member.name && text === withoutToken(name, member.text)) return member
+      if (name === member.name && text === paramWithoutProgressToken(name, member.text)) return member
       const token = member.name === '_meta' ? memberOf(member.text, 'progressToken') : undefined
       return { name, text: token === undefined ? text : withMembers(text, { progressToken: token }) }
     })
@@ -158,7 +162,9 @@ export class Guards {
       const shownMember = isAboutEvents(method) ? `"${found[at]?.name ?? ''}"` : undefined
       const address = addressMembers.get(member.name) ?? shownMember
       if (found[at] === member || address === undefined) continue
-      refusal ??= new Refusal('guard', `The guard "${guard.name}" refuses this call: ${address} contains what it masks`)
+      refusal ??= new RuleRefusalError(
+        'guard', `The guard "${guard.name}" refuses this call: ${address} contains what it masks`
+      )
     }
     return { members: found, refusal }
   }
@@ -170,7 +176,7 @@ export class Guards {
     const names = webhookMembers[method]
     if (!namedMethods.has(method) && !names) return members
     const asked = members.filter(({ name }) => names === undefined ? name === 'arguments' : names.includes(name))
-    const text = names === undefined ? asked[0]?.text ?? '{}' : objectOf(asked)
+    const text = names === undefined ? asked[0]?.text ?? '{}' : stringifyParams(asked)
     const answer = await this.#deps.webhooks.ask(guard, call, 'call', text)
     if (answer === text) return members
     return members.map((member) => {
@@ -184,7 +190,7 @@ export class Guards {
 
   async #checkResult (call: GatewayCall, guards: readonly Guard[], result: string): Promise<string> {
     const origin = originOf(call, 'results')
-    const searched = new SearchedCharacters()
+    const searched = new SearchedCharacterCounter()
     let text = result
     for (const guard of guards) {
       text = await this.#deps.screen.apply(guard, text, origin, ownerOf(call), searched)
@@ -196,7 +202,7 @@ export class Guards {
       const result = withMembers(answer, {}, resultType === undefined ? {} : { resultType })
       text = webhookResult === text ? answer : withMembers(text, { result })
     }
-    await this.#exchanges.get(call)?.sentNotifications
+    await this.#exchanges.get(call)?.whenNotificationsSent
     return text
   }
 
@@ -204,7 +210,7 @@ export class Guards {
     const original = error.toText()
     let text = original
     const origin = originOf(call, 'results')
-    const searched = new SearchedCharacters()
+    const searched = new SearchedCharacterCounter()
     for (const guard of guards) text = await this.#deps.screen.apply(guard, text, origin, ownerOf(call), searched)
     if (text === original) return error
     const { code, message } = toRpcError(text)
@@ -215,7 +221,7 @@ export class Guards {
     guards: readonly Guard[], paramsText: string, origin: TextOrigin, owner: string
   ): string | undefined | Promise<string | undefined> {
     let text: string | Promise<string> = paramsText
-    const searched = new SearchedCharacters()
+    const searched = new SearchedCharacterCounter()
     try {
       for (const guard of guards) {
         const apply = (former: string): string | Promise<string> =>
@@ -253,8 +259,10 @@ const webhookResultIn = ({ exchange }: GatewayCall, result: string): string | un
   exchange.method === 'tasks/get' ? memberOf(result, 'result') : result
 
 const isSame = (one: string, other: string): boolean => isDeepStrictEqual(JSON.parse(one), JSON.parse(other))
-const otherAddress = ({ name }: Guard): Refusal =>
-  new Refusal('guard', `The guard "${name}" refuses this call: its webhook replaced the name or URI of the item`)
+const otherAddress = ({ name }: Guard): RuleRefusalError =>
+  new RuleRefusalError(
+    'guard', `The guard "${name}" refuses this call: its webhook replaced the name or URI of the item`
+  )
 const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner ?? client.id
 
 /** Returns the members of params to search. */

@@ -61,11 +61,11 @@ export default fp(async (app) => {
   let guards: Guards | undefined
   let loading: Promise<Guards> | undefined
   const load = async (): Promise<Guards> => {
-    const [{ Guards: GuardsClass }, { Screen }, { GuardWebhooks }] =
+    const [{ Guards: GuardsClass }, { ContentScreener }, { GuardWebhooks }] =
       await Promise.all([import('./guards.ts'), import('./screen.ts'), import('./webhooks.ts')])
     guards = new GuardsClass({
       active,
-      screen: new Screen({ report, warn }),
+      screen: new ContentScreener({ report, warn }),
       webhooks: new GuardWebhooks({ snapshot: () => app.settings.current, outbound: app.outbound, warn })
     })
     return guards
@@ -93,7 +93,7 @@ export default fp(async (app) => {
     noun: 'guard',
     check: checkGuard,
     show: toShownGuard,
-    warn: async (guard) => (await import('../references.ts')).unknownInGuard(guard, app)
+    warn: async (guard) => (await import('../references.ts')).guardReferenceWarnings(guard, app)
   }))
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0)
   app.metrics.count('toolhub_guard_findings_total', 'Texts in which a guard on content found something', total)

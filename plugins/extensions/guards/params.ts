@@ -9,17 +9,17 @@ export const parseParams = (text: string): Param[] =>
     .map(([name, text]) => ({ name, text }))
 
 /** Returns the JSON text of an object with these members. */
-export const objectOf = (members: readonly Param[]): string =>
+export const stringifyParams = (members: readonly Param[]): string =>
   `{${members.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
 /** Removes the progress token, which is valid only between client and gateway. */
-export const withoutToken = (name: string, text: string): string =>
+export const paramWithoutProgressToken = (name: string, text: string): string =>
   name === '_meta' && memberOf(text, 'progressToken') !== undefined
     ? withMembers(text, { progressToken: undefined })
     : text
 
 /** Returns the members of params to replace, by name. A renamed member is removed and added under its new name. */
-export function changedParams (given: readonly Param[], members: readonly Param[]): Map<string, string | undefined> {
+export function diffParams (given: readonly Param[], members: readonly Param[]): Map<string, string | undefined> {
   const changed = new Map<string, string | undefined>()
   for (const [at, { name, text }] of members.entries()) {
     const former = given[at]

@@ -1,4 +1,4 @@
-import { Refusal } from '../../../protocol/errors.ts'
+import { RuleRefusalError } from '../../../protocol/errors.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { workers } from '../../base/threads/index.ts'
@@ -20,13 +20,13 @@ export interface TextOrigin {
  * Counts the characters of one message that were searched in the main thread, over all members and guards; see
  * `extensionsLimits.guards.inline`.
  */
-export class SearchedCharacters { characters = 0 }
+export class SearchedCharacterCounter { characters = 0 }
 
 /** The kinds of content that a guard has found, without the content itself. */
 export interface ContentFinding extends TextOrigin { readonly guard: Guard, readonly found: readonly DetectedKind[] }
 
 /** The error for a text that a guard refuses. */
-export class ContentRefusal extends Refusal {
+export class ContentRefusal extends RuleRefusalError {
   /** The masked text, for the records. */
   readonly masked: string
 
@@ -50,7 +50,7 @@ interface ScreenDeps {
 }
 
 /** Searches texts for the content that guards detect. Long messages are searched in a worker thread. */
-export class Screen {
+export class ContentScreener {
   readonly #deps: ScreenDeps
 
   constructor (deps: ScreenDeps) {
@@ -65,7 +65,7 @@ export class Screen {
    * @throws ContentRefusal
    */
   apply (
-    guard: Guard, text: string, origin: TextOrigin, owner: string, searched: SearchedCharacters
+    guard: Guard, text: string, origin: TextOrigin, owner: string, searched: SearchedCharacterCounter
   ): string | Promise<string> {
     const kinds = guard.detect ?? []
     if (kinds.length === 0) return text

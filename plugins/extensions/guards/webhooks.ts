@@ -1,11 +1,11 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { Refusal } from '../../../protocol/errors.ts'
+import { RuleRefusalError } from '../../../protocol/errors.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { authorKeyOf, teamsOf } from '../../settings/index.ts'
+import { toBearerKeyIdentity, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
-import { askWebhook, type Webhook, type WebhookQuestion } from './ask-webhook.ts'
+import { askWebhook, type WebhookSettings, type WebhookQuestion } from './ask-webhook.ts'
 
 /** The kind of item that a webhook is asked about, by method. Only resources can be subscribed to. */
 const kinds: Readonly<Record<string, WebhookQuestion['kind']>> = {
@@ -50,10 +50,10 @@ export class GuardWebhooks {
     const answer = await this.#answerOf(guard, guard.webhook, question)
     if (answer.action === 'accept') return text
     if (answer.action === 'replace') return answer.text
-    throw new Refusal('guard', answer.message ?? `The guard "${guard.name}" refuses this call`)
+    throw new RuleRefusalError('guard', answer.message ?? `The guard "${guard.name}" refuses this call`)
   }
 
-  async #answerOf (guard: Guard, webhook: Webhook, question: WebhookQuestion): ReturnType<typeof askWebhook> {
+  async #answerOf (guard: Guard, webhook: WebhookSettings, question: WebhookQuestion): ReturnType<typeof askWebhook> {
     try {
       return await askWebhook(this.#deps.outbound, webhook, question)
     } catch (error) {
@@ -68,7 +68,7 @@ export class GuardWebhooks {
 function describePrincipal (
   snapshot: Pick<Snapshot, 'teams' | 'users'>, { address, view: { principal } }: GatewayCall['exchange']
 ): object {
-  const { keyId, keyName } = authorKeyOf(principal)
+  const { keyId, keyName } = toBearerKeyIdentity(principal)
   return {
     username: usernameOf(principal),
     isAdmin: principal.isAdmin,

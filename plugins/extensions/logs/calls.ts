@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
-import { authorKeyOf } from '../../settings/index.ts'
-import { messageOfError, usernameOf } from '../activities/describe.ts'
+import { toBearerKeyIdentity } from '../../settings/index.ts'
+import { recordedErrorMessage, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
 /** Length to which a name or URI in a log line is truncated, in characters. */
@@ -38,7 +38,7 @@ function lineOf (
 ): CallLine {
   const { method, address, view: { principal } } = exchange
   const named = method === 'resources/read' ? item?.split(/[?#]/, 1)[0] : item
-  const { keyName } = authorKeyOf(principal)
+  const { keyName } = toBearerKeyIdentity(principal)
   return {
     user: usernameOf(principal) ?? principal.kind,
     ...(keyName !== undefined && { key: keyName }),
@@ -47,7 +47,7 @@ function lineOf (
     ...(named !== undefined && { item: redact(named).slice(0, maxNameLength) }),
     outcome: outcome === 'ok' && isToolError ? 'tool-error' : outcome,
     // A server's error message may repeat a payload.
-    ...(error !== undefined && { error: redact(messageOfError(error, false)) }),
+    ...(error !== undefined && { error: redact(recordedErrorMessage(error, false)) }),
     duration: Math.round(duration * 10) / 10,
     ...(address !== undefined && { address })
   }

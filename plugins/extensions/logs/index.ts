@@ -46,7 +46,7 @@ export default fp<{ ring: LogRing }>(async (app, { ring }) => {
   const streams = new Map<EventStream, FastifyRequest>()
   const endStreamsOfFormerAdmins = (): void => {
     for (const [stream, request] of streams) {
-      void app.auth.identifyManager(request).then(({ isAdmin }) => isAdmin, () => false).then((isAdmin) => {
+      void app.auth.identifyManagementCaller(request).then(({ isAdmin }) => isAdmin, () => false).then((isAdmin) => {
         if (!isAdmin) stream.end()
       })
     }

@@ -1,7 +1,7 @@
 import { format } from 'node:util'
 import { isatty } from 'node:tty'
 import type { FastifyServerOptions } from 'fastify'
-import { maskPatterns, OwnCredentials } from '../../base/secrets/index.ts'
+import { maskLikelyCredentials, OwnCredentials } from '../../base/secrets/index.ts'
 import { LogRing, type LogEntry } from './ring.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -21,7 +21,7 @@ const levels: Readonly<Record<number, LogEntry['level']>> = {
 export function prepareLog (
   logger: Logger, metricsToken?: string
 ): { logger: Logger, ring: LogRing, credentials: OwnCredentials } {
-  const ring = new LogRing(extensionsLimits.logs, maskPatterns)
+  const ring = new LogRing(extensionsLimits.logs, maskLikelyCredentials)
   const credentials = new OwnCredentials(metricsToken)
   return { logger: withRing(logger, ring, (line) => credentials.mask(line)), ring, credentials }
 }
@@ -93,7 +93,7 @@ export async function createLogOutput (stdout = process.stdout): Promise<LogOutp
  * terminal at exit, and loops forever if that fails.
  * @returns the function, to be called at the end of the process
  */
-export function createTerminalCloser (close: (fd: number) => void): () => void {
+export function createLostTerminalCloser (close: (fd: number) => void): () => void {
   const terminals = [0, 1, 2].filter((fd) => isatty(fd))
   return () => {
     for (const fd of terminals) if (!isatty(fd)) close(fd)

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { pushTo } from '../../../protocol/grouping.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { LogRecord as LogEntrySchema } from '../../../schemas/logs.ts'
-import { maskPatterns, createRedactor, secretsOf } from '../../base/secrets/index.ts'
+import { maskLikelyCredentials, createRedactor, secretsOf } from '../../base/secrets/index.ts'
 
 export type LogEntry = Readonly<Static<typeof LogEntrySchema>>
 
@@ -147,6 +147,6 @@ export function createMasker (snapshot: () => Snapshot, own: readonly string[]):
   return (text) => {
     refresh()
     // Patterns first, since they need the text around a credential.
-    return scrub(maskPatterns(text))
+    return scrub(maskLikelyCredentials(text))
   }
 }

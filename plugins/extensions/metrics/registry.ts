@@ -58,13 +58,18 @@ export function createMetricRegistry (app: FastifyInstance, { calls, clientReque
     'limit', () => app.connections.closed)
   gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
   gauge('toolhub_calls_in_flight', 'Client requests that wait for a server', () => app.gateway.inFlight)
-  gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.links)
+  gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.linkCount)
   const states = new Gauge({
     name: 'toolhub_upstreams',
     help: 'Upstream servers by status',
     labelNames: ['status'],
     registers: [register],
-    collect () { for (const [status, count] of Object.entries(app.upstreams.counts())) this.set({ status }, count) }
+    collect () {
+      for (const [status, count] of Object.entries(app.upstreams.countByStatus())) {
+        this.set({ status },
+          count)
+      }
+    }
   })
   states.reset()
   const serverGauge = (name: string, help: string, member: 'isAvailable' | 'isCircuitOpen'): void => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import fp from 'fastify-plugin'
 import { firstSchemaProblem } from '../../../schemas/problem.ts'
-import { Notifications as Settings, type NotifiedEvent } from '../../../schemas/settings.ts'
+import { NotificationSettings as Settings, type NotifiedEvent } from '../../../schemas/settings.ts'
 import { signWebhook } from '../../base/outbound/index.ts'
 import { extensionsLimits } from '../limits.ts'
 

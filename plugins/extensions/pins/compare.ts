@@ -1,5 +1,5 @@
 import { extensionsLimits } from '../limits.ts'
-import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
+import { definitionKeyOf, type Definition, type DefinitionKind } from './definitions.ts'
 
 /** The treatment of definitions that are new or have changed (`pin` of a server). */
 export type PinMode = 'off' | 'warn' | 'ask' | 'block'
@@ -33,7 +33,7 @@ export interface Pin {
 }
 
 /** The pinned definitions of a server, as stored. */
-export interface PinnedServer {
+export interface ServerPins {
   /**
    * Identifies the catalogue that was read first, by its user and the capabilities of its clients. A server may list
    * something else to other users or clients: those catalogues are compared with this one, and definitions accepted in
@@ -53,8 +53,8 @@ interface DefinitionReading {
 }
 
 /** The result of a comparison. */
-export interface Comparison {
-  readonly pinned: PinnedServer
+export interface PinComparison {
+  readonly pinned: ServerPins
   /** Whether the pins must be stored. */
   readonly isChanged: boolean
   /** The changes that have not been reported to admins yet. */
@@ -62,14 +62,14 @@ export interface Comparison {
 }
 
 /** Whether a definition is the accepted one. @param isFirst whether it is in the catalogue that was read first */
-export const isAccepted = ({ digest, variants }: Pin, given: string, isFirst: boolean): boolean =>
+export const isAcceptedDigest = ({ digest, variants }: Pin, given: string, isFirst: boolean): boolean =>
   digest === given || (!isFirst && digest !== undefined && variants?.includes(given) === true)
 
 /**
  * Compares the definitions that a server lists now with the pinned ones. A pure function.
  * @param before undefined if nothing is pinned yet; then all definitions are accepted
  */
-export function compareWithPins (before: PinnedServer | undefined, reading: DefinitionReading): Comparison {
+export function compareWithPins (before: ServerPins | undefined, reading: DefinitionReading): PinComparison {
   const { definitions, source, user, now } = reading
   const room = { left: extensionsLimits.pins.text }
   const keep = (text: string | undefined): { text?: string } => {
@@ -88,13 +88,13 @@ export function compareWithPins (before: PinnedServer | undefined, reading: Defi
   for (const { text = '', pending = [] } of before.pins) {
     room.left -= pending.reduce((sum, each) => sum + (each.text?.length ?? 0), text.length)
   }
-  const listed = new Map(definitions.map((definition) => [keyOf(definition), definition]))
+  const listed = new Map(definitions.map((definition) => [definitionKeyOf(definition), definition]))
   const unreported: Array<Pick<Pin, 'kind' | 'item'>> = []
   let isChanged = false
   const next: Pin[] = []
   for (const pin of before.pins) {
-    const definition = listed.get(keyOf(pin))
-    listed.delete(keyOf(pin))
+    const definition = listed.get(definitionKeyOf(pin))
+    listed.delete(definitionKeyOf(pin))
     const compared = comparePin(pin, definition, { ...reading, isFirst: source === before.source }, keep)
     if (compared === pin) { next.push(pin); continue }
     isChanged = true
@@ -135,7 +135,7 @@ function comparePin (
     const own = pending.flatMap((each) => each.source === source && isFirst ? each.digest : [])
     return withPending({ ...pin, told: told.filter((each) => !own.includes(each)) }, others)
   }
-  if (definition === undefined || isAccepted(pin, definition.digest, isFirst)) return withoutOwn()
+  if (definition === undefined || isAcceptedDigest(pin, definition.digest, isFirst)) return withoutOwn()
   const { digest, text } = definition
   const isNew = pin.digest === undefined
   if ((mode === 'off' && isFirst) || (isNew && (mode === 'off' || mode === 'warn'))) {
@@ -160,9 +160,9 @@ function withPending ({ pending: _, ...pin }: Pin, pending: readonly PendingDefi
  * @returns undefined if there is no such change
  */
 export function acceptPending (
-  server: PinnedServer, definition: Pick<Pin, 'kind' | 'item'>, digest?: string
-): PinnedServer | undefined {
-  const pin = server.pins.find((each) => keyOf(each) === keyOf(definition))
+  server: ServerPins, definition: Pick<Pin, 'kind' | 'item'>, digest?: string
+): ServerPins | undefined {
+  const pin = server.pins.find((each) => definitionKeyOf(each) === definitionKeyOf(definition))
   const chosen = pin?.pending?.filter((each) => digest === undefined || each.digest === digest) ?? []
   if (pin === undefined || chosen.length === 0) return undefined
   const main = chosen.findLast(({ source }) => source === server.source) ??
@@ -178,7 +178,7 @@ export function acceptPending (
 }
 
 /** Returns the records to keep in memory, with texts only of changed definitions, which `block` continues to list. */
-export const withoutTexts = ({ source, pins }: PinnedServer): PinnedServer => ({
+export const withoutTexts = ({ source, pins }: ServerPins): ServerPins => ({
   source,
   pins: pins.map((pin) => {
     if (pin.pending === undefined) return withoutText(pin)

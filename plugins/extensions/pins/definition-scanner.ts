@@ -4,7 +4,7 @@ import { messageOf } from '../../../db/errors.ts'
 import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
-import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
+import { definitionKeyOf, type Definition, type DefinitionKind } from './definitions.ts'
 import { lookalikeKey, normalizeName } from './lookalike-names.ts'
 import type { DefinitionFinding, Scan } from './scan/scan.ts'
 
@@ -28,8 +28,8 @@ export class DefinitionScanner {
   }
 
   /** Begins to scan the definitions of a catalogue in a worker thread. Returns at once. */
-  begin (server: string, source: string, definitions: readonly Definition[]): void {
-    const listed = definitions.map((each) => `${keyOf(each)} ${each.digest}`).join('\n')
+  scanInBackground (server: string, source: string, definitions: readonly Definition[]): void {
+    const listed = definitions.map((each) => `${definitionKeyOf(each)} ${each.digest}`).join('\n')
     const digest = createHash('sha256').update(listed).digest('base64')
     const scans = this.#scans.get(server) ?? new Map<string, CatalogueScan>()
     this.#scans.set(server, scans)
@@ -105,7 +105,7 @@ export class DefinitionScanner {
         return { kind: kind as DefinitionKind, item, place, message }
       })
     ])
-    const distinct = new Map(all.map((each) => [`${keyOf(each)}\n${each.place}\n${each.message}`, each]))
+    const distinct = new Map(all.map((each) => [`${definitionKeyOf(each)}\n${each.place}\n${each.message}`, each]))
     return [...distinct.values()].slice(0, extensionsLimits.definitionScan.warnings)
   }
 

@@ -6,10 +6,10 @@ import { tagsOf } from '../tags.ts'
 
 /** The lists whose items are pinned. Resources are content: their definitions do not instruct the model. */
 type PinnedList = Exclude<ListKind, 'resources' | 'resourceTemplates'>
-export const pinnedLists = allListKinds.filter((kind): kind is PinnedList => !kind.startsWith('resource'))
+export const pinnedListKinds = allListKinds.filter((kind): kind is PinnedList => !kind.startsWith('resource'))
 export type DefinitionKind = 'tool' | 'prompt' | 'skill' | 'instructions'
 /** Returns the kind of the definitions in a list. */
-export const kindOf = (list: PinnedList): DefinitionKind => list.slice(0, -1) as DefinitionKind
+export const definitionKindOf = (list: PinnedList): DefinitionKind => list.slice(0, -1) as DefinitionKind
 
 /** The name of the only definition of the kind `instructions`. */
 export const instructionsItem = 'instructions'
@@ -25,7 +25,7 @@ export interface Definition {
 }
 
 /** Identifies a definition within its server. */
-export const keyOf = ({ kind, item }: Pick<Definition, 'kind' | 'item'>): string => `${kind}\n${item}`
+export const definitionKeyOf = ({ kind, item }: Pick<Definition, 'kind' | 'item'>): string => `${kind}\n${item}`
 
 /** Members that the model does not see and that may differ in every listing; tags, which policies read, are kept. */
 const ignoredMembers: ReadonlySet<string> = new Set(['_meta', 'icons'])
@@ -33,7 +33,7 @@ const ignoredMembers: ReadonlySet<string> = new Set(['_meta', 'icons'])
 const digests = new WeakMap<Item, string>()
 
 /** Returns the digest of an item, if `definitionsOf` has computed it. */
-export const itemDigestOf = (item: Item): string | undefined => digests.get(item)
+export const knownItemDigest = (item: Item): string | undefined => digests.get(item)
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
@@ -66,8 +66,8 @@ function digestItem (item: Item): string {
 export async function definitionsOf ({ lists, instructions }: Catalogue): Promise<Definition[]> {
   const budget = new LoopBudget()
   const found: Definition[] = []
-  for (const list of pinnedLists) {
-    const kind = kindOf(list)
+  for (const list of pinnedListKinds) {
+    const kind = definitionKindOf(list)
     for (const item of lists[list]) {
       found.push({ kind, item: item.key, digest: digestItem(item), text: item.text })
       await budget.pause()

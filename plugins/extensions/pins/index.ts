@@ -1,11 +1,11 @@
 import fp from 'fastify-plugin'
-import { CachedPins } from '../../../db/cached-pins.ts'
+import { FilePinStore } from '../../../db/cached-pins.ts'
 import type { PinStore } from '../../../db/ports/pins.ts'
 import type { CatalogueCache, Snapshot } from '../../../db/store.ts'
-import { Refusal } from '../../../protocol/errors.ts'
+import { RuleRefusalError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { unknownItem } from '../../gateway/index.ts'
+import { unknownItemError } from '../../gateway/index.ts'
 import type { Author } from '../../settings/index.ts'
 import type { PinMode } from './compare.ts'
 import type { DefinitionChange, DefinitionWarning } from '../../../schemas/definitions-api.ts'
@@ -59,7 +59,7 @@ const kindOfCall = ({ method, params: { ref } }: Exchange): DefinitionKind | und
  * may poison agents.
  */
 export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => {
-  const store = shared ?? new CachedPins(catalogueCache)
+  const store = shared ?? new FilePinStore(catalogueCache)
   const count = app.metrics.countByServer('toolhub_definition_changes_total', 'Changed definitions of upstream servers')
   const scanner = new DefinitionScanner(app.log)
   const modeOf = (name: string): PinMode | undefined => {
@@ -70,7 +70,7 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     store,
     modeOf,
     onListsChanged: () => { app.upstreams.listsChanged() },
-    onExamined: (server, source, definitions) => { scanner.begin(server, source, definitions) },
+    onExamined: (server, source, definitions) => { scanner.scanInBackground(server, source, definitions) },
     reportChanges: (server, mode, changes) => {
       const [first] = changes
       if (first === undefined) return
@@ -94,9 +94,10 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     const catalogue = app.upstreams.get(provider)?.catalogue(exchange.client)
     if (kind === undefined || catalogue === undefined) return
     const state = pins.refusalOf(catalogue, { kind, item })
-    if (state === 'withheld') throw unknownItem(exchange)
+    if (state === 'withheld') throw unknownItemError(exchange)
     if (state === undefined) return
-    throw new Refusal('policy', `The ${kind} ${JSON.stringify(item)} of the server ${JSON.stringify(provider)} has ` +
+    throw new RuleRefusalError('policy',
+      `The ${kind} ${JSON.stringify(item)} of the server ${JSON.stringify(provider)} has ` +
       'changed since it was accepted: it can be used again once an admin accepts its new definition')
   })
 
@@ -137,15 +138,15 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
   })
 
   app.decorate('definitions', {
-    changes: async (server) => await pins.changes(server),
+    changes: async (server) => await pins.readPendingChanges(server),
     accept: async (by, server, kind, item, digest) => {
       if (!await pins.accept(server, { kind, item }, digest)) return false
       app.audit.addChange(by, { entity: 'definition', name: server, before: { kind, item }, after: { kind, item } })
       return true
     },
-    countWaiting: (server) => pins.waiting(server).length,
+    countWaiting: (server) => pins.knownPendingChanges(server).length,
     warningsAbout: (server) => [
-      ...pins.waiting(server).map(({ kind, item, since, isNew }): DefinitionWarning => {
+      ...pins.knownPendingChanges(server).map(({ kind, item, since, isNew }): DefinitionWarning => {
         const what = isNew ? 'it is new' : 'its definition has changed'
         return { kind, item, place: '', message: `${what} since ${since}, and no admin has accepted it yet` }
       }),

@@ -1,6 +1,8 @@
 import { nextCatalogueId, type Catalogue, type Item } from '../../../protocol/lists.ts'
-import { isAccepted, type Pin, type PinMode, type PinnedServer } from './compare.ts'
-import { itemDigestOf, digestOfInstructions, instructionsItem, keyOf, kindOf, pinnedLists } from './definitions.ts'
+import { isAcceptedDigest, type Pin, type PinMode, type ServerPins } from './compare.ts'
+import {
+  knownItemDigest, digestOfInstructions, instructionsItem, definitionKeyOf, definitionKindOf, pinnedListKinds
+} from './definitions.ts'
 
 /** The treatment of a definition that is not accepted: listed as it was pinned (`changed`), or omitted (`withheld`). */
 export type UnacceptedState = 'changed' | 'withheld'
@@ -18,25 +20,25 @@ export interface ListedCatalogue {
  * @param isFirst whether it is the catalogue that was read first
  */
 export function listedCatalogueOf (
-  catalogue: Catalogue, pinned: PinnedServer | undefined, mode: Extract<PinMode, 'ask' | 'block'>, isFirst: boolean
+  catalogue: Catalogue, pinned: ServerPins | undefined, mode: Extract<PinMode, 'ask' | 'block'>, isFirst: boolean
 ): ListedCatalogue {
-  const pins = new Map((pinned?.pins ?? []).map((pin) => [keyOf(pin), pin]))
+  const pins = new Map((pinned?.pins ?? []).map((pin) => [definitionKeyOf(pin), pin]))
   const refused = new Map<string, UnacceptedState>()
   /** Returns the text to list; undefined if the item is omitted. */
   const textToList = (
     definition: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string
   ): string | undefined => {
-    const pin = pins.get(keyOf(definition))
-    if (pin !== undefined && digest !== undefined && isAccepted(pin, digest, isFirst)) return text
+    const pin = pins.get(definitionKeyOf(definition))
+    if (pin !== undefined && digest !== undefined && isAcceptedDigest(pin, digest, isFirst)) return text
     const former = mode === 'block' && pin?.digest !== undefined ? pin.text : undefined
-    refused.set(keyOf(definition), former === undefined ? 'withheld' : 'changed')
+    refused.set(definitionKeyOf(definition), former === undefined ? 'withheld' : 'changed')
     return former
   }
   let isSame = true
   const lists = { ...catalogue.lists }
-  for (const list of pinnedLists) {
+  for (const list of pinnedListKinds) {
     const items = catalogue.lists[list].flatMap((item): Item | [] => {
-      const text = textToList({ kind: kindOf(list), item: item.key }, itemDigestOf(item), item.text)
+      const text = textToList({ kind: definitionKindOf(list), item: item.key }, knownItemDigest(item), item.text)
       if (text === item.text) return item
       isSame = false
       return text === undefined ? [] : { key: item.key, text }

@@ -4,8 +4,8 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import type { DefinitionChange } from '../../../schemas/definitions-api.ts'
 import { Semaphore } from '../../base/limits/index.ts'
 import type { CatalogueReview } from '../../upstream/index.ts'
-import { acceptPending, compareWithPins, withoutTexts, type Pin, type PinMode, type PinnedServer } from './compare.ts'
-import { definitionsOf, keyOf, type Definition } from './definitions.ts'
+import { acceptPending, compareWithPins, withoutTexts, type Pin, type PinMode, type ServerPins } from './compare.ts'
+import { definitionsOf, definitionKeyOf, type Definition } from './definitions.ts'
 import { listedCatalogueOf, type ListedCatalogue, type UnacceptedState } from './listed-catalogue.ts'
 
 interface PinsDeps {
@@ -25,7 +25,7 @@ interface PinsDeps {
 }
 
 /** A server's pins in memory, without texts that are not needed now. */
-interface ServerState { readonly version: string | undefined, readonly pinned: PinnedServer | undefined }
+interface ServerState { readonly version: string | undefined, readonly pinned: ServerPins | undefined }
 
 /** The source of an examined catalogue, and its last listing. */
 interface ExaminedCatalogue {
@@ -97,8 +97,8 @@ export class Pins implements CatalogueReview {
    * @param change returns the next value, undefined for no change; called again if another replica changed the pins
    *   meanwhile
    */
-  async #change<Result extends { readonly next: PinnedServer | undefined }> (
-    server: string, change: (pinned: PinnedServer | undefined) => Result
+  async #change<Result extends { readonly next: ServerPins | undefined }> (
+    server: string, change: (pinned: ServerPins | undefined) => Result
   ): Promise<Result> {
     const release = await this.#turns.take(server, false)
     try {
@@ -117,9 +117,9 @@ export class Pins implements CatalogueReview {
     }
   }
 
-  async #load (server: string): Promise<{ stored: PinnedServer | undefined, state: ServerState }> {
+  async #load (server: string): Promise<{ stored: ServerPins | undefined, state: ServerState }> {
     const found = await this.#deps.store.find(server)
-    const stored = found?.value as PinnedServer | undefined
+    const stored = found?.value as ServerPins | undefined
     const state = { version: found?.version, pinned: stored && withoutTexts(stored) }
     this.#states.set(server, state)
     return { stored, state }
@@ -144,11 +144,11 @@ export class Pins implements CatalogueReview {
 
   /** Returns why an item cannot be used; undefined if it can. @param catalogue as it is listed */
   refusalOf (catalogue: Catalogue, definition: Pick<Pin, 'kind' | 'item'>): UnacceptedState | undefined {
-    return this.#refused.get(catalogue)?.get(keyOf(definition))
+    return this.#refused.get(catalogue)?.get(definitionKeyOf(definition))
   }
 
   /** Returns the changed definitions of a server that wait for an admin. */
-  async changes (server: string): Promise<DefinitionChange[]> {
+  async readPendingChanges (server: string): Promise<DefinitionChange[]> {
     if (this.#deps.modeOf(server) === 'off') return []
     const { stored } = await this.#load(server)
     return (stored?.pins ?? []).flatMap(({ kind, item, digest, text, pending = [] }) =>
@@ -163,7 +163,9 @@ export class Pins implements CatalogueReview {
   }
 
   /** Returns the changes that wait for an admin, as known to this replica, without the definitions. */
-  waiting (server: string): ReadonlyArray<Pick<DefinitionChange, 'kind' | 'item' | 'since'> & { isNew: boolean }> {
+  knownPendingChanges (
+    server: string
+  ): ReadonlyArray<Pick<DefinitionChange, 'kind' | 'item' | 'since'> & { isNew: boolean }> {
     if (this.#deps.modeOf(server) === 'off') return []
     return (this.#states.get(server)?.pinned?.pins ?? []).flatMap(({ kind, item, digest, pending = [] }) =>
       pending.slice(-1).map(({ since }) => ({ kind, item, since, isNew: digest === undefined })))

@@ -8,7 +8,7 @@ const numberEnd = /[\s,\]}]/g
  * twice, or a number has more digits than JavaScript keeps.
  * @returns undefined if all read it the same way
  */
-export function ambiguityIn (text: string): string | undefined {
+export function describeJsonAmbiguity (text: string): string | undefined {
   // The member names of each open object; undefined for an array.
   const open: Array<Set<string> | undefined> = []
   let isName = false

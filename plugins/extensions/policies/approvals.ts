@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Approval, Approvals, StoredApproval } from '../../../db/ports/approvals.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Policy } from '../../../schemas/policies.ts'
-import { Refusal } from '../../../protocol/errors.ts'
+import { RuleRefusalError } from '../../../protocol/errors.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { Semaphore } from '../../base/limits/index.ts'
-import { authorKeyOf, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
+import { toBearerKeyIdentity, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
 import { operatorUsername, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import { callDigestOf, type CallToApprove } from './call-digest.ts'
@@ -52,7 +52,7 @@ export class CallApprovals {
   constructor (deps: ApprovalDeps) { this.#deps = deps }
 
   /** The number of approvals that were requested, decided or used on this replica since its start. */
-  get changes (): number { return this.#changes }
+  get changeCount (): number { return this.#changes }
 
   /**
    * Uses the approval of a call, or requests one.
@@ -79,7 +79,8 @@ export class CallApprovals {
     const waiting = (await this.#deps.store.list())
       .filter(({ approval }) => approval.owner === owner && this.#stateOf(approval) === 'pending')
     if (waiting.length < pending) return
-    throw new Refusal('policy', `The policy ${JSON.stringify(name)} asks before this call, and ${pending} of your ` +
+    throw new RuleRefusalError('policy',
+      `The policy ${JSON.stringify(name)} asks before this call, and ${pending} of your ` +
       'calls are already waiting for a decision')
   }
 
@@ -90,7 +91,8 @@ export class CallApprovals {
   async #request ({ principal, subject, args, policy }: CallToApprove, digest: string): Promise<Approval> {
     const shownArgs = withTruncatedTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
-      throw new Refusal('policy', `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
+      throw new RuleRefusalError('policy',
+        `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
         'are too large to be shown for approval')
     }
     const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
@@ -147,7 +149,7 @@ export class CallApprovals {
   }
 
   /** Returns the ids of the calls that wait for a principal's decision; empty if it may not decide any. */
-  async waitingFor (principal: Principal): Promise<ReadonlySet<string>> {
+  async idsWaitingFor (principal: Principal): Promise<ReadonlySet<string>> {
     if (!this.canApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
     return new Set(all.flatMap(({ approval }) => this.#canDecide(principal, approval) &&
@@ -264,7 +266,7 @@ export class CallApprovals {
  */
 function usersBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, principal: Principal): Set<string> {
   const { keys, teams } = snapshot
-  const { keyId } = authorKeyOf(principal)
+  const { keyId } = toBearerKeyIdentity(principal)
   const key = keyId === undefined ? undefined : keys.get(keyId)
   const team = principal.team === undefined ? undefined : teams.get(principal.team)
   const names = [

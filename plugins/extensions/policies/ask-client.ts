@@ -7,7 +7,7 @@ import type { CallToApprove } from './call-digest.ts'
 import { escapeInvisible } from './escape-invisible.ts'
 
 /** The answer of a client's user. `late`: none came in time; `unanswerable`: the client cannot be asked. */
-export type Answer = 'accepted' | 'declined' | 'late' | 'unanswerable'
+export type ApprovalAnswer = 'accepted' | 'declined' | 'late' | 'unanswerable'
 
 const schema = { type: 'object', properties: {} }
 const method = 'elicitation/create'
@@ -16,7 +16,7 @@ const method = 'elicitation/create'
  * Asks the caller's client whether a call may be made (MCP, "Elicitation"): by a request up to 2025-11-25, by a round
  * of `input_required` in 2026-07-28.
  */
-export async function askClient (exchange: Exchange, call: CallToApprove): Promise<Answer> {
+export async function askClientForApproval (exchange: Exchange, call: CallToApprove): Promise<ApprovalAnswer> {
   const params = { message: questionFor(call), requestedSchema: schema }
   const withdrawn = new AbortController()
   const { time } = extensionsLimits.approvals

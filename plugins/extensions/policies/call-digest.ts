@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import type { Policy } from '../../../schemas/policies.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { Principal } from '../../settings/index.ts'
-import type { Subject } from './facts.ts'
+import type { RequestedItem } from './facts.ts'
 
 /** A call that needs approval by a person, as a policy requires. */
 export interface CallToApprove {
   readonly principal: Principal
-  readonly subject: Subject
+  readonly subject: RequestedItem
   readonly args: unknown
   readonly argsText: string
   readonly policy: Policy

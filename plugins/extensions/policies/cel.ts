@@ -39,14 +39,14 @@ export class PrincipalFacts {
 }
 
 /** The requested item, as conditions see it. */
-export class ToolFacts {
+export class ItemFacts {
   readonly server: string
   readonly name: string
   readonly kind: 'tool' | 'prompt' | 'resource'
   readonly annotations: Readonly<Record<string, unknown>>
   readonly tags: readonly string[]
 
-  constructor (facts: Readonly<ToolFacts>) {
+  constructor (facts: Readonly<ItemFacts>) {
     this.server = facts.server
     this.name = facts.name
     this.kind = facts.kind
@@ -58,7 +58,7 @@ export class ToolFacts {
 /** The variables of conditions. */
 export interface PolicyContext {
   readonly principal: PrincipalFacts
-  readonly tool: ToolFacts
+  readonly tool: ItemFacts
   readonly route: string
   readonly args: Readonly<Record<string, unknown>>
   readonly now: Date
@@ -125,7 +125,7 @@ function loadEnvironment (): Environment {
       }
     })
     .registerType('Tool', {
-      ctor: ToolFacts,
+      ctor: ItemFacts,
       fields: {
         server: 'string', name: 'string', kind: 'string', annotations: 'map<string, dyn>', tags: 'list<string>'
       }

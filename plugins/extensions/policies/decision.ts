@@ -2,8 +2,10 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 import type { AppliedPolicy } from '../../gateway/index.ts'
 import type { PolicyContext, PrincipalFacts } from './cel.ts'
-import { CallContext, findCatalogueItem, namesOf, templatesFor, toToolFacts, type Subject } from './facts.ts'
-import { decisionOf, evaluate, type Match, type RulesOfItem } from './rule.ts'
+import {
+  CallPolicyContext, findCatalogueItem, namesToCheck, templatesFor, toItemFacts, type RequestedItem
+} from './facts.ts'
+import { decisionOf, evaluateRule, type Match, type RulesOfItem } from './rule.ts'
 import type { Ruleset } from './ruleset.ts'
 
 /** The decision of the policies about a call. */
@@ -22,7 +24,7 @@ export interface Verdict {
 function decide ({ hiding, steps }: RulesOfItem, context: PolicyContext): Verdict {
   const observed: Match[] = []
   if (hiding !== undefined) return { decision: 'hide', match: hiding, observed }
-  for (const { rule, match = evaluate(rule, context) } of steps) {
+  for (const { rule, match = evaluateRule(rule, context) } of steps) {
     if (match === undefined) continue
     if (!rule.isObserved) return { decision: decisionOf(match), match, observed }
     observed.push(match)
@@ -37,8 +39,8 @@ const strictestVerdict = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =
   verdicts.reduce((one, other) => strictness[other.decision] > strictness[one.decision] ? other : one)
 
 /** A call as conditions see it; either a real one or a test. */
-export interface EvaluatedCall {
-  readonly subject: Subject
+export interface CallToEvaluate {
+  readonly subject: RequestedItem
   readonly principal: PrincipalFacts
   readonly args: unknown
   /** The arguments as JSON text. */
@@ -51,16 +53,16 @@ export interface EvaluatedCall {
  * Decides about a call under all names of its item; the strictest verdict applies.
  * @param catalogue of the server, for this caller; undefined if unknown
  */
-export function decideAbout (ruleset: Ruleset, call: EvaluatedCall, catalogue: Catalogue | undefined): Verdict {
+export function decideAbout (ruleset: Ruleset, call: CallToEvaluate, catalogue: Catalogue | undefined): Verdict {
   const { subject, principal, args, argsText, route, now } = call
   const forName = (name: string): [RulesOfItem, PolicyContext] => {
-    const tool = toToolFacts({ ...subject, name }, findCatalogueItem(catalogue, subject.kind, name))
-    const context = new CallContext({ principal, route, now, tool }, args, argsText)
+    const tool = toItemFacts({ ...subject, name }, findCatalogueItem(catalogue, subject.kind, name))
+    const context = new CallPolicyContext({ principal, route, now, tool }, args, argsText)
     return [ruleset.rulesOf(context), context]
   }
   const verdict = decide(...forName(subject.name))
   if (subject.kind !== 'resource') return verdict
-  const names = namesOf(catalogue, subject)
+  const names = namesToCheck(catalogue, subject)
   const strictest = strictestVerdict([verdict, ...names.slice(1).map((name) => decide(...forName(name)))])
   if (strictest.match !== undefined || ruleset.listRules.length === 0) return strictest
   // A hidden template also hides the resources it matches, unless a rule names the resource.
@@ -78,7 +80,7 @@ export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | 
 }
 
 /** Returns why a rule decides, as a sentence without its full stop. */
-export const reasonOf = (match: Match | undefined): string =>
+export const explainMatch = (match: Match | undefined): string =>
   match === undefined
     ? 'No policy matches'
     : match.problem === undefined

@@ -1,19 +1,19 @@
 import { type Snapshot, StorageError } from '../../../db/store.ts'
-import { rpcCode, Refusal, RpcError } from '../../../protocol/errors.ts'
+import { rpcCode, RuleRefusalError, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Client, type Exchange } from '../../../protocol/exchange.ts'
 import { memberOf } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
-import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } from '../../gateway/index.ts'
+import { unknownItemError, type AppliedPolicy, type FinishedCall, type GatewayCall } from '../../gateway/index.ts'
 import { hasCredential, type ItemFilter, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { PrincipalFacts } from './cel.ts'
 import type { CallApprovals } from './approvals.ts'
 import { callDigestOf, type CallToApprove } from './call-digest.ts'
 import { appliedPolicyOf, decideAbout, type Verdict } from './decision.ts'
-import { ambiguityIn } from './ambiguity.ts'
-import { kindOfRequest, routePathOf, toPrincipalFacts, type Subject } from './facts.ts'
+import { describeJsonAmbiguity } from './ambiguity.ts'
+import { kindOfRequest, routePathOf, toPrincipalFacts, type RequestedItem } from './facts.ts'
 import type { Match } from './rule.ts'
 import { Ruleset } from './ruleset.ts'
 
@@ -102,7 +102,7 @@ export class PolicyEnforcer {
     return caller
   }
 
-  #decide (snapshot: Snapshot, ruleset: Ruleset, exchange: Exchange<View>, subject: Subject): Verdict {
+  #decide (snapshot: Snapshot, ruleset: Ruleset, exchange: Exchange<View>, subject: RequestedItem): Verdict {
     const { view, address, client, params } = exchange
     return decideAbout(ruleset, {
       subject,
@@ -114,22 +114,30 @@ export class PolicyEnforcer {
     }, this.#deps.catalogueOf(subject.server, client))
   }
 
-  #enforce (call: GatewayCall, subject: Subject, { decision, match }: Verdict): Promise<void> | void {
+  #enforce (call: GatewayCall, subject: RequestedItem, { decision, match }: Verdict): Promise<void> | void {
     if (match === undefined || decision === 'allow') return undefined
-    if (decision === 'hide') throw unknownItem(call.exchange)
-    if (decision === 'deny') throw new Refusal('policy', denialOf(match))
+    if (decision === 'hide') throw unknownItemError(call.exchange)
+    if (decision === 'deny') throw new RuleRefusalError('policy', denialOf(match))
     return this.#ask(call, subject, match.rule.policy)
   }
 
-  async #ask (call: GatewayCall, subject: Subject, policy: Policy): Promise<void> {
+  async #ask (call: GatewayCall, subject: RequestedItem, policy: Policy): Promise<void> {
     const { exchange } = call
-    if (!askedMethods.has(exchange.method)) throw new Refusal('policy', `${reasonFor(policy)}, but it cannot ask here`)
+    if (!askedMethods.has(exchange.method)) {
+      throw new RuleRefusalError(
+        'policy', `${reasonFor(policy)}, but it cannot ask here`
+      )
+    }
     const argsText = argumentsTextOf(exchange)
     if (argsText.length > extensionsLimits.approvals.size) {
-      throw new Refusal('policy', `${reasonFor(policy)}: its arguments are too large to be shown for approval`)
+      throw new RuleRefusalError('policy', `${reasonFor(policy)}: its arguments are too large to be shown for approval`)
     }
-    const ambiguity = ambiguityIn(argsText)
-    if (ambiguity !== undefined) throw new Refusal('policy', `${reasonFor(policy)}, but it cannot, since ${ambiguity}`)
+    const ambiguity = describeJsonAmbiguity(argsText)
+    if (ambiguity !== undefined) {
+      throw new RuleRefusalError(
+        'policy', `${reasonFor(policy)}, but it cannot, since ${ambiguity}`
+      )
+    }
     const { arguments: args } = exchange.params
     const toApprove: CallToApprove = { principal: exchange.view.principal, subject, args, argsText, policy }
     const digest = callDigestOf(toApprove)
@@ -154,24 +162,26 @@ export class PolicyEnforcer {
   async #askForApproval (exchange: Exchange<View>, call: CallToApprove): Promise<void> {
     const { policy } = call
     const answer = policy.approvers === undefined || policy.approvers.length === 0
-      ? await (await import('./ask-client.ts')).askClient(exchange, call)
+      ? await (await import('./ask-client.ts')).askClientForApproval(exchange, call)
       : 'unanswerable'
     if (answer === 'accepted') return
     const why = reasonFor(policy)
     if (answer === 'declined') {
-      throw new Refusal('policy', `${why}, and it was declined; only the user of this client can allow it`)
+      throw new RuleRefusalError('policy', `${why}, and it was declined; only the user of this client can allow it`)
     }
     if (answer === 'late') {
-      throw new Refusal('policy', `${why}, and nobody answered in time; the user of this client can allow it`)
+      throw new RuleRefusalError('policy', `${why}, and nobody answered in time; the user of this client can allow it`)
     }
     // An approval is valid for one caller; callers without credentials cannot be told apart.
     if (!hasCredential(call.principal)) {
-      throw new Refusal('policy', `${why}, but it cannot ask about a caller without credentials; use a key or log in`)
+      throw new RuleRefusalError(
+        'policy', `${why}, but it cannot ask about a caller without credentials; use a key or log in`
+      )
     }
     const approval = await this.#useOrRequest(call)
     if (approval === 'approved') return
     const who = approversOf(policy)
-    throw new Refusal('policy', approval.state === 'denied'
+    throw new RuleRefusalError('policy', approval.state === 'denied'
       ? `${why}, and it was denied (approval ${approval.id}); ${who} can allow a later call`
       : `${why}: ${who} must allow it within ${extensionsLimits.approvals.time / 60_000} minutes (approval ` +
         `${approval.id}). Then make the same call again`)
@@ -190,7 +200,7 @@ export class PolicyEnforcer {
 /** The requests that can ask a person for a decision. */
 const askedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-function subjectOf (exchange: Exchange<View>, server: string, name: string): Subject | undefined {
+function subjectOf (exchange: Exchange<View>, server: string, name: string): RequestedItem | undefined {
   const kind = kindOfRequest(exchange)
   return kind && { server, kind, name }
 }

@@ -3,14 +3,14 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item, ListKind } from '../../../protocol/lists.ts'
 import { gatewayLimits, matchesTemplate, spellingsOf, templateLiterals } from '../../gateway/index.ts'
-import { authorKeyOf, type Principal, teamsOf, type View } from '../../settings/index.ts'
+import { toBearerKeyIdentity, type Principal, teamsOf, type View } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { tagsOf } from '../tags.ts'
-import { KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext } from './cel.ts'
-import { ambiguityIn } from './ambiguity.ts'
+import { KeyFacts, PrincipalFacts, toCelArguments, ItemFacts, type PolicyContext } from './cel.ts'
+import { describeJsonAmbiguity } from './ambiguity.ts'
 
 /** The item that a request is about. */
-export interface Subject {
+export interface RequestedItem {
   readonly server: string
   readonly kind: PolicyContext['tool']['kind']
   /** The item's name at its server; for a resource, its URI. */
@@ -21,10 +21,10 @@ export interface Subject {
 const listOfKind = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const
 
 /** Returns the kind of the items in a list, as conditions see it. */
-export const kindOfList = (kind: ListKind): Subject['kind'] =>
+export const kindOfList = (kind: ListKind): RequestedItem['kind'] =>
   kind === 'tools' ? 'tool' : kind === 'prompts' ? 'prompt' : 'resource'
 
-const kindsByMethod: ReadonlyMap<string, Subject['kind']> = new Map([
+const kindsByMethod: ReadonlyMap<string, RequestedItem['kind']> = new Map([
   ['tools/call', 'tool'],
   ['prompts/get', 'prompt'],
   ['resources/read', 'resource'],
@@ -36,7 +36,7 @@ const kindsByMethod: ReadonlyMap<string, Subject['kind']> = new Map([
 /** Returns the kind of the item that a request uses; undefined for requests that policies do not decide. */
 export function kindOfRequest (
   { method, params: { ref } }: Pick<Exchange, 'method' | 'params'>
-): Subject['kind'] | undefined {
+): RequestedItem['kind'] | undefined {
   if (method !== 'completion/complete') return kindsByMethod.get(method)
   return isObject(ref) && ref.type === 'ref/prompt' ? 'prompt' : 'resource'
 }
@@ -45,7 +45,7 @@ export function kindOfRequest (
 export function toPrincipalFacts (
   snapshot: Snapshot, principal: Principal, address: string | undefined
 ): PrincipalFacts {
-  const { keyId = '', keyName = '' } = authorKeyOf(principal)
+  const { keyId = '', keyName = '' } = toBearerKeyIdentity(principal)
   return new PrincipalFacts({
     username: usernameOf(principal) ?? '',
     // A key that is limited to some servers or groups does not have the admin rights of its user.
@@ -81,7 +81,7 @@ const readDetails: ToolDetails = {
 }
 const noDetails: ToolDetails = { annotations: withDefaultAnnotations({}), tags: [] }
 
-function detailsOf (kind: Subject['kind'], item: Item | undefined): ToolDetails {
+function detailsOf (kind: RequestedItem['kind'], item: Item | undefined): ToolDetails {
   if (item === undefined) return kind === 'tool' ? noDetails : readDetails
   const annotations = parseMember(item.text, 'annotations')
   return {
@@ -95,16 +95,16 @@ function parseMember (text: string, name: string): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
-const factsByItem = new WeakMap<Item, ToolFacts>()
+const factsByItem = new WeakMap<Item, ItemFacts>()
 
 /**
  * Returns the facts about an item that conditions can read; for a listed item, always the same object.
  * @param item undefined if its server does not list it
  */
-export function toToolFacts ({ server, kind, name }: Subject, item: Item | undefined): ToolFacts {
+export function toItemFacts ({ server, kind, name }: RequestedItem, item: Item | undefined): ItemFacts {
   const known = item && factsByItem.get(item)
   if (known?.server === server && known.kind === kind && known.name === name) return known
-  const facts = new ToolFacts({ server, kind, name, ...detailsOf(kind, item) })
+  const facts = new ItemFacts({ server, kind, name, ...detailsOf(kind, item) })
   if (item !== undefined) factsByItem.set(item, facts)
   return facts
 }
@@ -113,7 +113,7 @@ const itemsByKey = new WeakMap<readonly Item[], ReadonlyMap<string, Item>>()
 
 /** Finds an item in a catalogue; resources also among the templates. The index is built once per list. */
 export function findCatalogueItem (
-  catalogue: Catalogue | undefined, kind: Subject['kind'], name: string
+  catalogue: Catalogue | undefined, kind: RequestedItem['kind'], name: string
 ): Item | undefined {
   if (catalogue === undefined) return undefined
   const { lists } = catalogue
@@ -136,7 +136,7 @@ const listedBySpelling = new WeakMap<readonly Item[], ReadonlyMap<string, string
  * Returns the names under which an item is checked: its own name. For a resource that the server does not list under
  * exactly this URI, also the normalized spellings of the URI, and the listed URIs that share one of them.
  */
-export function namesOf (catalogue: Catalogue | undefined, { kind, name }: Subject): string[] {
+export function namesToCheck (catalogue: Catalogue | undefined, { kind, name }: RequestedItem): string[] {
   if (kind !== 'resource' || findCatalogueItem(catalogue, kind, name) !== undefined) return [name]
   const items = catalogue?.lists.resources ?? []
   let listed = listedBySpelling.get(items)
@@ -150,7 +150,7 @@ export function namesOf (catalogue: Catalogue | undefined, { kind, name }: Subje
 
 /** Returns the templates of a server that an unlisted resource may match. @param names the result of `namesOf` */
 export function templatesFor (
-  catalogue: Catalogue | undefined, { kind, name }: Subject, names: readonly string[]
+  catalogue: Catalogue | undefined, { kind, name }: RequestedItem, names: readonly string[]
 ): string[] {
   if (kind !== 'resource' || findCatalogueItem(catalogue, kind, name) !== undefined) return []
   const work = { left: gatewayLimits.templateWork }
@@ -159,7 +159,7 @@ export function templatesFor (
 }
 
 /** The variables of conditions for one call. The arguments are converted when a condition first reads them. */
-export class CallContext implements PolicyContext {
+export class CallPolicyContext implements PolicyContext {
   readonly principal: PolicyContext['principal']
   readonly tool: PolicyContext['tool']
   readonly route: string
@@ -197,7 +197,7 @@ export class CallContext implements PolicyContext {
   #convert (): PolicyContext['args'] {
     const text = this.#argsText()
     const value = toCelArguments(this.#args, Buffer.byteLength(text))
-    const ambiguity = ambiguityIn(text)
+    const ambiguity = describeJsonAmbiguity(text)
     if (ambiguity !== undefined) throw new Error(ambiguity)
     return value
   }

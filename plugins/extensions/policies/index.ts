@@ -49,7 +49,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
       noun: 'policy',
       check: checkPolicy,
       show: (policy) => ({ ...policy, mode: policy.mode ?? 'enforce' }),
-      warn: async (policy) => (await import('../references.ts')).unknownInPolicy(policy, app)
+      warn: async (policy) => (await import('../references.ts')).policyReferenceWarnings(policy, app)
     }),
     approvals,
     test: async (by, input) => await (await import('./policy-test.ts')).testPolicies({

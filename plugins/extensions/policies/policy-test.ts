@@ -4,10 +4,10 @@ import { isObject } from '../../../protocol/json.ts'
 import type { PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
 import { errors, invalidAt } from '../../base/errors/index.ts'
 import type { Principal } from '../../settings/index.ts'
-import { cataloguesOf, listsItem, unknownSubject, type ExistingObjects } from '../references.ts'
+import { cataloguesOf, listsItem, unknownItemProblem, type ExistingObjects } from '../references.ts'
 import { PrincipalFacts } from './cel.ts'
-import { decideAbout, toObservedRules, reasonOf, type EvaluatedCall } from './decision.ts'
-import { toPrincipalFacts, type Subject } from './facts.ts'
+import { decideAbout, toObservedRules, explainMatch, type CallToEvaluate } from './decision.ts'
+import { toPrincipalFacts, type RequestedItem } from './facts.ts'
 import { Ruleset } from './ruleset.ts'
 
 interface PolicyTestDeps {
@@ -34,7 +34,7 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, input: 
   const { subject } = call
   const catalogues = cataloguesOf(deps.existing.gateway, subject.server)
   const catalogue = catalogues.find((each) => listsItem(each, subject)) ?? catalogues[0]
-  const unknown = unknownSubject(deps.existing, subject)
+  const unknown = unknownItemProblem(deps.existing, subject)
   const verdict = decideAbout(new Ruleset(snapshot.policies.values()), call, catalogue)
   const { decision, match } = verdict
   const observed = toObservedRules(verdict)
@@ -42,13 +42,13 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, input: 
     decision,
     mode: 'enforce',
     policy: match === undefined ? null : { id: match.rule.policy.id, name: match.rule.policy.name },
-    reason: [reasonOf(match), ...unknown === undefined ? [] : [`But ${unknown}`]].join('. '),
+    reason: [explainMatch(match), ...unknown === undefined ? [] : [`But ${unknown}`]].join('. '),
     ...observed.length === 0 ? {} : { observed }
   }
 }
 
 /** Returns the call that a test describes. @throws InvalidInput */
-function toEvaluatedCall (snapshot: Snapshot, input: PolicyTest, now: number): EvaluatedCall {
+function toEvaluatedCall (snapshot: Snapshot, input: PolicyTest, now: number): CallToEvaluate {
   const { server, tool, kind = 'tool', principal, arguments: args = {}, route = `/mcp/${server}` } = input
   if (server === undefined || tool === undefined) {
     throw new errors.InvalidInput('Send the "server" and "tool" of a call, or the "activityId" of a recorded one')
@@ -85,7 +85,7 @@ function toTestPrincipal (
 /** Returns a recorded call for a decision with the current users, teams and catalogues. */
 function recordedCall (
   snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>
-): EvaluatedCall {
+): CallToEvaluate {
   const { server, tool, username = '', keyId, keyName, clientId = '', sourceIp, group, timestamp } = activity
   const user = snapshot.users.get(username)
   const isSystem = user === undefined && keyId !== undefined
@@ -98,7 +98,7 @@ function recordedCall (
     ...keyId === undefined ? {} : { credential: { id: keyId, ...keyName === undefined ? {} : { name: keyName } } }
   }, sourceIp)
   const params = parseInput(activity)
-  const subject: Subject = tool === 'prompts/get'
+  const subject: RequestedItem = tool === 'prompts/get'
     ? { server, kind: 'prompt', name: String(params.name) }
     : tool === 'resources/read'
       ? { server, kind: 'resource', name: String(params.uri) }

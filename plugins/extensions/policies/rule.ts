@@ -59,7 +59,7 @@ export const variablePreventingHide = ({ variables }: Condition): string | undef
  * Evaluates a rule.
  * @returns undefined if it does not match; a rule that fails is returned as a match, so that it denies
  */
-export function evaluate (rule: Rule, context: PolicyContext): Match | undefined {
+export function evaluateRule (rule: Rule, context: PolicyContext): Match | undefined {
   if (rule.condition === undefined) return { rule, problem: 'its condition is not valid' }
   try {
     return rule.condition.isTrue(context) ? { rule } : undefined
@@ -77,7 +77,7 @@ export function rulesOfItem (rules: readonly Rule[], context: PolicyContext): Ru
   const steps: Array<RulesOfItem['steps'][number]> = []
   let hasFailed = false
   for (const rule of rules) {
-    const match = rule.isFixed ? evaluate(rule, context) : undefined
+    const match = rule.isFixed ? evaluateRule(rule, context) : undefined
     if (rule.isFixed && match === undefined) continue
     steps.push({ rule, match })
     hasFailed ||= match?.problem !== undefined
@@ -93,7 +93,7 @@ export function rulesOfItem (rules: readonly Rule[], context: PolicyContext): Ru
  */
 export function findHidingMatch (rules: readonly Rule[], context: PolicyContext): Match | undefined {
   for (const rule of rules) {
-    const match = evaluate(rule, context)
+    const match = evaluateRule(rule, context)
     if (match !== undefined) return decisionOf(match) === 'hide' ? match : undefined
   }
   return undefined

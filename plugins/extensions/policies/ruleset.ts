@@ -4,8 +4,8 @@ import type { Policy } from '../../../schemas/policies.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { ItemFilter } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
-import type { PolicyContext, PrincipalFacts, ToolFacts } from './cel.ts'
-import { CallContext, kindOfList, toToolFacts } from './facts.ts'
+import type { PolicyContext, PrincipalFacts, ItemFacts } from './cel.ts'
+import { CallPolicyContext, kindOfList, toItemFacts } from './facts.ts'
 import { findHidingMatch, rulesOfItem, toRule, type Rule, type RulesOfItem } from './rule.ts'
 
 type ViewFacts = Pick<PolicyContext, 'principal' | 'route'>
@@ -21,7 +21,7 @@ export class Ruleset {
   /** The filters, by the facts that `listRules` use. */
   readonly #filters = new BoundedMap<string, ItemFilter>(extensionsLimits.policies.filters)
   /** The rules that concern each item, by the facts that fixed rules use. */
-  readonly #rulesOfItems = new BoundedMap<string, WeakMap<ToolFacts, RulesOfItem>>(extensionsLimits.policies.filters)
+  readonly #rulesOfItems = new BoundedMap<string, WeakMap<ItemFacts, RulesOfItem>>(extensionsLimits.policies.filters)
   readonly #filterKeyOf: (facts: ViewFacts) => string
   readonly #fixedKeyOf: (facts: ViewFacts) => string
 
@@ -78,8 +78,8 @@ function createFilter (listRules: readonly Rule[], facts: ViewFacts, key: string
       if (ofServer === undefined) known.set(server, ofServer = new WeakMap())
       let isHidden = ofServer.get(item)
       if (isHidden === undefined) {
-        const tool = toToolFacts({ server, kind: kindOfList(list), name: item.key }, item)
-        const context = new CallContext({ ...facts, tool, now: new Date(0) }, {}, () => '')
+        const tool = toItemFacts({ server, kind: kindOfList(list), name: item.key }, item)
+        const context = new CallPolicyContext({ ...facts, tool, now: new Date(0) }, {}, () => '')
         isHidden = findHidingMatch(listRules, context) !== undefined
         ofServer.set(item, isHidden)
       }

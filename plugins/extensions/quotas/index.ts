@@ -1,13 +1,13 @@
 import fp from 'fastify-plugin'
 import type { UsageCounts } from '../../../db/ports/usage.ts'
-import { Refusal } from '../../../protocol/errors.ts'
+import { RuleRefusalError } from '../../../protocol/errors.ts'
 import { memberOf } from '../../../protocol/json.ts'
 import type { Quota } from '../../../schemas/quotas.ts'
 import { invalidAt } from '../../base/errors/index.ts'
 import { WorkerPool } from '../../base/threads/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { authorKeyOf, OrderedEntries, type Principal } from '../../settings/index.ts'
-import { isRecorded, usernameOf } from '../activities/describe.ts'
+import { toBearerKeyIdentity, OrderedEntries, type Principal } from '../../settings/index.ts'
+import { isRecordableCall, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import { Quotas } from './quotas.ts'
 import { toolOf } from './targets.ts'
@@ -95,14 +95,14 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   })
   app.gateway.addHook('onDone', (call) => {
     const { exchange, exchange: { view: { principal } }, provider, outcome, answer, error, isToolError } = call
-    if (outcome === 'input_required') return quotas.suspend(call)
-    const isCall = isRecorded(call)
+    if (outcome === 'input_required') return quotas.refund(call)
+    const isCall = isRecordableCall(call)
     const resultTokens = tokens.get(exchange) ?? (hasCountedTokens(call, answer) ? estimateTokens(answer) : undefined)
-    if ((!isCall && resultTokens === undefined) || error instanceof Refusal) return
+    if ((!isCall && resultTokens === undefined) || error instanceof RuleRefusalError) return
     const user = usernameOf(principal) ?? ''
     usage.count({
       user,
-      key: authorKeyOf(principal).keyId ?? '',
+      key: toBearerKeyIdentity(principal).keyId ?? '',
       server: provider,
       tool: toolOf(call) ?? '',
       errors: isCall && (error !== undefined || isToolError) ? 1 : 0,
@@ -112,7 +112,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', {
     noun: 'quota',
     check: checkQuota,
-    warn: async (quota) => (await import('../references.ts')).unknownInQuota(quota, app)
+    warn: async (quota) => (await import('../references.ts')).quotaReferenceWarnings(quota, app)
   }))
   app.decorate('usage', {
     read: async (principal, query) => await usage.read(principal, query, createdAtOf(principal.username ?? ''))

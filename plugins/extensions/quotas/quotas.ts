@@ -1,11 +1,11 @@
 import type { Counters, Snapshot } from '../../../db/store.ts'
-import { Refusal } from '../../../protocol/errors.ts'
+import { RuleRefusalError } from '../../../protocol/errors.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { Quota } from '../../../schemas/quotas.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
-import { counterKeys, subjectsOf, windowOf } from './targets.ts'
+import { counterKeys, quotaSubjectsOf, quotaPeriodOf } from './targets.ts'
 
 type QuotasSnapshot = Pick<Snapshot, 'quotas' | 'teams' | 'users'>
 
@@ -62,7 +62,7 @@ export class Quotas {
    * Refunds a call that waits for input: its next request is counted again. The number of refunds is bounded, since a
    * client may repeat the first request of a call endlessly.
    */
-  async suspend ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {
+  async refund ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {
     const { counters } = this.#deps
     const { calls = [] } = this.#taken.get(exchange) ?? {}
     this.#taken.delete(exchange)
@@ -76,12 +76,12 @@ export class Quotas {
     call: GatewayCall, quotas: readonly Quota[], snapshot: QuotasSnapshot, isResult: boolean
   ): Promise<void> {
     const { counters } = this.#deps
-    const subjects = subjectsOf(call, snapshot)
+    const subjects = quotaSubjectsOf(call, snapshot)
     const calls: Array<UsedCounters['calls'][number]> = []
     const tokens: Array<readonly [string, number]> = []
     this.#taken.set(call.exchange, { calls, tokens })
     for (const quota of quotas) {
-      const window = windowOf(quota)
+      const window = quotaPeriodOf(quota)
       const keys = counterKeys(quota, subjects)
       for (const key of keys) {
         if (quota.resultTokens !== undefined) {
@@ -106,7 +106,9 @@ export class Quotas {
     const limits = { tokens: quota.resultTokens, calls: isResult ? undefined : quota.calls }
     if (limits.tokens === 0 || limits.calls === 0) {
       // Such a quota never becomes free; an admin may change it.
-      throw new Refusal('quota', `The quota ${name} allows no calls`, { retryAfter: windowOf(quota) / 1_000 })
+      throw new RuleRefusalError(
+        'quota', `The quota ${name} allows no calls`, { retryAfter: quotaPeriodOf(quota) / 1_000 }
+      )
     }
     // The quota is free when the last of its counters is.
     let last = { key: keys[0] ?? '', left: 0 }
@@ -125,7 +127,7 @@ export class Quotas {
     const seconds = Math.max(1, Math.ceil(last.left / 1_000))
     const sentence = `The quota ${name} is used up (${amountOf(quota)}). ` +
       `It is available again in ${seconds} s, at ${freeAt.toISOString()}`
-    throw new Refusal('quota', sentence, { retryAfter: seconds })
+    throw new RuleRefusalError('quota', sentence, { retryAfter: seconds })
   }
 }
 

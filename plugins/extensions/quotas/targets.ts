@@ -1,12 +1,12 @@
 import type { Quota } from '../../../schemas/quotas.ts'
 import { quotaKeyPrefix, type Snapshot } from '../../../db/store.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { authorKeyOf, teamReference, teamsOf } from '../../settings/index.ts'
+import { toBearerKeyIdentity, teamReference, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 
 const minuteInMs = 60_000
 /** Returns the period of a quota, in ms. */
-export const windowOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
+export const quotaPeriodOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
 
 /** Returns the tool that a request calls, or whose task it refers to; undefined for prompts and resources. */
 export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchange' | 'item'>): string | undefined =>
@@ -18,14 +18,14 @@ export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchan
 type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
 
 /** Returns the subjects of a call. */
-export function subjectsOf (
+export function quotaSubjectsOf (
   call: GatewayCall, snapshot: Pick<Snapshot, 'teams' | 'users'>
 ): Subjects {
   const { exchange: { view: { principal } }, provider } = call
   const tool = toolOf(call)
   // A team's key has no user; the team is used as its user.
   const user = usernameOf(principal) ?? (principal.team && teamReference(principal.team))
-  const { keyId } = authorKeyOf(principal)
+  const { keyId } = toBearerKeyIdentity(principal)
   return {
     // Callers without a user share one counter for `*`.
     user: [user ?? ''],

@@ -22,7 +22,7 @@ export interface SearchMetadata {
  * @param json the JSON text of an object
  * @param reasons by the names of the found tools
  */
-export const smartToolResult = (json: string, reasons?: Readonly<Record<string, ScoreReasons>>): string => {
+export const toSmartToolResult = (json: string, reasons?: Readonly<Record<string, ScoreReasons>>): string => {
   const meta = reasons === undefined ? '' : `,"_meta":${JSON.stringify({ [explanationKey]: reasons })}`
   return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}${meta}}`
 }

@@ -33,7 +33,7 @@ export async function runCallTool (exchange: Exchange<View>, call: CallTool): Pr
 function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   const { params, paramsText, view } = exchange
   const argumentsText = memberOf(paramsText, 'arguments') ?? '{}'
-  const name = toolNameIn(argumentsText)
+  const name = parseToolName(argumentsText)
   const text = argumentsIn(argumentsText)
   let args: unknown
   const get = (): unknown => {
@@ -64,7 +64,7 @@ const maxArgumentsLength = 256 * 1024
  * @param text the arguments as JSON
  * @throws RpcError -32602
  */
-export function toolNameIn (text: string): string {
+export function parseToolName (text: string): string {
   const member = memberOf(text, 'toolName') ?? 'null'
   const name: unknown = member.length > maxNameLength ? undefined : JSON.parse(member)
   if (typeof name === 'string' && name !== '') return name

@@ -8,7 +8,7 @@ export const unknownToolHint =
   `. ${smartToolNames.search} finds the names of tools, and ${smartToolNames.call} calls them`
 
 /** The range and the default of `limit`, the max number of results of `search_tools`. */
-export const limitRange = { min: 1, max: 100, default: 10 } as const
+export const searchLimitRange = { min: 1, max: 100, default: 10 } as const
 
 const nameSchema = { type: 'string', description: `A name that ${smartToolNames.search} found` }
 
@@ -17,7 +17,7 @@ const nameSchema = { type: 'string', description: `A name that ${smartToolNames.
  * @param servers the servers whose tools the caller sees
  * @param isProgressive whether search results omit schemas, which `describe_tool` then returns
  */
-export function smartTools (servers: readonly string[], isProgressive: boolean): Array<{ name: string }> {
+export function createSmartTools (servers: readonly string[], isProgressive: boolean): Array<{ name: string }> {
   const search = {
     name: smartToolNames.search,
     description: `Finds tools by what they do. ${isProgressive
@@ -28,7 +28,12 @@ export function smartTools (servers: readonly string[], isProgressive: boolean):
       type: 'object',
       properties: {
         query: { type: 'string', description: 'The task, in a few words' },
-        limit: { type: 'integer', minimum: limitRange.min, maximum: limitRange.max, default: limitRange.default }
+        limit: {
+          type: 'integer',
+          minimum: searchLimitRange.min,
+          maximum: searchLimitRange.max,
+          default: searchLimitRange.default
+        }
       },
       required: ['query']
     },

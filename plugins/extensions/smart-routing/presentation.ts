@@ -1,8 +1,8 @@
 import type { Item } from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
-import { ListResult, type PresentationInput, type Surface, type Target } from '../../gateway/index.ts'
+import { ListResult, type PresentationInput, type Surface, type ItemTarget } from '../../gateway/index.ts'
 import { runCallTool } from './call-tool.ts'
-import { unknownToolHint, smartToolNames, smartTools } from './own-tools.ts'
+import { unknownToolHint, smartToolNames, createSmartTools } from './own-tools.ts'
 
 /** Max length of the instructions of all servers together, in characters. */
 const maxInstructions = 4_096
@@ -27,11 +27,11 @@ export function serversWithTools ({ parts: { tools } }: Surface): string[] {
  */
 export function toSmartSurface ({ merged, before }: PresentationInput, isProgressive: boolean): Surface {
   const items =
-    smartTools(serversWithTools(merged), isProgressive).map((tool): Item =>
+    createSmartTools(serversWithTools(merged), isProgressive).map((tool): Item =>
       ({ key: tool.name, text: JSON.stringify(tool) }))
   const list = new ListResult('tools', items.map(({ text }) => ({ text })), '{}')
   const old = before?.parts.tools.list
-  const targets = new Map(items.map((item): [string, Target] => [item.key, {
+  const targets = new Map(items.map((item): [string, ItemTarget] => [item.key, {
     provider: smartProviderName,
     key: item.key,
     item,

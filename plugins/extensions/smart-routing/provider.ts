@@ -4,9 +4,9 @@ import { isObject, memberOf, toOneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { type Gateway, itemText } from '../../gateway/index.ts'
-import { toSearchResult, smartToolResult } from './answer.ts'
-import { toolNameIn } from './call-tool.ts'
-import { unknownToolHint, smartToolNames, limitRange } from './own-tools.ts'
+import { toSearchResult, toSmartToolResult } from './answer.ts'
+import { parseToolName } from './call-tool.ts'
+import { unknownToolHint, smartToolNames, searchLimitRange } from './own-tools.ts'
 import { smartProviderName } from './presentation.ts'
 import { explanationKey } from './reasons.ts'
 import type { ToolSearch } from './search.ts'
@@ -43,7 +43,7 @@ export class SmartProvider implements Provider {
       throw new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
     }
     const resultText = name === smartToolNames.describe
-      ? smartToolResult(await this.#describeTool(exchange))
+      ? toSmartToolResult(await this.#describeTool(exchange))
       : await this.#searchTools(exchange)
     return { kind: 'response', id: null, resultText }
   }
@@ -57,14 +57,14 @@ export class SmartProvider implements Provider {
       await findSkills(this.#gateway.surface(inPresentation(exchange.view, 'merged'), exchange.client), query, limit)
     const json =
       toSearchResult(found, metadata, { isSingle: limit === 1, hasSchemas: !this.#isProgressive() }, skills)
-    if (!explains) return smartToolResult(json)
+    if (!explains) return toSmartToolResult(json)
     const reasons = found.map(({ tool, explanation = {} }) => [tool.name, explanation] as const)
-    return smartToolResult(json, Object.fromEntries(reasons))
+    return toSmartToolResult(json, Object.fromEntries(reasons))
   }
 
   /** Returns the tool as listed on the merged route. */
   async #describeTool (exchange: Exchange<View>): Promise<string> {
-    const name = toolNameIn(memberOf(exchange.paramsText, 'arguments') ?? '{}')
+    const name = parseToolName(memberOf(exchange.paramsText, 'arguments') ?? '{}')
     const { view, params, paramsText } = exchange
     const merged = inPresentation(view, 'merged')
     const target =
@@ -79,16 +79,17 @@ export class SmartProvider implements Provider {
 
 /** Parses the arguments of `search_tools`. @throws RpcError -32602 */
 function parseSearchArguments (args: unknown): SearchArguments {
-  const { query, limit: rawLimit = limitRange.default } = isObject(args) ? args : {}
+  const { query, limit: rawLimit = searchLimitRange.default } = isObject(args) ? args : {}
   // Models often send a number as a string.
   const limit = typeof rawLimit === 'string' && /^\s*\d{1,9}\s*$/.test(rawLimit) ? Number(rawLimit) : rawLimit
   if (typeof query !== 'string') {
     throw new RpcError(rpcCode.invalidParams, 'Invalid params: "query" must describe the task')
   }
-  if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < limitRange.min || limit > limitRange.max) {
+  const { min, max } = searchLimitRange
+  if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < min || limit > max) {
     throw new RpcError(
       rpcCode.invalidParams,
-      `Invalid params: "limit" must be a whole number from ${limitRange.min} to ${limitRange.max}`
+      `Invalid params: "limit" must be a whole number from ${min} to ${max}`
     )
   }
   return { query: query.slice(0, extensionsLimits.smartRouting.queryLength), limit }

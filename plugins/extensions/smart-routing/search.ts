@@ -7,7 +7,7 @@ import { ViewIndexes } from './indexes.ts'
 import type { ToolUseLearning } from './learning/learning.ts'
 import { serversSentence } from './own-tools.ts'
 import { toSmartSurface, serversWithTools } from './presentation.ts'
-import { isListed, type ShownTool } from './shown-tools.ts'
+import { listsTool, type ShownTool } from './shown-tools.ts'
 import { StaticSimilarity } from './static-model/similarity.ts'
 import type { ViewIndex } from './view-index.ts'
 import type { RankedTool } from './words/index.ts'
@@ -91,14 +91,14 @@ export class ToolSearch {
     const similarity = isEnabled ? await this.#embeddings.compareWithTools(query, tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     const { learning } = this.#parts()
-    const queryWords = index.interpret(query)
+    const queryWords = index.queryWords(query)
     const fused = scores
       ? fuseRankings(words, scores, tools, cosineWeights.encoder)
       : fuseRankings(words, await this.#cosines(queryWords, index, words), tools, cosineWeights.staticModel)
     const ranked = await learning?.rankAndRemember(exchange.view.principal.key, queryWords, fused) ?? fused
     // Access may have changed during the search.
     const surface = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
-    const found = ranked.filter(({ tool }) => surface !== undefined && isListed(surface, tool)).slice(0, limit)
+    const found = ranked.filter(({ tool }) => surface !== undefined && listsTool(surface, tool)).slice(0, limit)
     const metadata = metadataOf(similarity)
     if (found.length === 0) {
       return emptyResult(origin, metadata, 'No tool matches these words. Try other words, preferably in English')
@@ -108,7 +108,7 @@ export class ToolSearch {
 
   /**
    * Compares tools with a query by the static model.
-   * @param queryWords the result of `ViewIndex.interpret`
+   * @param queryWords the result of `ViewIndex.queryWords`
    * @param found the tools that were found by words
    * @returns cosine similarities; undefined if the model is disabled, cannot be read, or knows no word of the query
    */

@@ -1,8 +1,8 @@
 import { isObject } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import type { Gateway, ListEntry, Surface, Target } from '../../gateway/index.ts'
-import type { SearchTool } from './words/index.ts'
+import type { Gateway, ListEntry, Surface, ItemTarget } from '../../gateway/index.ts'
+import type { SearchableTool } from './words/index.ts'
 
 /** The last parsed tool, since its members are read one after another. Only one is kept: a tool may have megabytes. */
 let lastParsed: { readonly text: string, readonly value: Record<string, unknown> } | undefined
@@ -16,7 +16,7 @@ function parseTool (text: string): Record<string, unknown> {
 }
 
 /** A tool as a view shows it. Only its JSON text is kept; members are parsed on demand. */
-export class ShownTool implements SearchTool {
+export class ShownTool implements SearchableTool {
   readonly name: string
   readonly ownName: string
   readonly server: string
@@ -24,7 +24,7 @@ export class ShownTool implements SearchTool {
   readonly #description: string | undefined
 
   /** @param name the name in the view */
-  constructor (name: string, { provider, key }: Target, { text, description }: ListEntry) {
+  constructor (name: string, { provider, key }: ItemTarget, { text, description }: ListEntry) {
     this.name = name
     this.ownName = key
     this.server = provider
@@ -39,7 +39,7 @@ export class ShownTool implements SearchTool {
   get inputSchema (): unknown { return parseTool(this.#text).inputSchema }
 
   /** Whether a tool with this name, target and list entry is the same as this one. */
-  isSameTool (name: string, { provider, key }: Target, { text, description }: ListEntry): boolean {
+  isSameTool (name: string, { provider, key }: ItemTarget, { text, description }: ListEntry): boolean {
     return this.name === name && this.server === provider && this.ownName === key &&
       this.#text === text && this.#description === description
   }
@@ -54,7 +54,7 @@ const maxShownTools = 8
 /** The `ShownTool`s of each item. Views that show an item in the same way share one and its derived data. */
 const shownToolsByItem = new WeakMap<Item, ShownTool[]>()
 
-function cachedShownTool (name: string, target: Target, entry: ListEntry): ShownTool {
+function cachedShownTool (name: string, target: ItemTarget, entry: ListEntry): ShownTool {
   const { item } = target
   if (!item) return new ShownTool(name, target, entry)
   let tools = shownToolsByItem.get(item)
@@ -104,7 +104,7 @@ export function listedTools (
 }
 
 /** Whether a surface lists a tool. */
-export function isListed ({ parts: { tools } }: Surface, { name, server, ownName }: SearchTool): boolean {
+export function listsTool ({ parts: { tools } }: Surface, { name, server, ownName }: SearchableTool): boolean {
   const target = tools.targets.get(name)
   return target?.provider === server && target.key === ownName
 }

@@ -1,7 +1,7 @@
 import { skillFrontmatter } from '../../../protocol/skills.ts'
 import { truncate } from '../../../protocol/text.ts'
 import type { ListResult, Surface } from '../../gateway/index.ts'
-import { ToolIndex, type SearchTool } from './words/index.ts'
+import { ToolIndex, type SearchableTool } from './words/index.ts'
 
 /** A found skill. A client reads it by its URI. */
 export interface FoundSkill {
@@ -15,7 +15,7 @@ export interface FoundSkill {
 /** Max number of skills in one result, and max length of each description, in characters. */
 const bounds = { skills: 5, description: 500 }
 
-interface SearchedSkill extends SearchTool { readonly uri: string }
+interface SearchedSkill extends SearchableTool { readonly uri: string }
 
 /** The index of each list of skills, made by the first search in it. */
 const indexes = new WeakMap<ListResult, Promise<ToolIndex>>()

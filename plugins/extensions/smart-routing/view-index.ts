@@ -49,7 +49,7 @@ export class ViewIndex {
   }
 
   /** Returns the words of a query. Foreign words are translated; unknown words are followed by their corrections. */
-  interpret (query: string): readonly string[] { return this.#index.interpret(query) }
+  queryWords (query: string): readonly string[] { return this.#index.queryWords(query) }
 }
 
 function isSame (before: ReadonlyMap<string, ShownTool>, after: ReadonlyMap<string, ShownTool>): boolean {

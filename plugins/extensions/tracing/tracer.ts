@@ -14,7 +14,7 @@ import { isObject } from '../../../protocol/json.ts'
 import type { TraceContext } from '../../../protocol/trace-context.ts'
 import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
-import { Outage, type ReportOutage } from '../../base/limits/index.ts'
+import { OutageLog, type ReportOutage } from '../../base/limits/index.ts'
 
 /** Length to which names and URIs in spans are truncated, in characters. */
 const maxNameLength = 256
@@ -58,11 +58,11 @@ interface TracingDeps {
 /** Wraps an exporter, and logs the start and end of an outage instead of one line per failed batch. */
 class OutageLoggingExporter implements SpanExporter {
   readonly #exporter: SpanExporter
-  readonly #outage: Outage
+  readonly #outage: OutageLog
 
   constructor (exporter: SpanExporter, reportOutage: ReportOutage) {
     this.#exporter = exporter
-    this.#outage = new Outage(reportOutage, { failing: 'traces cannot be sent', working: 'traces are sent' })
+    this.#outage = new OutageLog(reportOutage, { failing: 'traces cannot be sent', working: 'traces are sent' })
   }
 
   export (spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {

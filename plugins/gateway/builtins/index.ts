@@ -3,7 +3,7 @@ import type { BuiltInPrompt, BuiltInResource, PromptRecord, ResourceRecord } fro
 import { promptKind, resourceKind } from './kinds.ts'
 import { BuiltInProvider } from './provider.ts'
 import { BuiltInEntries } from './entries.ts'
-import { SkillProvider, skillsMember } from './skill-provider.ts'
+import { SkillProvider, selectRouteSkills } from './skill-provider.ts'
 import { BuiltInSkills } from './skills.ts'
 
 declare module 'fastify' {
@@ -22,7 +22,7 @@ export default fp(async (app) => {
   const changed = app.gateway.addProvider(provider, { visibility: 'public' }, { unprefixed: true })
   const skills = new SkillProvider(app.settings.current, app.config.version)
   const skillsChanged =
-    app.gateway.addProvider(skills, { visibility: 'public' }, { unprefixed: true, memberIn: skillsMember })
+    app.gateway.addProvider(skills, { visibility: 'public' }, { unprefixed: true, memberIn: selectRouteSkills })
   app.settings.on('changed', (next, former) => {
     // A change of a skill's routes changes no catalogue, but the lists of clients.
     if (next.skills !== former.skills) {

@@ -98,7 +98,8 @@ export class BuiltInProvider implements Provider {
 export const ownKey = (sent: unknown, changed: string | undefined): string =>
   String(changed === undefined ? sent : JSON.parse(changed))
 
-const toResponse = (result: object): Response => ({ kind: 'response', id: null, resultText: JSON.stringify(result) })
+const toResponse = (result: object): Response =>
+  ({ kind: 'response', id: null, resultText: JSON.stringify(result) })
 
 /**
  * Fills in a prompt: replaces each `{{name}}` (spaces around the name are allowed) by the argument of that name, which

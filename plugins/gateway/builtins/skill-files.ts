@@ -6,14 +6,14 @@ import { errors } from '../../base/errors/index.ts'
 import { gatewayLimits } from '../limits.ts'
 
 /** The file that every skill has. */
-export const mainFile = 'SKILL.md'
+export const skillMainFile = 'SKILL.md'
 
 /** The URI of a file of a built-in skill. */
-export const skillUri = (name: string, path = mainFile): string =>
+export const skillUri = (name: string, path = skillMainFile): string =>
   `skill://${name}/${path.split('/').map(encodeURIComponent).join('/')}`
 
 /** The size and digest with which clients verify a file. @param base64 its content */
-export function fileFacts (base64: string): { digest: string, size: number } {
+export function fileDigestAndSize (base64: string): { digest: string, size: number } {
   const bytes = Buffer.from(base64, 'base64')
   return { digest: `sha256:${hash('sha256', bytes, 'hex')}`, size: bytes.length }
 }
@@ -30,7 +30,7 @@ const mimeTypes: Readonly<Record<string, string>> = {
 }
 
 /** The result of `resources/read` for a file: text if it is UTF-8, otherwise base64. */
-export function fileContents (uri: string, path: string, base64: string): object {
+export function toReadResourceResult (uri: string, path: string, base64: string): object {
   const bytes = Buffer.from(base64, 'base64')
   const isText = isUtf8(bytes)
   const mimeType = mimeTypes[/\.([a-z0-9]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''] ??
@@ -51,13 +51,15 @@ export async function readSkill (
     if (!isPlainPath(path)) refuse(`"files": ${JSON.stringify(path.slice(0, 100))} is not the path of a file`)
     if (!isBase64(files[path] ?? '')) refuse(`"files": the content of ${JSON.stringify(path)} must be base64`)
   }
-  const frontmatter = await frontmatterOf(files[mainFile] ?? refuse(`A skill must have a file ${mainFile}`))
+  const frontmatter = await frontmatterOf(files[skillMainFile] ?? refuse(`A skill must have a file ${skillMainFile}`))
   const { name, description } = frontmatter
   if (typeof name !== 'string' || name.length > longest || !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)) {
-    return refuse(`The name in ${mainFile} must have 1 to ${longest} lower-case letters, digits and single hyphens`)
+    return refuse(
+      `The name in ${skillMainFile} must have 1 to ${longest} lower-case letters, digits and single hyphens`
+    )
   }
   if (typeof description !== 'string' || description.trim() === '' || description.length > 1_024) {
-    return refuse(`The description in ${mainFile} must have 1 to 1024 characters`)
+    return refuse(`The description in ${skillMainFile} must have 1 to 1024 characters`)
   }
   return { name, frontmatter, files }
 }
@@ -65,21 +67,21 @@ export async function readSkill (
 /** Reads the YAML at the start of a `SKILL.md`. @throws InvalidInput */
 async function frontmatterOf (base64: string): Promise<Record<string, unknown>> {
   const bytes = Buffer.from(base64, 'base64')
-  if (!isUtf8(bytes)) refuse(`${mainFile} must be UTF-8`)
+  if (!isUtf8(bytes)) refuse(`${skillMainFile} must be UTF-8`)
   if (bytes.length > gatewayLimits.builtIns.text) {
-    refuse(`${mainFile} must have at most ${gatewayLimits.builtIns.text} bytes`)
+    refuse(`${skillMainFile} must have at most ${gatewayLimits.builtIns.text} bytes`)
   }
   const [, yaml] = /^---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)/s.exec(bytes.toString()) ?? []
-  if (yaml === undefined) return refuse(`${mainFile} must begin with frontmatter between two lines "---"`)
+  if (yaml === undefined) return refuse(`${skillMainFile} must begin with frontmatter between two lines "---"`)
   const { parseTomlOrYaml: parseText } = await import('../../../schemas/foreign-text.ts')
   try {
     const value = parseText(yaml, 'YAML')
     if (isObject(value)) return JSON.parse(JSON.stringify(value)) as Record<string, unknown>
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    refuse(`The frontmatter of ${mainFile} is not valid YAML: ${error.message}`)
+    refuse(`The frontmatter of ${skillMainFile} is not valid YAML: ${error.message}`)
   }
-  return refuse(`The frontmatter of ${mainFile} must be a mapping`)
+  return refuse(`The frontmatter of ${skillMainFile} must be a mapping`)
 }
 
 // A pattern with a repeated group would overflow V8's stack for a file of several megabytes.

@@ -9,7 +9,7 @@ import type { GroupMember } from '../../../schemas/settings.ts'
 import type { BuiltInSkill } from '../../../schemas/skills.ts'
 import type { RegisteredProvider } from '../../settings/index.ts'
 import { ownKey } from './provider.ts'
-import { fileContents, fileFacts, skillUri } from './skill-files.ts'
+import { toReadResourceResult, fileDigestAndSize, skillUri } from './skill-files.ts'
 
 /** The provider's name. No server has it, since names of servers do not start with `$`. */
 const skillProviderName = '$skills'
@@ -21,7 +21,9 @@ interface SkillEntry { readonly uri: string, readonly [member: string]: unknown 
 const entryOf = memoized(({ name, frontmatter, files }: BuiltInSkill): SkillEntry => ({
   uri: skillUri(name),
   frontmatter,
-  resources: Object.entries(files).map(([path, base64]) => ({ uri: skillUri(name, path), ...fileFacts(base64) }))
+  resources: Object.entries(files).map(
+    ([path, base64]) => ({ uri: skillUri(name, path), ...fileDigestAndSize(base64) })
+  )
 }))
 
 /** The enabled skills, by URI; the first of duplicates (which a file may contain). */
@@ -39,7 +41,7 @@ const isServedOn = ({ global = true, groups = [] }: BuiltInSkill, scope: Paramet
 type MemberIn = NonNullable<RegisteredProvider['memberIn']>
 
 /** Selects the skills of a route; undefined if it has none. */
-export const skillsMember: MemberIn = (snapshot, scope): GroupMember | undefined => {
+export const selectRouteSkills: MemberIn = (snapshot, scope): GroupMember | undefined => {
   if (snapshot.skills.size === 0) return undefined
   const skills = [...enabledSkills(snapshot)].flatMap(([uri, skill]) => isServedOn(skill, scope) ? [uri] : [])
   return skills.length === 0 ? undefined : { name: skillProviderName, skills }
@@ -95,6 +97,6 @@ export class SkillProvider implements Provider {
     if (!skill || path === undefined) {
       throw new RpcError(rpcCode.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
     }
-    return fileContents(uri, path, skill.files[path] ?? '')
+    return toReadResourceResult(uri, path, skill.files[path] ?? '')
   }
 }

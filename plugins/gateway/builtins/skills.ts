@@ -4,7 +4,7 @@ import { errors } from '../../base/errors/index.ts'
 import { findGroupByName, type Principal, type Settings } from '../../settings/index.ts'
 import type { Gateway } from '../gateway.ts'
 import { BuiltInEntries, type BuiltInKind } from './entries.ts'
-import { fileFacts, mainFile, readSkill, skillUri } from './skill-files.ts'
+import { fileDigestAndSize, skillMainFile, readSkill, skillUri } from './skill-files.ts'
 
 const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
 
@@ -23,8 +23,8 @@ const skillKind: BuiltInKind<BuiltInSkill, SkillRecord> = {
     uri: skillUri(name),
     name,
     description: String(frontmatter.description),
-    content: Buffer.from(files[mainFile] ?? '', 'base64').toString(),
-    files: Object.entries(files).map(([path, base64]) => ({ path, ...fileFacts(base64) })),
+    content: Buffer.from(files[skillMainFile] ?? '', 'base64').toString(),
+    files: Object.entries(files).map(([path, base64]) => ({ path, ...fileDigestAndSize(base64) })),
     global,
     groups,
     enabled
@@ -49,7 +49,7 @@ export class BuiltInSkills {
 
   /** @throws InvalidInput, Duplicate, LimitReached */
   async create (principal: Principal, { content, files = {}, ...routes }: NewSkill): Promise<SkillRecord> {
-    const own = await readSkill({ [mainFile]: toBase64(content), ...withoutMain(files) })
+    const own = await readSkill({ [skillMainFile]: toBase64(content), ...withoutMain(files) })
     return await this.#entries.create(principal, { ...own, ...this.#withGroupIds(routes) })
   }
 
@@ -93,12 +93,12 @@ function groupId (snapshot: Snapshot, idOrName: string): string {
 }
 
 const withoutMain = (files: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(files).filter(([path]) => path !== mainFile))
+  Object.fromEntries(Object.entries(files).filter(([path]) => path !== skillMainFile))
 
 /** The files of a skill after a change, which keeps the files that it does not contain. */
 function changedFiles (
   former: Readonly<Record<string, string>>, { content, files = withoutMain(former) }: SkillUpdate
 ): Record<string, string> {
-  const main = content === undefined ? former[mainFile] ?? '' : toBase64(content)
-  return { [mainFile]: main, ...withoutMain(files) }
+  const main = content === undefined ? former[skillMainFile] ?? '' : toBase64(content)
+  return { [skillMainFile]: main, ...withoutMain(files) }
 }

@@ -4,16 +4,16 @@ import {
 } from '../../../protocol/events.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, memberOf, withMembers } from '../../../protocol/json.ts'
-import { capabilityOf } from '../../../protocol/lists.ts'
+import { listCapabilityOf } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
-import type { EventCursors, EventTarget } from '../event-cursors.ts'
-import { EventStream } from '../event-streams.ts'
-import { serverIdentity } from '../task-handles.ts'
-import { listMethod, resolveItem } from './items.ts'
-import type { GatewayParts, Method } from './method.ts'
+import type { EventCursors, EventTypeTarget } from '../event-cursors.ts'
+import { EventsStreamExchange } from '../event-streams.ts'
+import { serverFingerprint } from '../task-handles.ts'
+import { createListMethod, resolveItem } from './items.ts'
+import type { GatewayParts, MethodHandler } from './method.ts'
 
 /** An event type that a view shows. */
-export interface ShownEvent extends EventTarget {
+export interface ShownEventType extends EventTypeTarget {
   /** What differs in its events as the client sees them. */
   readonly presentation: EventPresentation
   /** Tells whether the view still shows it, from the same server. */
@@ -21,7 +21,7 @@ export interface ShownEvent extends EventTarget {
 }
 
 /** Finds the event type that a request names. @throws RpcError -32601 if no server has events; NotFound */
-export async function findEvent (parts: GatewayParts, exchange: Exchange<View>): Promise<ShownEvent> {
+export async function findEventType (parts: GatewayParts, exchange: Exchange<View>): Promise<ShownEventType> {
   const { resolver, surfaces, cursors } = parts
   const { view, client, params, address } = exchange
   const name = eventNameOf(params)
@@ -35,7 +35,7 @@ export async function findEvent (parts: GatewayParts, exchange: Exchange<View>):
   const { provider, key } = found
   const identity = (): string | undefined => {
     const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
-    return section && serverIdentity(provider, section.server.config)
+    return section && serverFingerprint(provider, section.server.config)
   }
   const target = { provider, key, server: identity() ?? '' }
   return {
@@ -51,32 +51,34 @@ export async function findEvent (parts: GatewayParts, exchange: Exchange<View>):
 }
 
 /** What differs in the events of a type as a view sees them. @param name the event type's name in the view */
-export const presentEvent = (cursors: EventCursors, view: View, target: EventTarget, name: string): EventPresentation =>
+export const presentEvent = (
+  cursors: EventCursors, view: View, target: EventTypeTarget, name: string
+): EventPresentation =>
   ({ name, cursor: (own) => cursors.seal(view, target, own) })
 
 /** @throws RpcError -32601 if no server of the view has events */
 function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Exchange<View>): void {
-  if (capabilityOf(surfaces.of(view, client).announced, 'events') !== undefined) return
+  if (listCapabilityOf(surfaces.of(view, client).announced, 'events') !== undefined) return
   throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
 }
 
 /** The server's name and cursor, as JSON text, for those in a client's request about an event type. */
 export function ownEventMembers (
-  { cursors }: Pick<GatewayParts, 'cursors'>, { view, params }: Exchange<View>, event: EventTarget
+  { cursors }: Pick<GatewayParts, 'cursors'>, { view, params }: Exchange<View>, event: EventTypeTarget
 ): { name: string, cursor: string } {
   return { name: JSON.stringify(event.key), cursor: cursors.open(view, event, params.cursor) }
 }
 
 /** `events/list`. */
-export const listEvents: Method = async (parts, exchange) => {
+export const listEvents: MethodHandler = async (parts, exchange) => {
   await parts.resolver.waitForSurface(exchange)
   requireEvents(parts, exchange)
-  return await listMethod('events')(parts, exchange)
+  return await createListMethod('events')(parts, exchange)
 }
 
 /** `events/poll`. */
-export const pollEvents: Method = async (parts, exchange) => {
-  const event = await findEvent(parts, exchange)
+export const pollEvents: MethodHandler = async (parts, exchange) => {
+  const event = await findEventType(parts, exchange)
   const { provider, key, presentation } = event
   const result = await parts.forwarder.send(exchange, provider, key, ownEventMembers(parts, exchange, event))
   const events = elementsOf(memberOf(result, 'events') ?? '[]').map((each) => withClientEvent(each, presentation))
@@ -84,10 +86,10 @@ export const pollEvents: Method = async (parts, exchange) => {
 }
 
 /** `events/stream`. Its empty result is sent when the server ends the stream. */
-export const streamEvents: Method = async (parts, exchange) => {
-  const event = await findEvent(parts, exchange)
+export const streamEvents: MethodHandler = async (parts, exchange) => {
+  const event = await findEventType(parts, exchange)
   const changes = ownEventMembers(parts, exchange, event)
-  const stream = new EventStream(exchange, event.presentation)
+  const stream = new EventsStreamExchange(exchange, event.presentation)
   return await parts.streams.run(stream, event.isShown, async () =>
     await parts.forwarder.send(stream, event.provider, event.key, changes))
 }

@@ -1,16 +1,16 @@
 import { allListKinds, listKinds } from '../../../protocol/lists.ts'
-import { lookalikeMethod, unknownMethod } from '../../../protocol/lookalikes.ts'
+import { lookalikeMethod, unknownMethodError } from '../../../protocol/lookalikes.ts'
 import { listEvents, pollEvents, streamEvents } from './events.ts'
-import { callTool, completionComplete, getPrompt, listMethod, readResource } from './items.ts'
-import type { Method } from './method.ts'
+import { callTool, completionComplete, getPrompt, createListMethod, readResource } from './items.ts'
+import type { MethodHandler } from './method.ts'
 import { getSkill, readDirectory } from './skills.ts'
 import { setLevel, subscribe, unsubscribe } from './listening.ts'
 import { listTasks, runTaskMethod } from './tasks.ts'
 
 /** The request methods that the gateway handles. Adapters handle those of one era, such as `initialize`. */
-const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
+const ownMethods: ReadonlyMap<string, MethodHandler> = new Map<string, MethodHandler>([
   ['ping', async () => '{}'],
-  ...allListKinds.map((kind): [string, Method] => [listKinds[kind].method, listMethod(kind)]),
+  ...allListKinds.map((kind): [string, MethodHandler] => [listKinds[kind].method, createListMethod(kind)]),
   ['tools/call', callTool],
   ['prompts/get', getPrompt],
   ['resources/read', readResource],
@@ -34,24 +34,24 @@ const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
  * Whether a notification may have this method. A request without an id would bypass the checks of its method, and so
  * would a lookalike of a notification.
  */
-export const isNotification = (method: string): boolean =>
+export const isNotificationMethod = (method: string): boolean =>
   method.startsWith('notifications/') && lookalikeMethod(method) === undefined
 
 /** Methods that concern one hop. The adapter of the client's era handles those of that era; the others are unknown. */
 const hopMethods: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'subscriptions/listen'])
 
 /** Forwards an unknown method to the view's only server, which may know it. */
-const forwardUnknown: Method = async (parts, exchange) => {
+const forwardUnknown: MethodHandler = async (parts, exchange) => {
   const { method, view: { scope } } = exchange
-  if (lookalikeMethod(method) !== undefined) throw unknownMethod(method)
+  if (lookalikeMethod(method) !== undefined) throw unknownMethodError(method)
   if (method.startsWith('tasks/')) return await runTaskMethod(parts, exchange)
-  if (method.startsWith('events/')) throw unknownMethod(method)
+  if (method.startsWith('events/')) throw unknownMethodError(method)
   if (scope.kind !== 'server' || method.startsWith('notifications/') || hopMethods.has(method)) {
-    throw unknownMethod(method)
+    throw unknownMethodError(method)
   }
   return await parts.forwarder.send(exchange, scope.name, undefined)
 }
 
 /** Returns the handler of a method. @param added the methods that plugins have added */
-export const methodFor = (name: string, added: ReadonlyMap<string, Method>): Method =>
+export const methodFor = (name: string, added: ReadonlyMap<string, MethodHandler>): MethodHandler =>
   ownMethods.get(name) ?? added.get(name) ?? forwardUnknown

@@ -2,11 +2,11 @@ import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { requestingInstance, markForwarded } from '../../../protocol/instance.ts'
-import { announcesList, extensionOf, type ListKind } from '../../../protocol/lists.ts'
+import { announcesList, listExtensionOf, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
-import { NotConnectedError, unknownFolder, unknownResource, unknownSkill } from '../resolve.ts'
-import { readerOf, type Surface } from '../surface.ts'
-import type { GatewayParts, Method } from './method.ts'
+import { NotConnectedError, unknownFolderError, unknownResourceError, unknownSkillError } from '../resolve.ts'
+import { findResourceTarget, type Surface } from '../surface.ts'
+import type { GatewayParts, MethodHandler } from './method.ts'
 import { needsTask, withTaskHandle } from './tasks.ts'
 
 /** `tools/call`. */
@@ -54,7 +54,7 @@ const unknownTemplate = (uri: string): RpcError =>
   new RpcError(rpcCode.invalidParams, `Unknown resource template: ${uri}`, 'unknown-resource')
 
 /** The error for a request whose item the view does not show, as if the item did not exist. */
-export function unknownItem ({ method, params: { name, uri, ref } }: Exchange): RpcError {
+export function unknownItemError ({ method, params: { name, uri, ref } }: Exchange): RpcError {
   switch (method) {
     case 'tools/call': return new RpcError(rpcCode.invalidParams, `Unknown tool: ${String(name)}`, 'unknown-tool')
     case 'prompts/get': return unknownPrompt(String(name))
@@ -62,9 +62,9 @@ export function unknownItem ({ method, params: { name, uri, ref } }: Exchange): 
       return isObject(ref) && ref.type === 'ref/prompt'
         ? unknownPrompt(String(ref.name))
         : unknownTemplate(isObject(ref) ? String(ref.uri) : '')
-    case 'skills/get': return unknownSkill(String(uri))
-    case 'resources/directory/read': return unknownFolder(String(uri))
-    default: return unknownResource(String(uri))
+    case 'skills/get': return unknownSkillError(String(uri))
+    case 'resources/directory/read': return unknownFolderError(String(uri))
+    default: return unknownResourceError(String(uri))
   }
 }
 
@@ -72,10 +72,10 @@ export function unknownItem ({ method, params: { name, uri, ref } }: Exchange): 
  * Finds the provider of the tool, prompt or resource that a request names.
  * @throws RpcError if the view does not show the item
  */
-export async function providerOf (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
+export async function findItemProvider (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
   const { resolver, surfaces } = parts
   const { view, client, method, params: { name } } = exchange
-  if (method === 'resources/read') return (await resolver.findReader(exchange)).provider
+  if (method === 'resources/read') return (await resolver.findResource(exchange)).provider
   const kind = method === 'tools/call' ? 'tools' : 'prompts'
   const target = await resolver.findByName(exchange, kind, String(name))
   if (!target) {
@@ -84,14 +84,14 @@ export async function providerOf (parts: GatewayParts, exchange: Exchange<View>)
   let provider = target.provider
   // If the tool redirects to another tool, it is the provider of that one. No tool is called.
   await target.redirect?.(exchange, async (other) => {
-    provider = await providerOf(parts, other)
+    provider = await findItemProvider(parts, other)
     return '{}'
   })
   return provider
 }
 
 /** `prompts/get`. */
-export const getPrompt: Method = async (parts, exchange) => {
+export const getPrompt: MethodHandler = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const { name } = exchange.params
   if (typeof name !== 'string') {
@@ -104,15 +104,15 @@ export const getPrompt: Method = async (parts, exchange) => {
 }
 
 /** `resources/read`. */
-export const readResource: Method = async (parts, exchange) => {
+export const readResource: MethodHandler = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const target =
-    await resolveItem(parts, exchange, String(exchange.params.uri), async () => await resolver.findReader(exchange))
+    await resolveItem(parts, exchange, String(exchange.params.uri), async () => await resolver.findResource(exchange))
   return await forwarder.send(exchange, target.provider, target.key, { uri: JSON.stringify(target.key) })
 }
 
 /** `completion/complete`, for an argument of a prompt or a resource template. */
-export const completionComplete: Method = async ({ resolver, forwarder }, exchange) => {
+export const completionComplete: MethodHandler = async ({ resolver, forwarder }, exchange) => {
   const { ref } = exchange.params
   if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
     const target = await resolver.findByName(exchange, 'prompts', ref.name)
@@ -124,7 +124,7 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
   if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string') {
     const { uri } = ref
     const target = await resolver.find(exchange, (surface) =>
-      surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri))
+      surface.parts.resourceTemplates.targets.get(uri) ?? findResourceTarget(surface, uri))
     if (!target) throw unknownTemplate(uri)
     return await forwarder.send(exchange, target.provider, uri)
   }
@@ -133,12 +133,14 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
 }
 
 /** Creates the method that lists a kind of items, such as `tools/list`. Large lists have several pages. */
-export const listMethod = (kind: ListKind): Method => async ({ resolver, notifier, hooks }, exchange) => {
+export const createListMethod = (kind: ListKind): MethodHandler => async ({ resolver, notifier, hooks }, exchange) => {
   const { view, client } = exchange
   const surface = await resolver.waitForSurface(exchange)
   resolver.requireCatalogue(view, surface, client)
   // On merged routes, unannounced lists of MCP itself are empty, since clients request them.
-  if ((view.scope.kind === 'server' || extensionOf(kind) !== undefined) && !announcesList(surface.announced, kind)) {
+  if (
+    (view.scope.kind === 'server' || listExtensionOf(kind) !== undefined) && !announcesList(surface.announced, kind)
+  ) {
     throw new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
   }
   const { list } = surface.parts[kind]

@@ -4,17 +4,17 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { isLogLevel } from '../../../protocol/listener.ts'
 import { withoutRelatedTask } from '../../../protocol/task-ids.ts'
-import type { Method } from './method.ts'
+import type { MethodHandler } from './method.ts'
 import { gatewayLimits } from '../limits.ts'
 
 /** `resources/subscribe`. */
-export const subscribe: Method = async ({ resolver, providers, notifier, hooks }, exchange) => {
+export const subscribe: MethodHandler = async ({ resolver, providers, notifier, hooks }, exchange) => {
   const { client } = exchange
-  const { provider: name, key } = await resolver.findReader(exchange)
+  const { provider: name, key } = await resolver.findResource(exchange)
   const provider = providers.use(name, client)
   if (!provider.subscribe) throw new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
   for (const hook of hooks.onSubscribe) await hook(exchange, name, key)
-  const wanted = notifier.wantedResourcesOf(exchange)
+  const wanted = notifier.subscribedResourcesOf(exchange)
   const isNew = wanted?.add(client, key) === true
   try {
     return await provider.subscribe(client, key, ownParamsText(exchange))
@@ -31,18 +31,18 @@ export const subscribe: Method = async ({ resolver, providers, notifier, hooks }
 const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 
 /** `resources/unsubscribe`. It succeeds for any URI, so that the answer does not reveal which resources exist. */
-export const unsubscribe: Method = async ({ providers, notifier }, exchange) => {
+export const unsubscribe: MethodHandler = async ({ providers, notifier }, exchange) => {
   const { client, params: { uri } } = exchange
   if (typeof uri !== 'string') {
     throw new RpcError(rpcCode.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
   }
-  notifier.wantedResourcesOf(exchange)?.remove(uri)
+  notifier.subscribedResourcesOf(exchange)?.remove(uri)
   const provider = providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
   return await provider?.unsubscribe?.(client, uri, ownParamsText(exchange)) ?? '{}'
 }
 
 /** `logging/setLevel`. Providers send messages from the least severe level of their clients; the gateway filters. */
-export const setLevel: Method = async ({ resolver, providers }, exchange) => {
+export const setLevel: MethodHandler = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
   if (!isLogLevel(level)) {
     throw new RpcError(rpcCode.invalidParams, 'Invalid params: "level" must be a log level, not ' +

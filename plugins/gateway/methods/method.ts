@@ -2,7 +2,7 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import type { View } from '../../settings/index.ts'
 import type { Forwarder } from '../forward.ts'
 import type { EventCursors } from '../event-cursors.ts'
-import type { EventStreams } from '../event-streams.ts'
+import type { OpenEventsStreams } from '../event-streams.ts'
 import type { HookLists } from '../hooks.ts'
 import type { ListResult } from '../list.ts'
 import type { Notifier } from '../notifier.ts'
@@ -14,7 +14,7 @@ import type { Surfaces } from '../surfaces.ts'
 import type { TaskHandles } from '../task-handles.ts'
 
 /** The text of a result, or a list that is serialized later. */
-export type Result = string | ListResult
+export type MethodResult = string | ListResult
 
 /** The parts of the gateway that methods use. */
 export interface GatewayParts {
@@ -27,9 +27,9 @@ export interface GatewayParts {
   readonly taskHandles: TaskHandles
   readonly runningTasks: RunningTasks
   readonly cursors: EventCursors
-  readonly streams: EventStreams
+  readonly streams: OpenEventsStreams
   readonly links: ResourceLinks
 }
 
 /** Handles one request. @throws RpcError to answer with */
-export type Method = (parts: GatewayParts, exchange: Exchange<View>) => Promise<Result>
+export type MethodHandler = (parts: GatewayParts, exchange: Exchange<View>) => Promise<MethodResult>

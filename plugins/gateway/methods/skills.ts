@@ -1,20 +1,20 @@
 import { hasExtension, skillsExtension, type ServerCapabilities } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
-import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { skillFiles } from '../../../protocol/skills.ts'
+import { elementsOf, isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
+import { skillFileUris } from '../../../protocol/skills.ts'
 import { overrideOf, type View } from '../../settings/index.ts'
-import { isShownKey, type Section, type Target } from '../section.ts'
-import { unknownFolder, unknownSkill } from '../resolve.ts'
-import { isHidden } from '../surface.ts'
+import { isShownKey, type ViewSection, type ItemTarget } from '../section.ts'
+import { unknownFolderError, unknownSkillError } from '../resolve.ts'
+import { isResourceHidden } from '../surface.ts'
 import { resolveItem } from './items.ts'
-import type { GatewayParts, Method } from './method.ts'
+import type { GatewayParts, MethodHandler } from './method.ts'
 
 /**
  * `skills/get`: the server's current entry of a skill. A description that an admin has set is added as a member of the
  * entry; the frontmatter is not changed, since clients compare it with the file.
  */
-export const getSkill: Method = async (parts, exchange) => {
+export const getSkill: MethodHandler = async (parts, exchange) => {
   const uri = uriOf(exchange)
   const { section, key } = await resolveItem(parts, exchange, uri, async () => await findSkill(parts, exchange, uri))
   const result = await parts.forwarder.send(exchange, section.server.name, key, { uri: JSON.stringify(key) })
@@ -27,40 +27,40 @@ export const getSkill: Method = async (parts, exchange) => {
 /** Finds the server of a skill: the one that lists it, or else the one that provides its file. @throws RpcError */
 async function findSkill (
   { resolver, surfaces }: GatewayParts, exchange: Exchange<View>, uri: string
-): Promise<{ section: Section, key: string }> {
+): Promise<{ section: ViewSection, key: string }> {
   const target = await resolver.find(exchange, ({ parts }) => parts.skills.targets.get(uri)) ??
-    await readerOrUndefined(resolver.findReader(exchange))
+    await readerOrUndefined(resolver.findResource(exchange))
   const section = target && sectionOf(surfaces.sections(exchange.view, exchange.client), target)
   if (section && hasSkills(section) && isShownKey(section, 'skills', uri)) return { section, key: uri }
   throw hasExtension(surfaces.of(exchange.view, exchange.client).announced, skillsExtension)
-    ? unknownSkill(uri)
+    ? unknownSkillError(uri)
     : new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
 }
 
 /** `resources/directory/read`: lists a folder. For a server without directories, uses the manifests of its skills. */
-export const readDirectory: Method = async (parts, exchange) => {
+export const readDirectory: MethodHandler = async (parts, exchange) => {
   const { resolver, surfaces, forwarder } = parts
   const { view, client } = exchange
   const folder = uriOf(exchange).replace(/\/$/, '')
-  const unknown = unknownFolder(folder)
+  const unknown = unknownFolderError(folder)
   const inside = { ...exchange.params, uri: `${folder}/` }
-  const target = await readerOrUndefined(resolver.findReader(
+  const target = await readerOrUndefined(resolver.findResource(
     new DerivedExchange(exchange, { view, params: inside, paramsText: JSON.stringify(inside) })
   ))
   if (!target) throw unknown
   const surface = surfaces.of(view, client)
-  const isShown = (child: string): boolean => !isHidden(surface, target.provider, child)
+  const isShown = (child: string): boolean => !isResourceHidden(surface, target.provider, child)
   if (view.scope.kind !== 'server' && !readsDirectories(surface.capabilities.get(target.provider))) {
     const items = [...surface.parts.skills.targets.values()]
       .flatMap(({ provider, item }) => item && provider === target.provider ? [item] : [])
-    const children = childrenIn(items.flatMap(skillFiles).filter(isShown), folder)
+    const children = childrenIn(items.flatMap(skillFileUris).filter(isShown), folder)
     if (children.length === 0) throw unknown
     return JSON.stringify({ resources: children })
   }
   const result = await forwarder.send(exchange, target.provider, folder)
   const listed = elementsOf(memberOf(result, 'resources') ?? '[]')
   const shown = listed.filter((text) => {
-    const uri = text.startsWith('{') ? smallMemberOf(text, 'uri') : undefined
+    const uri = text.startsWith('{') ? parseSmallMember(text, 'uri') : undefined
     return typeof uri !== 'string' || isShown(uri)
   })
   return shown.length === listed.length ? result : withMembers(result, { resources: `[${shown.join()}]` })
@@ -84,14 +84,14 @@ const readsDirectories = (capabilities: ServerCapabilities | undefined): boolean
   return isObject(skills) && skills.directoryRead === true
 }
 
-const hasSkills = ({ catalogue }: Section): boolean =>
+const hasSkills = ({ catalogue }: ViewSection): boolean =>
   catalogue !== undefined && hasExtension(catalogue.capabilities, skillsExtension)
 
-const sectionOf = (sections: readonly Section[], { provider }: Target): Section | undefined =>
+const sectionOf = (sections: readonly ViewSection[], { provider }: ItemTarget): ViewSection | undefined =>
   sections.find(({ server }) => server.name === provider)
 
 /** Awaits a reader; returns undefined if the view shows no such resource. */
-async function readerOrUndefined (found: Promise<Target>): Promise<Target | undefined> {
+async function readerOrUndefined (found: Promise<ItemTarget>): Promise<ItemTarget | undefined> {
   try {
     return await found
   } catch (error) {

@@ -1,14 +1,14 @@
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
-import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { elementsOf, isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
-import { reportsError } from '../../../protocol/message.ts'
-import { replaceTaskId, translateTaskMarks } from '../../../protocol/task-ids.ts'
+import { isToolErrorResult } from '../../../protocol/message.ts'
+import { replaceTaskId, translateTaskReferences } from '../../../protocol/task-ids.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
-import { taskListKey, taskRunOf, unknownTask } from '../running-tasks.ts'
-import { serverIdentity, type TaskTarget } from '../task-handles.ts'
-import type { GatewayParts, Method } from './method.ts'
+import { taskListKey, taskRunOf, unknownTaskError } from '../running-tasks.ts'
+import { serverFingerprint, type TaskTarget } from '../task-handles.ts'
+import type { GatewayParts, MethodHandler } from './method.ts'
 
 /** Max pages of a server's tasks to read for a merged list. */
 const maxPages = 20
@@ -17,10 +17,10 @@ const maxPages = 20
  * `tasks/get`, `tasks/result`, `tasks/update` and `tasks/cancel`. Only the principal that created a task may use it, on
  * the same route, while the tool is shown there.
  */
-export const runTaskMethod: Method = async (parts, exchange) => {
+export const runTaskMethod: MethodHandler = async (parts, exchange) => {
   const { view, client, params, paramsText } = exchange
   const target = parts.taskHandles.open(view, params.taskId)
-  if (!target || !(await isShown(parts, exchange, target))) throw unknownTask()
+  if (!target || !(await isShown(parts, exchange, target))) throw unknownTaskError()
   const { id, provider, tool } = target
   const handle = String(params.taskId)
   parts.taskHandles.remember(view, client, provider, id, handle)
@@ -46,18 +46,18 @@ async function recordAnswer (
   { runningTasks }: GatewayParts, { view, client, method, params }: Exchange<View>, target: TaskTarget, result: string
 ): Promise<void> {
   if (method !== 'tasks/result') await runningTasks.recordState(view, client, target, String(params.taskId), result)
-  else await runningTasks.recordEnd(view, client, target, reportsError(result) ? 'failed' : 'completed')
+  else await runningTasks.recordEnd(view, client, target, isToolErrorResult(result) ? 'failed' : 'completed')
 }
 
 /**
  * Replaces the task ids with which a request refers to tasks by the provider's own. References to other tasks are
  * removed.
  */
-export function withOwnTaskMarks (
+export function withProviderTaskIds (
   parts: Pick<GatewayParts, 'taskHandles' | 'surfaces' | 'providers'>, exchange: Exchange<View>, provider: string
 ): Exchange<View> {
   const { view, paramsText } = exchange
-  const own = translateTaskMarks(paramsText, (handle) => {
+  const own = translateTaskReferences(paramsText, (handle) => {
     const target = parts.taskHandles.open(view, handle)
     return target?.provider === provider && isServerUnchanged(parts, exchange, target) ? target.id : undefined
   })
@@ -72,7 +72,7 @@ function isServerUnchanged (
   { provider, server, id, run }: TaskTarget
 ): boolean {
   const section = surfaces.sections(exchange.view, exchange.client).find((each) => each.server.name === provider)
-  return section !== undefined && serverIdentity(provider, section.server.config) === server &&
+  return section !== undefined && serverFingerprint(provider, section.server.config) === server &&
     taskRunOf(providers.get(provider), exchange, id) === run
 }
 
@@ -92,19 +92,19 @@ async function isShown (parts: GatewayParts, exchange: Exchange<View>, target: T
 
 /** Whether a tool can only run as a task (`execution.taskSupport`, MCP 2025-11-25). */
 export const needsTask = memoized(({ text }: Item) =>
-  text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required')
+  text.includes('"taskSupport"') && parseSmallMember(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required')
 
 /** Replaces the id of a task in a call's result by the client's handle. @param tool by its own name */
 export function withTaskHandle (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
 ): string | Promise<string> {
   const task = begunTaskIn(result, exchange)
-  const id = task === undefined ? undefined : smallMemberOf(task, 'taskId')
+  const id = task === undefined ? undefined : parseSmallMember(task, 'taskId')
   if (task === undefined || typeof id !== 'string') return result
   const { taskHandles, surfaces, providers, runningTasks } = parts
   const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
-  const server = serverIdentity(provider, section?.server.config)
+  const server = serverFingerprint(provider, section?.server.config)
   // Without a run, the task has already ended with its server's process, and '' is not the run of such a server.
   const run = taskRunOf(providers.get(provider), exchange, id) ?? ''
   const target = { provider, server, tool, id, run }
@@ -121,7 +121,7 @@ function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>):
 }
 
 /** `tasks/list`: the tasks that the principal created or used on this route. A server lists those of all clients. */
-export const listTasks: Method = async (parts, exchange) => {
+export const listTasks: MethodHandler = async (parts, exchange) => {
   const { surfaces } = parts
   const { view, client } = exchange
   const { capabilities } = surfaces.of(view, client)
@@ -150,7 +150,7 @@ async function allTasks (
     try {
       const result = await parts.forwarder.send(paged, provider, undefined)
       found.push(...await ownTasks(parts, exchange, provider, result, handles))
-      cursor = smallMemberOf(result, 'nextCursor')
+      cursor = parseSmallMember(result, 'nextCursor')
     } catch (error) {
       if (!(error instanceof RpcError) || exchange.cancelled !== undefined) throw error
       return found
@@ -167,7 +167,7 @@ async function ownTasks (
   const { view, client } = exchange
   const own: string[] = []
   for (const text of elementsOf(memberOf(list, 'tasks') ?? '[]')) {
-    const id = text.startsWith('{') ? smallMemberOf(text, 'taskId') : undefined
+    const id = text.startsWith('{') ? parseSmallMember(text, 'taskId') : undefined
     const handle = parts.taskHandles.find(view, client, provider, id) ?? handles.get(taskListKey(provider, String(id)))
     const target = handle === undefined ? undefined : parts.taskHandles.open(view, handle)
     if (target && await isShown(parts, exchange, target)) own.push(replaceTaskId(text, target.id, String(handle)))

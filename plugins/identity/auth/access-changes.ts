@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { Principal } from '../../settings/index.ts'
 
 /** Returns the current state of a principal; undefined if its credential is no longer valid. */
-export type CurrentPrincipalOf = (principal: Principal) => Principal | undefined
+export type FindCurrentPrincipal = (principal: Principal) => Principal | undefined
 
 /**
  * Announces possible losses of access. Emits `changed` after each change of the settings, and after each revocation or
@@ -11,11 +11,11 @@ export type CurrentPrincipalOf = (principal: Principal) => Principal | undefined
  * Emits `expired` with the id of a credential that its client can renew; until it has, nothing more is sent to the
  * client.
  */
-export class AccessChanges extends EventEmitter<{ changed: [CurrentPrincipalOf], expired: [id: string] }> {
-  readonly #current: CurrentPrincipalOf
+export class AccessChanges extends EventEmitter<{ changed: [FindCurrentPrincipal], expired: [id: string] }> {
+  readonly #current: FindCurrentPrincipal
 
   /** @param current evaluates a principal against the current settings */
-  constructor (current: CurrentPrincipalOf) {
+  constructor (current: FindCurrentPrincipal) {
     super()
     this.#current = current
   }

@@ -21,14 +21,14 @@ export interface Auth {
    *   scopes do not allow the route's effect · UntrustedOrigin for a cookie on a request that a page of another origin
    *   may have caused · TokenTwice, DataAway, StorageAway, StorageError
    */
-  identifyManager: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
+  identifyManagementCaller: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /**
    * Identifies the caller of the metrics, by a bearer key or an access token with the scope for changes in
    * `Authorization`, or by a login token in `x-auth-token`. A token in the query, a cookie, and `routing.skipAuth` do
    * not authenticate here.
    * @throws Unauthorized · InsufficientScope
    */
-  identifyOperator: (request: FastifyRequest) => Promise<Principal>
+  identifyMetricsCaller: (request: FastifyRequest) => Promise<Principal>
   /** Identifies the caller by an access token alone; undefined if the request has no valid one. */
   identifyTokenUser: (request: FastifyRequest) => Promise<Principal | undefined>
   /**

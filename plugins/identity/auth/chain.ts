@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
-import { hasSessionCookie } from '../social/settings.ts'
+import { mayHaveSessionCookie } from '../social/settings.ts'
 import type { SocialLogin } from '../social/social.ts'
 
 /** The classes of routes, which accept different credentials. On `open` routes, credentials are optional. */
@@ -30,7 +30,7 @@ export type IdentifyResult = Principal | undefined | Promise<Principal | undefin
 export type AuthStep = (credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot) => IdentifyResult
 
 /** Returns the caller's principal from the first step that identifies one. */
-export function identify (
+export function identifyCaller (
   chain: readonly AuthStep[], credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot
 ): IdentifyResult {
   let at = 0
@@ -38,7 +38,7 @@ export function identify (
     at++
     const found = step(credentials, routes, snapshot)
     if (found instanceof Promise) {
-      return found.then((principal) => principal ?? identify(chain.slice(at), credentials, routes, snapshot))
+      return found.then((principal) => principal ?? identifyCaller(chain.slice(at), credentials, routes, snapshot))
     }
     if (found) return found
   }
@@ -54,7 +54,7 @@ export function hasCredentials (
 ): boolean {
   if (headers[keyHeader] !== undefined) return true
   if (routes === 'mcp') return bearerTokenIn(headers.authorization) !== undefined
-  if (routes === 'api' && (query.token !== undefined || hasSessionCookie(headers))) return true
+  if (routes === 'api' && (query.token !== undefined || mayHaveSessionCookie(headers))) return true
   return headers.authorization !== undefined || headers['x-auth-token'] !== undefined
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { SystemConfig } from '../../../schemas/settings.ts'
-import { countServers, makeView, type Principal, configuredAddress } from '../../settings/index.ts'
+import { countVisibleServers, makeView, type Principal, findBaseUrlSetting } from '../../settings/index.ts'
 import { isLoopback } from '../../base/config/index.ts'
 import { secretAdvice } from '../../base/secrets/index.ts'
 
@@ -15,7 +15,7 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
   const { env } = app.config
   const { HOST: host, ALLOWED_HOSTS: allowedHosts, TRUST_PROXY: trustProxy } = env
   const signsOf = (system: SystemConfig): string => [
-    ...exposureSigns({ host, allowedHosts, address: configuredAddress(system, env) }),
+    ...exposureSigns({ host, allowedHosts, address: findBaseUrlSetting(system, env) }),
     ...trustProxy === '' ? [] : [`TRUST_PROXY=${trustProxy}`]
   ].join(' and ')
   const warn = (isRepeated: boolean): void => {
@@ -40,7 +40,7 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
 }
 
 /** The settings that can make the gateway reachable from other machines. */
-interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof configuredAddress> }
+interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof findBaseUrlSetting> }
 
 /**
  * Returns the settings by which other machines can probably reach the gateway, for a log line; empty if there are none.
@@ -70,9 +70,11 @@ export function anonymousAccessOf (app: FastifyInstance, anonymous: Principal): 
   const { routing } = app.settings.current.system
   const { PUBLIC_TOOLS: publicTools } = app.config.env
   return {
-    overHttp: publicTools === 'off' ? 0 : countServers(app.access, app.access.viewOfOpenRoute(anonymous, {}, 'server')),
+    overHttp: publicTools === 'off'
+      ? 0
+      : countVisibleServers(app.access, app.access.viewOfOpenRoute(anonymous, {}, 'server')),
     overMcp: routing?.enableBearerAuth === false
-      ? countServers(app.access, makeView(anonymous, { kind: 'global' }))
+      ? countVisibleServers(app.access, makeView(anonymous, { kind: 'global' }))
       : 0,
     isAuthSkipped: routing?.skipAuth === true
   }
@@ -89,7 +91,7 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
   let warned = ''
   const warn = (): void => {
     const { system } = app.settings.current
-    const signs = exposureSigns({ host, allowedHosts, address: configuredAddress(system, env) }).join(' and ')
+    const signs = exposureSigns({ host, allowedHosts, address: findBaseUrlSetting(system, env) }).join(' and ')
     const { overHttp, overMcp } = anonymousAccessOf(app, anonymous)
     const ways = [
       ...overHttp > 0 ? [`under ${basePath}/api/tools, regardless of routing.enableBearerAuth`] : [],

@@ -2,17 +2,17 @@ import { randomBytes } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { keyHeaderOf, canUseMcp, type Principal, configuredAddress } from '../../settings/index.ts'
+import { bearerKeyHeaderName, canUseMcp, type Principal, findBaseUrlSetting } from '../../settings/index.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { accountMarkOf, principalOfUser, accountSubjectOf } from '../users/account.ts'
-import type { Effect } from '../../base/scopes/index.ts'
+import type { RouteEffect } from '../../base/scopes/index.ts'
 import {
-  checkScopes, checkAccessToken, isForWholeGateway, otherResourceMessage, canUseRoutesOf, credentialProblem
+  checkScopes, assertTokenAllowsMcpRoute, isForWholeGateway, otherResourceMessage, canUseRoutesOf, credentialProblem
 } from './rights.ts'
 import {
-  type AuthStep, bearerTokenIn, guestStep, hasCredentials, type IdentifyResult, identify, type RequestCredentials,
+  type AuthStep, bearerTokenIn, guestStep, hasCredentials, type IdentifyResult, identifyCaller, type RequestCredentials,
   type RouteClass, socialSessionStep
 } from './chain.ts'
 import { checkOrigin, hasSingleHost, readOriginRules, isServedHost } from './origin.ts'
@@ -20,7 +20,7 @@ import { InternalCredentials } from './internal-credentials.ts'
 import { lastingCredentialOf, principalOfCredential } from './lasting-credentials.ts'
 import { AccessChanges } from './access-changes.ts'
 import { accessTokenStep } from './steps/access-token.ts'
-import { bearerKeyStep, principalOfKey, keyRestriction, currentPrincipalOfKey } from './steps/bearer-key.ts'
+import { bearerKeyStep, principalOfKey, keyRefusalReason, currentPrincipalOfKey } from './steps/bearer-key.ts'
 import { createLocalCredentialCheck, forwardingHeaders, localCredentialStep } from './steps/local-credential.ts'
 import { type LoginClaims, loginTokenStep } from './steps/login-token.ts'
 import { anonymousAccessOf, warnOfOpenTools, warnOfSkippedAuth, warnOfWeakSecret } from './exposure.ts'
@@ -85,20 +85,20 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const identifyFresh = (credentials: RequestCredentials, routes: RouteClass, steps = chain): IdentifyResult => {
     const former = app.settings.current
     // Not 401, after which clients would discard their tokens.
-    const areSent = (): boolean => hasCredentials(credentials, routes, keyHeaderOf(former))
+    const areSent = (): boolean => hasCredentials(credentials, routes, bearerKeyHeaderName(former))
     if (app.settings.isOutdated && areSent() && !hasLocalCredential(credentials)) throw new errors.DataAway()
     const retry = (): IdentifyResult => {
       if (!areSent()) return undefined
-      return app.settings.lookUp()?.then(async () => {
+      return app.settings.refreshFromStore()?.then(async () => {
         const { current } = app.settings
-        return current === former ? undefined : await identify(steps, credentials, routes, current)
+        return current === former ? undefined : await identifyCaller(steps, credentials, routes, current)
       })
     }
-    const found = identify(steps, credentials, routes, former)
+    const found = identifyCaller(steps, credentials, routes, former)
     return found instanceof Promise ? found.then(async (principal) => principal ?? await retry()) : found ?? retry()
   }
   const rules = readOriginRules(host, allowedHosts, allowedOrigins)
-  const baseUrl = (): string | undefined => configuredAddress(app.settings.current.system, app.config.env)?.text
+  const baseUrl = (): string | undefined => findBaseUrlSetting(app.settings.current.system, app.config.env)?.text
   warnOfSkippedAuth(app)
   warnOfOpenTools(app, anonymous)
 
@@ -148,13 +148,13 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const admit = (principal: Principal | undefined, request: FastifyRequest, named: string | undefined): Principal => {
     const { headers } = request
     if (principal) {
-      checkAccessToken(principal, request, app.config.basePath)
+      assertTokenAllowsMcpRoute(principal, request, app.config.basePath)
       if (named !== undefined && !canUseRoutesOf(principal, named)) throw new errors.WrongUser()
       return principal
     }
     const snapshot = app.settings.current
     if (named === undefined && snapshot.system.routing?.enableBearerAuth === false) return anonymous
-    noteRefused(request, headers[keyHeaderOf(snapshot)] ?? headers.authorization)
+    noteRefused(request, headers[bearerKeyHeaderName(snapshot)] ?? headers.authorization)
     throw new errors.Unauthorized(credentialProblem(headers, snapshot))
   }
 
@@ -163,7 +163,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
    * @throws Unauthorized; InsufficientScope for an access token whose scopes do not allow the route's effect
    */
   const admitManager = (
-    principal: Principal | undefined, request: FastifyRequest, effect: Effect | undefined
+    principal: Principal | undefined, request: FastifyRequest, effect: RouteEffect | undefined
   ): Principal => {
     if (principal) {
       if (!isForWholeGateway(principal, app.config.basePath)) throw new errors.Unauthorized(otherResourceMessage)
@@ -174,7 +174,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     const wrong = request.headers.authorization === undefined
       ? ''
       : 'The credential in the Authorization header is not valid here. '
-    const restriction = keyRestriction(app.keys, request.headers, app.settings.current)
+    const restriction = keyRefusalReason(app.keys, request.headers, app.settings.current)
     throw new errors.Unauthorized(
       `${restriction ?? wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system ` +
       'bearer key'
@@ -202,7 +202,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
         ? found.then((principal) => admit(principal, request, named))
         : admit(found, request, named)
     },
-    identifyManager: async (request, { query } = { query: true }) => {
+    identifyManagementCaller: async (request, { query } = { query: true }) => {
       checkSingleToken(request)
       const credentials = credentialsOf(request)
       const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
@@ -210,7 +210,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       if (principal?.kind === 'social-session' && !isSafeRead(request)) await app.social.checkOrigin(request)
       return admitManager(principal, request, request.routeOptions.config?.effect)
     },
-    identifyOperator: async (request) => {
+    identifyMetricsCaller: async (request) => {
       checkSingleToken(request)
       return admitManager(await identifyFresh(headerCredentialsOf(request), 'api', operatorChain), request, 'change')
     },
@@ -226,7 +226,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       : mcpPrincipalOf(snapshot.users.get(holder.username))),
     lastingCredentialOf: (principal) => lastingCredentialOf(principal, app.settings.current),
     principalOfCredential: async (credential) => {
-      const isEnded = 'family' in credential && !await app.accessTokens.isAlive(credential.family)
+      const isEnded = 'family' in credential && !await app.accessTokens.hasUsableTokens(credential.family)
       return isEnded ? undefined : principalOfCredential(credential, app.settings.current)
     },
     anonymousAccess: () => anonymousAccessOf(app, anonymous),

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { BoundedMap, LineLimit } from '../../base/limits/index.ts'
+import { BoundedMap, LogLineLimiter } from '../../base/limits/index.ts'
 import { canonicalUsername } from '../users/rules.ts'
 import { identityLimits } from '../limits.ts'
 
@@ -28,7 +28,7 @@ export class CredentialRefusals {
   readonly #now: () => number
   /** End of each lock-out that was logged, in ms since the epoch, by address and name. */
   readonly #lockOuts = new BoundedMap<string, number>(identityLimits.refusals.lockOuts)
-  readonly #lines: LineLimit
+  readonly #lines: LogLineLimiter
 
   /** @param isUser whether a user of this name exists; other names are not logged, since people type passwords there */
   constructor (
@@ -38,7 +38,7 @@ export class CredentialRefusals {
     this.#isUser = isUser
     this.#now = now
     const { linesPerMinute: burst } = identityLimits.refusals
-    this.#lines = new LineLimit({ burst, perSecond: burst / 60 }, (omitted) => {
+    this.#lines = new LogLineLimiter({ burst, perSecond: burst / 60 }, (omitted) => {
       warn({}, `${omitted} more credentials were refused within a minute`)
     }, now)
   }
@@ -86,7 +86,7 @@ export class CredentialRefusals {
   }
 
   #log (details: object, sentence: string): void {
-    if (this.#lines.allows()) this.#warn(details, sentence)
+    if (this.#lines.admit()) this.#warn(details, sentence)
   }
 }
 

@@ -3,14 +3,14 @@ import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../base/errors/index.ts'
 import { canonicalUsername } from '../users/rules.ts'
-import type { Effect } from '../../base/scopes/index.ts'
-import { keyHeaderOf, canUseMcp, mcpScope, type Principal } from '../../settings/index.ts'
+import type { RouteEffect } from '../../base/scopes/index.ts'
+import { bearerKeyHeaderName, canUseMcp, mcpScope, type Principal } from '../../settings/index.ts'
 
 /** The scope that a route of the management API requires, by its effect; reading requires none. */
 const requiredScopes = { read: undefined, run: 'mcp', change: 'manage' } as const
 
 /** Checks that an access token's scopes allow the effect of a management route. @throws InsufficientScope */
-export function checkScopes ({ scopes }: Principal, effect: Effect = 'change'): void {
+export function checkScopes ({ scopes }: Principal, effect: RouteEffect = 'change'): void {
   const needed = requiredScopes[effect]
   if (scopes !== undefined && needed !== undefined && !scopes.includes(needed)) {
     throw new errors.InsufficientScope(needed)
@@ -24,7 +24,9 @@ export const otherResourceMessage = 'The access token is for another resource'
  * Checks that an access token may be used on an MCP route, by its scopes and audience; other credentials have neither.
  * @throws InsufficientScope · Unauthorized if it is for another resource (RFC 8707)
  */
-export function checkAccessToken (principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
+export function assertTokenAllowsMcpRoute (
+  principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string
+): void {
   const { scopes, audience } = principal
   if (scopes === undefined) return
   if (!canUseMcp(principal)) throw new errors.InsufficientScope(mcpScope)
@@ -57,13 +59,13 @@ export function credentialProblem (headers: FastifyRequest['headers'], snapshot:
   const { routing, oauthServer } = snapshot.system
   const takesTokens = oauthServer?.enabled === true
   const name = routing?.bearerAuthHeaderName ?? 'Authorization'
-  const header = headers[keyHeaderOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
+  const header = headers[bearerKeyHeaderName(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
   if (header !== undefined) {
     const isKey = !takesTokens || String(header).includes(credentialPrefixes.key)
     return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
   }
   if (!takesTokens) return `A bearer key is required in the ${name} header`
-  return keyHeaderOf(snapshot) === 'authorization'
+  return bearerKeyHeaderName(snapshot) === 'authorization'
     ? 'An access token or a bearer key is required in the Authorization header'
     : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
 }

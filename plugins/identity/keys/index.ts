@@ -28,7 +28,7 @@ export default fp(async (app) => {
   // The legacy key can also appear at runtime, when the settings file is edited.
   app.settings.on('changed', ({ system }) => {
     if (system.routing?.bearerAuthKey) {
-      keys.migrate().catch((error: unknown) => {
+      keys.migrateLegacyKey().catch((error: unknown) => {
         app.log.warn({ err: error }, 'routing.bearerAuthKey could not be migrated to a bearer key')
       })
     }

@@ -3,7 +3,7 @@ import type { BearerKey } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { owningTeam, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { storedUsernameOf } from '../users/rules.ts'
-import { toExpiry } from './expiry.ts'
+import { parseKeyExpiry } from './expiry.ts'
 
 type KeyScopeMembers = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>
 type RequestedMembers = Partial<Pick<BearerKey, keyof KeyScopeMembers | 'owner'>>
@@ -121,7 +121,7 @@ export function applyKeyChange (key: BearerKey, input: KeyChange, byAdmin: boole
   const before: KeyChange = { ...defaults, ...key }
   const change =
     withDerivedAccessType(
-      typeof input.expiresAt === 'string' ? { ...input, expiresAt: toExpiry(input.expiresAt) } : input, before
+      typeof input.expiresAt === 'string' ? { ...input, expiresAt: parseKeyExpiry(input.expiresAt) } : input, before
     )
   const sentMembers = (Object.keys(change) as Array<keyof KeyChange>).filter((member) =>
     changeableMembers.has(member) && change[member] !== undefined)

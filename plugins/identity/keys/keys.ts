@@ -11,8 +11,8 @@ import { legacyKeyIgnoredWarning, convertLegacyKey, legacyKeyConvertedWarning } 
 import {
   ownerAndCreatorOf, applyKeyChange, type KeyChange, keyCreatorOf, requestedKeyScope, fullUserScope
 } from './key-input.ts'
-import { isActiveKey, widensRights, inactivityOf, requiredAdminsOf } from './rights.ts'
-import { keyExpiryOf, toExpiry } from './expiry.ts'
+import { isActiveKey, widensRights, keyInactivityReason, requiredAdminsOf } from './rights.ts'
+import { keyExpiryOf, parseKeyExpiry } from './expiry.ts'
 import { KeyUsage } from './usage.ts'
 import { identityLimits } from '../limits.ts'
 
@@ -66,7 +66,7 @@ export class BearerKeys {
    */
   findInactive (token: string): { name: string, reason: string } | undefined {
     const key = this.#findStored(token)
-    const reason = key && inactivityOf(key, this.#settings.current)
+    const reason = key && keyInactivityReason(key, this.#settings.current)
     return reason === undefined ? undefined : { name: key?.name ?? '', reason }
   }
 
@@ -89,7 +89,7 @@ export class BearerKeys {
    * Converts the single key of old settings (`routing.bearerAuthKey`) to a bearer key. Done only once
    * (`bearerAuthKeyMigrated`), so that restoring an old file does not bring back a key that has been deleted since.
    */
-  async migrate (): Promise<void> {
+  async migrateLegacyKey (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
     let outcome = 'none' as 'none' | 'dropped' | 'migrated'
     await this.#settings.change(({ system, keys }) => {
@@ -145,7 +145,7 @@ export class BearerKeys {
       tokenHash: sha256(token),
       tokenMask: maskToken(token),
       createdAt: new Date().toISOString(),
-      ...(typeof input.expiresAt === 'string' && { expiresAt: toExpiry(input.expiresAt) })
+      ...(typeof input.expiresAt === 'string' && { expiresAt: parseKeyExpiry(input.expiresAt) })
     }
     const { enabled = true } = input
     const scope = principal.isAdmin ? requestedKeyScope(input) : fullUserScope
@@ -196,7 +196,7 @@ export class BearerKeys {
 
   #toShownKey (key: BearerKey): ShownKey {
     const { tokenHash: _, tokenMask = '...', ...rest } = withHashedToken(key)
-    const inactive = inactivityOf(key, this.#settings.current)
+    const inactive = keyInactivityReason(key, this.#settings.current)
     return {
       ...rest,
       kind: key.kind ?? 'system',

@@ -25,7 +25,7 @@ export const guestLegacyKeyWarning =
  * Returns the owner and the creator of the key that replaces a principal's legacy key: the users whose rights it relies
  * on.
  */
-export function legacyKeyUsers (
+export function legacyKeyOwnerAndCreator (
   users: Snapshot['users'], principal: Principal
 ): Pick<BearerKey, 'owner' | 'createdBy'> {
   const sponsors = responsibleUsersOf(users, principal)

@@ -13,10 +13,10 @@ const isAdmin = (users: Users, username: string): boolean => users.get(username)
  * and its creator, if it is another user, must be an admin. A key without a creator is the operator's.
  */
 export const isActiveKey = (key: BearerKey, snapshot: Pick<Snapshot, 'teams' | 'users'>): boolean =>
-  inactivityOf(key, snapshot) === undefined
+  keyInactivityReason(key, snapshot) === undefined
 
 /** Returns why a key is inactive, for the users who manage it; undefined if it is active. */
-export function inactivityOf (
+export function keyInactivityReason (
   key: BearerKey, { teams, users }: Pick<Snapshot, 'teams' | 'users'>
 ): string | undefined {
   if (key.enabled === false) return 'it is disabled'

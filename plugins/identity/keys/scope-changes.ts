@@ -9,14 +9,16 @@ type ScopeList = 'allowedServers' | 'allowedGroups'
  * Returns the changes that remove deleted servers or groups from the scopes of keys. Otherwise a key would give access
  * to a new server or group of the same name.
  */
-export const removeFromKeyScopes = (snapshot: Snapshot, list: ScopeList, names: readonly string[]): Change[] =>
+export const changesForKeyScopeRemoval = (snapshot: Snapshot, list: ScopeList, names: readonly string[]): Change[] =>
   mapKeyScopes(snapshot, list, names, (listed) => listed.filter((name) => !names.includes(name)))
 
 /**
  * Returns the changes that rename a server or group in the scopes of keys. Otherwise keys would give access to a server
  * or group created later with the former name.
  */
-export const renameInKeyScopes = (snapshot: Snapshot, list: ScopeList, name: string, newName: string): Change[] =>
+export const changesForKeyScopeRename = (
+  snapshot: Snapshot, list: ScopeList, name: string, newName: string
+): Change[] =>
   mapKeyScopes(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])
 
 /** Changes the list of every key that contains one of the names. */

@@ -16,7 +16,7 @@ const macOf = (key: string, uid: string, shown: string): string =>
   createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
 
 /** Returns `shown` of a form's CSRF token; undefined if the token is not for this interaction and browser. */
-export function readCsrfToken (key: string, uid: string, csrf: string): string | undefined {
+export function verifyCsrfToken (key: string, uid: string, csrf: string): string | undefined {
   const [mac = '', text = ''] = csrf.split('.').reverse()
   const shown = Buffer.from(text, 'base64url').toString()
   const [received, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]

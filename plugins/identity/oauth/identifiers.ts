@@ -70,7 +70,7 @@ export function resourcePath (issuer: string, uri: string): string | undefined {
  * Returns the path of a resource below the issuer, for metadata. It keeps a trailing slash of the client's URI, since
  * the client compares the two (RFC 9728, section 3.3).
  */
-export function resourceSuffix (issuer: string, uri: string): string | undefined {
+export function resourcePathAsSent (issuer: string, uri: string): string | undefined {
   const path = resourcePath(issuer, uri)
   return path !== undefined && path !== '' && uri.endsWith('/') ? `${path}/` : path
 }

@@ -10,11 +10,11 @@ import type { OAuthTokens } from '../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { ConsentRecord } from '../../../schemas/oauth.ts'
 import { mcpScope, type AuditedChange } from '../../settings/index.ts'
-import { peerTrust } from '../../base/config/index.ts'
+import { createTrustedProxyCheck } from '../../base/config/index.ts'
 import { errors, noSuchError, oauthErrorTitle } from '../../base/errors/index.ts'
 import { rightsMarkOf, accountSubjectOf } from '../users/account.ts'
 import {
-  accountVersionOf, userOfVersion, issuerOf, issuerPath, type AccountVersion, parseAccountId, resourceSuffix
+  accountVersionOf, userOfVersion, issuerOf, issuerPath, type AccountVersion, parseAccountId, resourcePathAsSent
 } from './identifiers.ts'
 import { splitScopes } from './client-api.ts'
 import { ClientRegistry } from './clients.ts'
@@ -22,7 +22,7 @@ import { Interactions } from './interactions.ts'
 import { fastifyRequestOf } from './provider/requests.ts'
 import type { OAuthProblem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
-import { OidcProviders } from './providers.ts'
+import { IssuerProviders } from './providers.ts'
 import { oauthSettingsOf, oauthSettingsProblems, grantableScopes, type OAuthSettings } from './settings.ts'
 
 /** The storage ports of the authorization server. */
@@ -64,7 +64,7 @@ declare module 'fastify' {
 export default fp<OAuthPorts>(async (app, ports) => {
   const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
   const { accessTokens } = app
-  const isProxy = peerTrust(app.config.env.TRUST_PROXY)
+  const isProxy = createTrustedProxyCheck(app.config.env.TRUST_PROXY)
   const issuer = (request: FastifyRequest): string => issuerOf(app, request, isProxy)
   const revokeClient = async (clientId: string): Promise<void> => { await accessTokens.revoke({ clientId }) }
   const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
@@ -117,7 +117,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     countRegistration: async (raw) => { await app.attempts.countClientRegistration(fastifyRequestOf(raw)) },
     log: (error, sentence) => { app.log.error({ err: error }, sentence) }
   }
-  const providers = new OidcProviders(async (issuer) => await loadProvider(issuer, deps))
+  const providers = new IssuerProviders(async (issuer) => await loadProvider(issuer, deps))
   app.decorate('oauth', {
     assertEnabled: () => { if (!settings().enabled) throw new errors.NotFound() },
     get settings () { return settings() },
@@ -237,7 +237,8 @@ function challengeOf (
   // section 3.3). A path that is no resource, such as that of messages over SSE, gets the metadata of the whole
   // gateway.
   const path = (request.originalUrl.split('?', 1)[0] ?? '').slice(basePath.length)
-  const metadata = `${issuer}/.well-known/oauth-protected-resource${resourceSuffix(issuer, `${issuer}${path}`) ?? ''}`
+  const metadata =
+    `${issuer}/.well-known/oauth-protected-resource${resourcePathAsSent(issuer, `${issuer}${path}`) ?? ''}`
   const error = isForbidden
     ? 'insufficient_scope'
     : request.headers.authorization === undefined ? undefined : 'invalid_token'

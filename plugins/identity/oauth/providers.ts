@@ -3,7 +3,7 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import { identityLimits } from '../limits.ts'
 
 /** The library's provider of each issuer, created on first use. A failure is not cached: the next use tries again. */
-export class OidcProviders {
+export class IssuerProviders {
   readonly #load: (issuer: string) => Promise<Provider>
   readonly #known = new BoundedMap<string, Promise<Provider>>(identityLimits.oauth.issuers)
 

@@ -1,19 +1,19 @@
 import { Value } from '@sinclair/typebox/value'
 import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { memoized } from '../../../protocol/memoized.ts'
-import { OAuthServer } from '../../../schemas/oauth.ts'
+import { OAuthServerConfig } from '../../../schemas/oauth.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
-import { isLoopback, trustedProxies } from '../../base/config/index.ts'
-import { configuredAddress, withDefaults } from '../../settings/index.ts'
+import { isLoopback, parseTrustProxy } from '../../base/config/index.ts'
+import { findBaseUrlSetting, withDefaults } from '../../settings/index.ts'
 
 /** `systemConfig.oauthServer` with all defaults filled in. Lifetimes are in seconds. */
-export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {
-  dynamicRegistration: Required<NonNullable<OAuthServer['dynamicRegistration']>>
+export type OAuthSettings = Required<Omit<OAuthServerConfig, 'dynamicRegistration'>> & {
+  dynamicRegistration: Required<NonNullable<OAuthServerConfig['dynamicRegistration']>>
 }
 
 /** Returns the settings of the authorization server. */
 export const oauthSettingsOf = memoized(({ oauthServer }: SystemConfig): OAuthSettings =>
-  withDefaults(OAuthServer, oauthServer, { dynamicRegistration: {} }) as OAuthSettings)
+  withDefaults(OAuthServerConfig, oauthServer, { dynamicRegistration: {} }) as OAuthSettings)
 
 /** The environment variables that determine the addresses given to clients. */
 interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
@@ -23,7 +23,7 @@ interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, rea
  */
 export function oauthSettingsProblems (system: SystemConfig, addressing: AddressEnv): string[] {
   const { oauthServer } = system
-  const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
+  const sentences = [...Value.Errors(OAuthServerConfig, oauthServer ?? {})]
     .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its ` +
       'default applies instead')
   const address = oauthServer?.enabled === true ? addressProblem(system, addressing) : undefined
@@ -32,13 +32,13 @@ export function oauthSettingsProblems (system: SystemConfig, addressing: Address
 
 function addressProblem (system: SystemConfig, addressing: AddressEnv): string | undefined {
   const { HOST: host, TRUST_PROXY: proxy = '' } = addressing
-  const stated = configuredAddress(system, addressing)
+  const stated = findBaseUrlSetting(system, addressing)
   const url = stated && URL.canParse(stated.text) ? new URL(stated.text) : undefined
   if (stated && url) {
     const isOpen = url.protocol === 'http:' && !isLoopback(url.hostname)
     return isOpen ? `${stated.name} is an http address: passwords, codes and tokens can be intercepted` : undefined
   }
-  if (isLoopback(host) || trustedProxies(proxy) !== false) return undefined
+  if (isLoopback(host) || parseTrustProxy(proxy) !== false) return undefined
   return host === '0.0.0.0' || host === '::'
     ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines get ` +
       'addresses at localhost, and cannot log in. Set it to the address that they use, with https'

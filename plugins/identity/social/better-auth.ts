@@ -2,8 +2,8 @@ import type { BetterAuthOptions, BetterAuthPlugin } from 'better-auth'
 import { APIError } from 'better-auth/api'
 import { betterAuth } from 'better-auth/minimal'
 import type { OAuthProvider } from 'better-auth/oauth2'
-import type { CookieNames } from './settings.ts'
-import { identityEmail, identityHash } from './local-accounts.ts'
+import type { CookieSettings } from './settings.ts'
+import { syntheticEmailOf, identityHash } from './local-accounts.ts'
 import type { IdentityProvider, Person } from './providers/provider.ts'
 
 /** The local account to which a social login leads: its username, and its mark (`accountMarkOf`). */
@@ -17,7 +17,7 @@ interface BetterAuthDeps {
   readonly mountUrl: URL
   /** Origins to which a login may finally redirect. */
   readonly trustedOrigins: readonly string[]
-  readonly cookies: CookieNames
+  readonly cookies: CookieSettings
   /** Lifetime of a session, in seconds. */
   readonly lifetime: number
   readonly providers: readonly IdentityProvider[]
@@ -126,7 +126,7 @@ function adapt (
       const nonce = tokens.expectedIdTokenNonce ?? ''
       const { person, username } =
         await resolveAccount(provider, async () => await provider.identify({ ...raw, nonce }))
-      const email = identityEmail(identityHash(person))
+      const email = syntheticEmailOf(identityHash(person))
       return { user: { name: username, email, emailVerified: true }, data: person }
     })
   }

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { SocialLogins } from '../../../db/ports/social-logins.ts'
 import { parseTimerDuration } from '../../../schemas/durations.ts'
-import { publicBaseUrl, configuredAddress, withBasePath } from '../../settings/index.ts'
+import { publicBaseUrl, findBaseUrlSetting, withBasePath } from '../../settings/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import { accountSubjectOf } from '../users/account.ts'
 import { SocialAccounts } from './local-accounts.ts'
@@ -39,7 +39,7 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
     addresses: {
       base: () => withBasePath(settings.url, basePath) ?? publicBaseUrl(app),
       defaultOrigins: () => {
-        const stated = configuredAddress(app.settings.current.system, env)?.text
+        const stated = findBaseUrlSetting(app.settings.current.system, env)?.text
         return [settings.url, stated].flatMap((address) => originOf(address) ?? [])
       }
     },
@@ -71,7 +71,7 @@ const unavailableLogins = {
   find: async () => undefined,
   put: async () => {},
   remove: async () => {},
-  creatorOf: async () => undefined
+  findCreatingIdentity: async () => undefined
 }
 
 function providersOf ({ codehost, idp, oidc }: SocialSettings, outbound: Outbound): IdentityProvider[] {

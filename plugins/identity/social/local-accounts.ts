@@ -12,10 +12,10 @@ import { canonicalUsername, isDefaultOwnerName, usernameProblem } from '../users
 import type { Person } from './providers/provider.ts'
 
 interface SocialAccountsDeps {
-  readonly settings: Pick<Settings, 'current' | 'lookUp'>
+  readonly settings: Pick<Settings, 'current' | 'refreshFromStore'>
   readonly users: Pick<Users, 'createWithoutPassword'>
-  readonly teams: Pick<Teams, 'recordLogin'>
-  readonly logins: Pick<SocialLogins, 'find' | 'put' | 'remove' | 'creatorOf'>
+  readonly teams: Pick<Teams, 'recordLoginGroups'>
+  readonly logins: Pick<SocialLogins, 'find' | 'put' | 'remove' | 'findCreatingIdentity'>
   /** Logs a refused login for the operator. */
   readonly logRefusal: (about: { provider: string, username: string }, reason: string) => void
 }
@@ -28,7 +28,7 @@ export const identityHash = ({ provider, subject }: Pick<Person, 'provider' | 's
  * Returns the e-mail address under which better-auth stores a person. It is unique to the identity, so that better-auth
  * never links two identities by an address from a provider.
  */
-export const identityEmail = (hash: string): string => `${hash}@identity.invalid`
+export const syntheticEmailOf = (hash: string): string => `${hash}@identity.invalid`
 
 /** Folds an e-mail address for comparison. Only ASCII letters are folded: others may belong to other mailboxes. */
 const foldEmail = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
@@ -51,14 +51,14 @@ export class SocialAccounts {
    */
   async findOrCreate (person: Person): Promise<User> {
     const user = await this.#findOrCreate(person)
-    if (person.groups) await this.#deps.teams.recordLogin(user.username, person.groups)
+    if (person.groups) await this.#deps.teams.recordLoginGroups(user.username, person.groups)
     return user
   }
 
   async #findOrCreate (person: Person): Promise<User> {
     const hash = identityHash(person)
     // Another replica may just have created the account.
-    await this.#deps.settings.lookUp()
+    await this.#deps.settings.refreshFromStore()
     for (let tries = 0; ; tries++) {
       const user = await this.#findBound(person, hash) ?? await this.#findByName(person, hash)
       if (user) return user
@@ -92,7 +92,7 @@ export class SocialAccounts {
     if (!hasVerifiedEmailAsName(person, user)) {
       throw this.#refusal(person, user, 'the provider does not confirm that this person has the e-mail address')
     }
-    const creator = await this.#deps.logins.creatorOf(user.username, accountSubjectOf(user))
+    const creator = await this.#deps.logins.findCreatingIdentity(user.username, accountSubjectOf(user))
     // Somebody else may have created the account to share it with the owner of this address.
     if (creator && !creator.verified && creator.hash !== hash) {
       throw this.#refusal(person, user, 'the account was created for somebody with an unverified address')
@@ -150,5 +150,5 @@ export class SocialAccounts {
 }
 
 /** Whether a person's verified e-mail address is the name of an account. */
-const hasVerifiedEmailAsName = ({ email, isVerified }: Person, { username }: User): boolean =>
+const hasVerifiedEmailAsName = ({ email, isEmailVerified: isVerified }: Person, { username }: User): boolean =>
   isVerified && email !== undefined && foldEmail(email) === foldEmail(username)

@@ -206,7 +206,7 @@ export function allowedRedirectTarget (target: string, isTrusted: (origin: strin
 }
 
 /** The names and attributes of cookies, derived from the public address. */
-export interface CookieNames {
+export interface CookieSettings {
   readonly session: string
   readonly state: string
   readonly path: string
@@ -221,7 +221,7 @@ const stateCookie = 'tool-hub-social-state'
  * other host of the domain can set them.
  * @param base the public address with the base path
  */
-export function cookieNames (base: string): CookieNames {
+export function cookieSettingsFor (base: string): CookieSettings {
   const { protocol, pathname } = new URL(base)
   const path = pathname.replace(/\/$/, '') || '/'
   const isSecure = protocol === 'https:'
@@ -230,7 +230,7 @@ export function cookieNames (base: string): CookieNames {
 }
 
 /** Checks quickly whether a request has the cookie of a social login, or one whose name ends in the same way. */
-export const hasSessionCookie = ({ cookie }: IncomingHttpHeaders): boolean =>
+export const mayHaveSessionCookie = ({ cookie }: IncomingHttpHeaders): boolean =>
   cookie !== undefined && cookie.length <= identityLimits.social.cookies && cookie.includes(`${sessionCookie}=`)
 
 /** Returns a `Cookie` header with only the cookies of these names. A cookie that is sent twice is removed. */

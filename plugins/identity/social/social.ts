@@ -9,9 +9,10 @@ import type { User } from '../../../schemas/settings.ts'
 import { accountMarkOf, accountSubjectOf } from '../users/account.ts'
 import type { BetterAuth, LoginAccount } from './better-auth.ts'
 import {
-  cookieNames, type CookieNames, hasSessionCookie, pickCookies, originOf, allowedRedirectTarget, type SocialSettings
+  cookieSettingsFor, type CookieSettings, mayHaveSessionCookie, pickCookies, originOf, allowedRedirectTarget,
+  type SocialSettings
 } from './settings.ts'
-import { identityEmail, type SocialAccounts } from './local-accounts.ts'
+import { syntheticEmailOf, type SocialAccounts } from './local-accounts.ts'
 import type { IdentityProvider } from './providers/provider.ts'
 import { identityLimits } from '../limits.ts'
 import { type ShownSocialSession, sessionCredentialId, principalOfSession } from './session.ts'
@@ -53,7 +54,10 @@ interface LoginInProgress { readonly iss?: string, account?: LoginAccount, probl
 
 /** The configured better-auth, which runs from the first login until the end of the process. */
 interface RunningBetterAuth {
-  readonly auth: BetterAuth, readonly mount: URL, readonly cookies: CookieNames, readonly trusted: ReadonlySet<string>
+  readonly auth: BetterAuth,
+  readonly mount: URL,
+  readonly cookies: CookieSettings,
+  readonly trusted: ReadonlySet<string>
 }
 
 /** Social login, based on better-auth. Emits `ended` with the credential id of a session when its user signs out. */
@@ -165,7 +169,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
 
   /** Removes the data of a removed account. @throws StorageError */
   async removeAccountData (user: User): Promise<void> {
-    await this.#deps.logins?.removeIdentities(user.username, accountSubjectOf(user), identityEmail)
+    await this.#deps.logins?.removeIdentities(user.username, accountSubjectOf(user), syntheticEmailOf)
   }
 
   /**
@@ -173,7 +177,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    * @throws StorageAway
    */
   identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
-    if (!this.isEnabled || !hasSessionCookie(headers)) return undefined
+    if (!this.isEnabled || !mayHaveSessionCookie(headers)) return undefined
     return this.#findSession(headers).then((found) => found && principalOfSession(found.session, snapshot))
   }
 
@@ -231,7 +235,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     if (!logins) throw new errors.SocialLoginOff('there is no database')
     const { createBetterAuth } = await import('./better-auth.ts')
     const mount = new URL(`${base()}${settings.path}`)
-    const cookies = cookieNames(base())
+    const cookies = cookieSettingsFor(base())
     const trusted = new Set(settings.trustedOrigins ?? defaultOrigins())
     const auth = createBetterAuth({
       database: await logins.loadAdapter(),

@@ -89,7 +89,7 @@ export class Teams {
    * login.
    * @throws StorageAway
    */
-  async recordLogin (username: string, groups: readonly string[]): Promise<void> {
+  async recordLoginGroups (username: string, groups: readonly string[]): Promise<void> {
     if (this.#readonly) return
     await this.#settings.change(({ teams, users }) => {
       const user = users.get(username)

@@ -4,7 +4,7 @@ import type { Change, Snapshot } from '../../../db/store.ts'
 import type { AccountRecord } from '../../../schemas/login.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { hasStoredRights, isRestrictedConfig, type Principal, storersOf } from '../../settings/index.ts'
+import { keepsStoredRights, isRestrictedConfig, type Principal, storersOf } from '../../settings/index.ts'
 import { defaultOwner } from './rules.ts'
 
 /**
@@ -76,7 +76,8 @@ export function toShownAccount (
  * user knows their tokens. A server that is not started because its owner may not store it (`problem`) is disabled,
  * since it would start as soon as `admin` owns it.
  * @param sponsors the users on whose rights the removal relies. They become responsible for the servers that pass to
- *   `admin`, if the users who stored them still have the rights (`hasStoredRights`); other servers that the user stored
+ *   `admin`, if the users who stored them still have the rights (`keepsStoredRights`); other servers that the user
+ * stored
  *   wait until an admin saves or enables them
  */
 export function changesForRemoval (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
@@ -102,7 +103,7 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
   for (const server of servers.values()) {
     const { name, config, problem } = server
     const isOwned = config.owner === username
-    const isKept = isOwned && hasStoredRights(snapshot, server)
+    const isKept = isOwned && keepsStoredRights(snapshot, server)
     const unshared = withoutShare(config, username)
     const value = replaceStorer(unshared, username, isKept ? sponsors : [`${username} (removed)`])
     if (!isOwned && value === config) continue

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { hasStoredRights, type Principal, responsibleUsersOf, type Settings } from '../../settings/index.ts'
-import { inactivityOf } from '../keys/rights.ts'
+import { keepsStoredRights, type Principal, responsibleUsersOf, type Settings } from '../../settings/index.ts'
+import { keyInactivityReason } from '../keys/rights.ts'
 import { changesForDemotion, changesForRemoval } from './account.ts'
 import { requireUser } from './look-up.ts'
 
@@ -47,13 +47,13 @@ export function consequencesOf (
   return {
     removedKeys: [...now.keys.values()].filter(({ id }) => !next.keys.has(id)).map((key) => key.name),
     inactiveKeys: [...next.keys.values()]
-      .filter((key) => inactivityOf(key, now) === undefined && inactivityOf(key, next) !== undefined)
+      .filter((key) => keyInactivityReason(key, now) === undefined && keyInactivityReason(key, next) !== undefined)
       .map((key) => key.name),
     passedServers: serversWhere(now, next, (before, after) => before.config.owner !== after.config.owner),
     passedGroups,
     stoppedServers: serversWhere(now, next, (before, after) => isStarted(before) && !isStarted(after)),
     restrictedServers: serversWhere(now, next, (before, after) =>
-      isStarted(after) && hasStoredRights(now, before) && !hasStoredRights(next, after))
+      isStarted(after) && keepsStoredRights(now, before) && !keepsStoredRights(next, after))
   }
 }
 

@@ -32,7 +32,7 @@ export async function createFirstAdmin (
     createdAt: new Date().toISOString()
   }
   const first = { username: defaultOwner, ...(givenPassword === undefined ? { password } : {}) }
-  const { problem } = settings
+  const { storeProblem: problem } = settings
   if (announce && problem !== undefined) throw new Error(problem)
   await announce?.(first)
   const { users } = await settings

@@ -1,10 +1,10 @@
 import { foldUsername } from '../../../db/invariants.ts'
-import { inheritedNames } from '../../../schemas/names.ts'
+import { prototypeMemberNames } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
 
 /** Reserved names, case-folded: names of inherited members, built-in identities, and first segments of paths. */
 const reservedNames = new Set([
-  ...inheritedNames.map(foldUsername),
+  ...prototypeMemberNames.map(foldUsername),
   'console',
   'guest',
   'system',
@@ -93,21 +93,21 @@ function checkRules (rules: readonly PasswordRule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
-/** The rules for passwords that admins set; users need only follow the minimal ones (`checkChosenPassword`). */
+/** The rules for passwords that admins set; users need only follow the minimal ones (`checkUserChosenPassword`). */
 const allRules = [lengthRule(8), sizeRule, ...classRules]
 
 /**
  * Checks a password set by an admin against all rules.
  * @throws WeakPassword with `errors`, a sentence for each broken rule
  */
-export function checkGivenPassword (password: string): void { checkRules(allRules, password) }
+export function checkAdminSetPassword (password: string): void { checkRules(allRules, password) }
 
 /**
  * Checks a password that users choose for themselves against the minimal rules.
  * @returns a sentence for each of the other rules that it breaks
  * @throws WeakPassword with `errors`, a sentence for each broken rule
  */
-export function checkChosenPassword (password: string): string[] {
+export function checkUserChosenPassword (password: string): string[] {
   checkRules([lengthRule(6), sizeRule], password)
   return brokenRules(classRules, password)
 }

@@ -8,7 +8,7 @@ import { needsRehash, Passwords } from '../../base/secrets/index.ts'
 import { type Principal, type Settings, responsibleUsersOf } from '../../settings/index.ts'
 import { changesForDemotion, changesForRemoval } from './account.ts'
 import {
-  canonicalUsername, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwnerName, usernameProblem
+  canonicalUsername, checkUserChosenPassword, checkAdminSetPassword, defaultOwner, isDefaultOwnerName, usernameProblem
 } from './rules.ts'
 import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 import { identityLimits } from '../limits.ts'
@@ -42,7 +42,7 @@ export class Users {
   list (): ShownUser[] { return [...this.#settings.current.users.values()].map(toShownUser) }
 
   /** @throws NoSuch */
-  getExisting (username: string): ShownUser { return toShownUser(requireUser(this.#settings.current, username)) }
+  getShown (username: string): ShownUser { return toShownUser(requireUser(this.#settings.current, username)) }
 
   stats (): Static<typeof UserStats> {
     const { users } = this.#settings.current
@@ -64,7 +64,7 @@ export class Users {
     if (this.#settings.isOutdated) throw new errors.DataAway()
     const user = await this.#verify(username, password)
     if (user) return user
-    await this.#settings.lookUp()
+    await this.#settings.refreshFromStore()
     return this.#settings.current !== former ? await this.#verify(username, password) : undefined
   }
 
@@ -92,7 +92,7 @@ export class Users {
   /** Creates a user, as an admin. @throws InvalidInput, WeakPassword, Forbidden */
   async create (by: Principal, { username, password, isAdmin = false }: Static<typeof NewUser>): Promise<ShownUser> {
     const name = this.#newUsername(username)
-    checkGivenPassword(password)
+    checkAdminSetPassword(password)
     return toShownUser(await this.#add(by, { username: name, password, isAdmin }))
   }
 
@@ -126,7 +126,7 @@ export class Users {
       ? undefined
       : this.#nameRules.map((rule) => rule(name)).find((each) => each !== undefined)
     if (refused !== undefined) throw new errors.InvalidInput(`"username": ${refused}`)
-    const warnings = checkChosenPassword(password)
+    const warnings = checkUserChosenPassword(password)
     return { user: await this.#add(by, { username: name, password, isAdmin }), warnings }
   }
 
@@ -134,7 +134,7 @@ export class Users {
   async update (
     by: Principal, username: string, { username: sentName, isAdmin, newPassword }: Static<typeof UserUpdate>
   ): Promise<ShownUser> {
-    const stored = this.getExisting(username)
+    const stored = this.getShown(username)
     checkUnchanged({ username: sentName }, stored, ['username'])
     if (isAdmin === undefined && newPassword === undefined) {
       throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
@@ -145,7 +145,7 @@ export class Users {
         'owner: remove the user instead'
       )
     }
-    if (newPassword !== undefined) checkGivenPassword(newPassword)
+    if (newPassword !== undefined) checkAdminSetPassword(newPassword)
     const password = newPassword === undefined ? undefined : await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change((base) => {
       const user = requireUser(base, username)
@@ -178,7 +178,7 @@ export class Users {
    * Returns the advisory rules that a password breaks, as sentences.
    * @throws WeakPassword if it breaks a minimal rule
    */
-  checkNewPassword (password: string): string[] { return checkChosenPassword(password) }
+  checkNewPassword (password: string): string[] { return checkUserChosenPassword(password) }
 
   /** Returns the account of a principal. @throws Forbidden if it has no account, and so no password */
   accountOf ({ username }: Principal): User {
@@ -197,7 +197,7 @@ export class Users {
    * @throws WeakPassword, Unauthorized if the account changed meanwhile
    */
   async changePassword (user: User, newPassword: string): Promise<User> {
-    checkChosenPassword(newPassword)
+    checkUserChosenPassword(newPassword)
     const password = await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change(({ users }) => {
       const current = users.get(user.username)

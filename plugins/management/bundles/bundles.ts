@@ -11,16 +11,16 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import { type ArchiveBounds, ArchiveError } from './archive/archive.ts'
-import { BundleFolder } from './folder.ts'
+import { BundlesFolder } from './folder.ts'
 import {
   bundleNamesOf, bundleReferencesIn, createBundleCheck, currentVersionLink, maskManifest, resolveLaunch
 } from './launch.ts'
-import { findCommand, readManifest } from './manifest.ts'
+import { findCommand, parseManifest } from './manifest.ts'
 import { type MultipartPart, receiveFile } from './receive.ts'
 import { managementLimits } from '../limits.ts'
 
 interface BundlesDeps {
-  folder: BundleFolder
+  folder: BundlesFolder
   /** Returns the current settings. */
   settings: () => Snapshot
   /** Resolves when the processes of a removed or changed server have ended. */
@@ -67,7 +67,7 @@ export class Bundles {
    * @returns its files as base64, by their paths in the folder
    * @throws the errors of `upload`
    */
-  async readSkill (
+  async receiveSkillFolder (
     owner: string, parts: AsyncIterable<MultipartPart>, signal: AbortSignal
   ): Promise<Record<string, string>> {
     return await this.#receive(owner, parts, 'skillFile', signal, async (archive, unpacked) => {
@@ -114,7 +114,7 @@ export class Bundles {
    * Returns the names of the bundles that a config refers to and whose files are not on this machine. The config may be
    * from another gateway, and refer to the folders of that gateway.
    */
-  async missingIn (config: ServerConfig): Promise<string[]> {
+  async missingBundleNamesIn (config: ServerConfig): Promise<string[]> {
     const { root } = this.#deps.folder
     const missing = await Promise.all(bundleReferencesIn(root, config).map(async ({ name, isOfThisGateway }) => {
       const isInstalled = isOfThisGateway &&
@@ -147,7 +147,7 @@ export class Bundles {
     signal.throwIfAborted()
     const { unpackBundle } = await import('./unpack.ts')
     const entries = await unpackBundle(archive, unpacked, signal)
-    const manifest = readManifest(await readFile(join(unpacked, 'manifest.json')))
+    const manifest = parseManifest(await readFile(join(unpacked, 'manifest.json')))
     const { name, server: { type, entry_point: entryPoint } } = manifest
     const other = await folder.findCaseVariant(name)
     if (other !== undefined) {
@@ -237,7 +237,7 @@ export interface BundleOptions {
 
 /** `app.bundles`: the uploaded bundles. */
 export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
-  const folder = new BundleFolder({ root: resolve(root), isShared, runsAsOtherUser: childUser !== undefined })
+  const folder = new BundlesFolder({ root: resolve(root), isShared, runsAsOtherUser: childUser !== undefined })
   const bundles = new Bundles({
     folder,
     settings: () => app.settings.current,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { errorCode } from '../../../db/errors.ts'
-import { makeFolder, syncPath } from '../../../db/folder.ts'
+import { makeFolder, fsyncPath } from '../../../db/folder.ts'
 import { currentVersionLink } from './launch.ts'
 
 const temporaryPrefix = '.tmp-'
@@ -22,7 +22,7 @@ interface BundleFolderOptions {
  * The bundles on disk. The folder `<root>/<name>` of a bundle contains a folder for each version, and the symbolic link
  * `current` to one of them, which is replaced atomically. Unfinished uploads are in `<root>/.tmp-<uuid>`.
  */
-export class BundleFolder {
+export class BundlesFolder {
   readonly root: string
   readonly #isShared: boolean
   readonly #runsAsOtherUser: boolean
@@ -67,7 +67,7 @@ export class BundleFolder {
     await rename(unpacked, join(folder, version))
     try {
       await this.#setCurrent(name, version)
-      await syncPath(this.root)
+      await fsyncPath(this.root)
     } catch (error) {
       if (before !== undefined) await this.#setCurrent(name, before).catch(() => {})
       await rm(join(folder, before === undefined ? '' : version), { recursive: true, force: true })
@@ -109,7 +109,7 @@ export class BundleFolder {
     const link = join(folder, `${temporaryPrefix}${randomUUID()}`)
     await symlink(version, link, 'dir')
     await rename(link, join(folder, currentVersionLink))
-    await syncPath(folder)
+    await fsyncPath(folder)
   }
 
   /** Returns the name of the current version's folder; undefined if there is none. */

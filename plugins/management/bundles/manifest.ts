@@ -10,7 +10,7 @@ import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 /** Parses and validates a manifest (MCPB, versions 0.1 to 0.4). @throws ArchiveError that names the invalid member */
-export function readManifest (bytes: Buffer): BundleManifest {
+export function parseManifest (bytes: Buffer): BundleManifest {
   const refuse = (reason: string): never => { throw new ArchiveError(`its manifest.json ${reason}`) }
   if (!isUtf8(bytes)) refuse('is not UTF-8 text')
   const text = withoutBom(bytes.toString())

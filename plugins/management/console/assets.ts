@@ -14,7 +14,7 @@ interface Bundler { buildConsoleAssets: (root: string, folder: string) => Promis
  * runs from the sources.
  * @returns the folder, and the file names in it
  */
-export async function findAssets (): Promise<{ folder: string, names: AssetNames }> {
+export async function findOrBuildAssets (): Promise<{ folder: string, names: AssetNames }> {
   const manifest = packagePath('dist/console/manifest.json')
   if (!import.meta.url.endsWith('.ts') && existsSync(manifest)) {
     return { folder: packagePath('dist/console'), names: JSON.parse(await readFile(manifest, 'utf8')) as AssetNames }

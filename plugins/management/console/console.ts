@@ -5,13 +5,13 @@ import type { LiveStreams } from './live.ts'
 import { WelcomeLink } from './welcome.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { console: Console }
+  interface FastifyInstance { console: WebConsole }
 }
 
 interface ConsoleOptions { consoleSessions: ConsoleSessions }
 
 /** The web console. Most of its modules are loaded by the first request to it. */
-export class Console {
+export class WebConsole {
   /** False if CONSOLE is `off`. */
   readonly isOn: boolean
   /** The path of the console, including the base path. */
@@ -41,7 +41,7 @@ export class Console {
 
 /** `app.console`: the web console, which uses the management API like any other client. */
 export default fp<ConsoleOptions>(async (app, { consoleSessions }) => {
-  const webConsole = new Console(app, consoleSessions)
+  const webConsole = new WebConsole(app, consoleSessions)
   app.decorate('console', webConsole)
   app.addHook('preClose', async () => { webConsole.close() })
 }, { name: 'console', dependencies: ['config', 'settings'] })

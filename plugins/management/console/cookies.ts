@@ -6,7 +6,7 @@ import { parseJsonObject } from '../../../protocol/json.ts'
  * The names of the console's cookies. Browsers send them only to paths of the console, and never with a cross-site POST
  * (SameSite=Lax or Strict).
  */
-export const cookies = {
+export const consoleCookieNames = {
   session: 'tool-hub-console',
   csrf: 'tool-hub-console-csrf',
   notice: 'tool-hub-console-notice',
@@ -21,12 +21,12 @@ const themes = ['auto', 'light', 'dark'] as const
 type Theme = typeof themes[number]
 export const isTheme = (text: unknown): text is Theme => themes.some((theme) => theme === text)
 /** Returns the theme that the browser's cookie selects. */
-export const themeOf = ({ cookies: { [cookies.theme]: theme } }: FastifyRequest): Theme =>
+export const themeOf = ({ cookies: { [consoleCookieNames.theme]: theme } }: FastifyRequest): Theme =>
   isTheme(theme) ? theme : 'auto'
 
 /** Sets the cookie of the theme. @param path the path of the console */
-export function keepTheme (reply: FastifyReply, path: string, theme: Theme): void {
-  reply.setCookie(cookies.theme, theme, { path, httpOnly: true, sameSite: 'lax', maxAge: 365 * 24 * 3_600 })
+export function setThemeCookie (reply: FastifyReply, path: string, theme: Theme): void {
+  reply.setCookie(consoleCookieNames.theme, theme, { path, httpOnly: true, sameSite: 'lax', maxAge: 365 * 24 * 3_600 })
 }
 
 /** Max length of the text of a notice, in characters: browsers accept cookies of at most 4 KB. */
@@ -35,16 +35,16 @@ const maxNotice = 1_000
 const noticeLifetime = 60
 
 /** Stores a notice for the next page in a cookie. @param path the path of the console */
-export function leaveNotice (reply: FastifyReply, path: string, { kind, text }: Notice): void {
+export function setNoticeCookie (reply: FastifyReply, path: string, { kind, text }: Notice): void {
   const value = Buffer.from(JSON.stringify({ kind, text: text.slice(0, maxNotice) })).toString('base64url')
-  reply.setCookie(cookies.notice, value, { path, httpOnly: true, sameSite: 'lax', maxAge: noticeLifetime })
+  reply.setCookie(consoleCookieNames.notice, value, { path, httpOnly: true, sameSite: 'lax', maxAge: noticeLifetime })
 }
 
 /** Returns the stored notice, and deletes the cookie. @param path the path of the console */
 export function takeNotice (reply: FastifyReply, path: string): Notice | undefined {
-  const value = reply.request.cookies[cookies.notice]
+  const value = reply.request.cookies[consoleCookieNames.notice]
   if (value === undefined) return undefined
-  reply.clearCookie(cookies.notice, { path })
+  reply.clearCookie(consoleCookieNames.notice, { path })
   return noticeOf(Buffer.from(value, 'base64url').toString())
 }
 
@@ -59,18 +59,21 @@ export interface CreatedKey { readonly id: string, readonly token: string }
  * @param path the path of the page that shows the key
  * @param isSecure whether browsers read that page over TLS
  */
-export function keepCreatedKey (reply: FastifyReply, path: string, { id, token }: CreatedKey, isSecure: boolean): void {
+export function setCreatedKeyCookie (
+  reply: FastifyReply, path: string, { id, token }: CreatedKey, isSecure: boolean
+): void {
   const value = Buffer.from(JSON.stringify({ id, token })).toString('base64url')
   reply.setCookie(
-    cookies.createdKey, value, { path, httpOnly: true, sameSite: 'strict', secure: isSecure, maxAge: noticeLifetime }
+    consoleCookieNames.createdKey, value,
+    { path, httpOnly: true, sameSite: 'strict', secure: isSecure, maxAge: noticeLifetime }
   )
 }
 
 /** Returns the created key, and deletes the cookie. @param path the path of the page that shows the key */
 export function takeCreatedKey (reply: FastifyReply, path: string): CreatedKey | undefined {
-  const value = reply.request.cookies[cookies.createdKey]
+  const value = reply.request.cookies[consoleCookieNames.createdKey]
   if (value === undefined) return undefined
-  reply.clearCookie(cookies.createdKey, { path })
+  reply.clearCookie(consoleCookieNames.createdKey, { path })
   const { id, token } = parseJsonObject(Buffer.from(value, 'base64url').toString()) ?? {}
   return typeof id === 'string' && typeof token === 'string' ? { id, token } : undefined
 }

@@ -20,7 +20,7 @@ const charactersPerToken = 4
 export const estimateTokens = (length: number): number => Math.ceil(length / charactersPerToken)
 
 /** Estimates the tokens of tool lists. */
-export class ListCosts {
+export class TokenEstimator {
   readonly #gateway: Gateway
 
   constructor (gateway: Gateway) {
@@ -31,7 +31,7 @@ export class ListCosts {
    * Returns the cost of the tool list of `/mcp` for a principal.
    * @param presentation `search` for that of `/mcp/$smart`
    */
-  of (principal: Principal, presentation: PresentationName = 'merged'): ListCost {
+  ofToolList (principal: Principal, presentation: PresentationName = 'merged'): ListCost {
     return costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), gatewayClient))
   }
 

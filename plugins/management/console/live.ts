@@ -3,14 +3,14 @@ import { messageOf } from '../../../db/errors.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
-import type { ConsoleSessionStore, SignedInSession } from './sessions.ts'
+import type { SignedInSessions, SignedInSession } from './sessions.ts'
 
 /** Returns the data of a page that may change while the page is open, or a promise of it. It is compared as JSON. */
-export type LivePageData = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
+export type LoadLivePageData = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
 
 interface Stream {
   readonly signedIn: SignedInSession
-  /** The `LivePageData` of the page, with its parameters. */
+  /** The `LoadLivePageData` of the page, with its parameters. */
   readonly watch: (principal: Principal) => unknown
   readonly raw: FastifyReply['raw']
   /** The digest of the last value of `watch`. */
@@ -26,21 +26,21 @@ const checksPerKeepAlive = 20
 
 /** The SSE streams that notify open pages of changed data. A stream ends with its session. */
 export class LiveStreams {
-  readonly #sessions: ConsoleSessionStore
+  readonly #sessions: SignedInSessions
   readonly #settings: Settings
   readonly #streams = new Set<Stream>()
   #timer: NodeJS.Timeout | undefined
   #checks = 0
   #isClosed = false
 
-  constructor (sessions: ConsoleSessionStore, settings: Settings) {
+  constructor (sessions: SignedInSessions, settings: Settings) {
     this.#sessions = sessions
     this.#settings = settings
   }
 
   /** Returns a digest of the data that a page is about to show. */
   async digestOf (
-    watch: LivePageData, principal: Principal, params: Readonly<Record<string, unknown>>
+    watch: LoadLivePageData, principal: Principal, params: Readonly<Record<string, unknown>>
   ): Promise<string> {
     return digestOf(await watch(principal, params))
   }
@@ -151,4 +151,4 @@ async function dataOrError (watch: Stream['watch'], principal: Principal): Promi
 const digestOf = (shown: unknown): string => sha256(JSON.stringify(shown) ?? '')
 
 /** Whether a request comes from a page that refreshes itself, which does not extend the session. */
-export const isRefresh = ({ headers }: FastifyRequest): boolean => headers['x-console-refresh'] !== undefined
+export const isAutoRefresh = ({ headers }: FastifyRequest): boolean => headers['x-console-refresh'] !== undefined

@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { loadPackage } from '../../../package.ts'
 import { isObject, parseIfJson, parseJsonObject, withMembers } from '../../../protocol/json.ts'
 import {
-  encodeHeader, headerNames, latestModernVersion, metaKeys, nameMemberOf
+  encodeHeader, headerNames, latestModernVersion, metaKeys, mcpNameMemberOf
 } from '../../../protocol/modern/envelope.ts'
-import { argumentText, paramHeadersOf } from '../../../protocol/modern/param-headers.ts'
+import { argumentText, parseParamHeaders } from '../../../protocol/modern/param-headers.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { estimateTokens } from './costs.ts'
 
@@ -32,7 +32,7 @@ export interface McpAnswer {
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
 
 /** Options to follow a request while it runs. */
-export interface FollowOptions {
+export interface ProgressOptions {
   /** Cancels the request. */
   readonly signal: AbortSignal
   readonly onProgress: (progress: Progress) => void
@@ -42,7 +42,7 @@ export interface FollowOptions {
 export interface Progress { readonly progress?: number, readonly total?: number, readonly message?: string }
 
 /** `tool`: the definition of the called tool, which may require headers that repeat arguments (`x-mcp-header`). */
-interface Options { readonly tool?: unknown, readonly follow?: FollowOptions }
+interface Options { readonly tool?: unknown, readonly follow?: ProgressOptions }
 
 /** Max number of pages that are read of one list. */
 const maxPages = 50
@@ -76,7 +76,7 @@ export class McpClient {
    * declared, so that the server asks no questions.
    * @throws Error if it is cancelled
    */
-  async follow (
+  async askWithProgress (
     request: FastifyRequest, path: string, method: string, params: string, options: Options
   ): Promise<Omit<McpAnswer, 'messages'>> {
     const viewer = { username: request.principal?.username ?? '' }
@@ -107,7 +107,7 @@ export class McpClient {
       })
       const whole = withMembers(params, { _meta: meta })
       const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${whole}}`
-      const member = nameMemberOf(method)
+      const member = mcpNameMemberOf(method)
       const named = member && sent[member]
       const answer = await loadPackage('light-my-request').inject((incoming, response) => {
         // To the endpoint, this looks as if the client had disconnected, which cancels the request.
@@ -175,7 +175,7 @@ export class McpClient {
 
 /** Returns the headers that repeat arguments of a call (MCP 2026-07-28, "Custom Headers from Tool Parameters"). */
 function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
-  const headers = isObject(tool) ? paramHeadersOf(JSON.stringify(tool)) ?? [] : []
+  const headers = isObject(tool) ? parseParamHeaders(JSON.stringify(tool)) ?? [] : []
   return Object.fromEntries(headers.flatMap(({ header, path }): Array<[string, string]> => {
     const text = argumentText(args, path)
     return text === undefined ? [] : [[header, encodeHeader(text)]]
@@ -184,7 +184,7 @@ function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
 
 /** Returns the whole text of a response, and reports its progress notifications as they arrive. */
 async function readWithProgress (
-  stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: FollowOptions
+  stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: ProgressOptions
 ): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''

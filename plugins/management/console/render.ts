@@ -18,7 +18,7 @@ export interface NavPage {
 /** The data of a page. docs/console-design.md lists what templates receive in addition. */
 export interface PageData {
   readonly title: string
-  /** The parameters of the page's `LivePageData`. Set if the page updates itself. */
+  /** The parameters of the page's `LoadLivePageData`. Set if the page updates itself. */
   readonly live?: Readonly<Record<string, string>>
   readonly notice?: Notice
   readonly values?: Readonly<Record<string, unknown>>
@@ -85,7 +85,7 @@ export class Renderer {
   }
 
   /** Returns a link to the page of the navigation that a URL is below; otherwise, to the overview. */
-  linkAbove (url: string, principal: Principal): { readonly label: string, readonly href: string } {
+  linkToParentPage (url: string, principal: Principal): { readonly label: string, readonly href: string } {
     const { base, nav } = this.#options
     const list = nav.find(({ page, isShownTo }) => url.startsWith(`${base}/${page}/`) && isShownTo(principal))
     return { label: `Go to ${list?.title ?? 'the overview'}`, href: `${base}/${list?.page ?? 'overview'}` }

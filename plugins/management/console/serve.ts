@@ -6,27 +6,28 @@ import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, F
 import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import { percentDecode } from '../../../protocol/text.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { limitFormFields, chunkedBodyReservation, reserveBodyMemory, readBodyText } from '../../base/body/index.ts'
 import { errors, toPageError } from '../../base/errors/index.ts'
-import { BoundedMap, ownerOfAddress } from '../../base/limits/index.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
 import { enterScope } from '../../base/scopes/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
-import { chargedOwnerOf, type Principal, configuredAddress } from '../../settings/index.ts'
+import { findBaseUrlSetting } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 import { ApiClient } from './api-client.ts'
-import { findAssets } from './assets.ts'
-import { ListCosts } from './costs.ts'
+import { findOrBuildAssets } from './assets.ts'
+import { TokenEstimator } from './costs.ts'
 import {
-  cookies, isTheme, keepCreatedKey, keepTheme, leaveNotice, type CreatedKey, type Notice, takeCreatedKey
+  consoleCookieNames, isTheme, setCreatedKeyCookie, setThemeCookie, setNoticeCookie, type CreatedKey, type Notice,
+  takeCreatedKey
 } from './cookies.ts'
+import { parseForms } from './form-body.ts'
 import { McpClient } from './mcp-client.ts'
-import { isRefresh, LiveStreams, type LivePageData } from './live.ts'
+import { isAutoRefresh, LiveStreams, type LoadLivePageData } from './live.ts'
 import { SchemaForm } from './forms/schema-form.ts'
 import { ServerForm } from './forms/server-form.ts'
 import { blocksOf } from './forms/result.ts'
-import { readPasted } from './pasted/pasted.ts'
+import { parsePastedServers } from './pasted/pasted.ts'
 import { loadPageTemplates, type NavPage, Renderer } from './render.ts'
-import { ConsoleSessionStore, type SignedInSession } from './sessions.ts'
+import { SignedInSessions, type SignedInSession } from './sessions.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { kit: ConsoleKit }
@@ -45,15 +46,15 @@ interface ConsoleKit {
   readonly api: ApiClient
   readonly mcp: McpClient
   readonly live: LiveStreams
-  readonly costs: ListCosts
+  readonly costs: TokenEstimator
   /** Reads the servers from a pasted text. @throws InvalidInput */
-  readonly readPasted: typeof readPasted
+  readonly readPasted: typeof parsePastedServers
   readonly formOf: (...options: ConstructorParameters<typeof SchemaForm>) => SchemaForm
   readonly serverFormOf: (config: Readonly<Record<string, unknown>>, isAdmin: boolean) => ServerForm
   /** Splits the result of a call into the blocks that a page shows. */
   readonly blocksOf: typeof blocksOf
-  /** The `LivePageData` of each page that updates itself, by the name of its template. Routes add their own. */
-  readonly watches: Map<string, LivePageData>
+  /** The `LoadLivePageData` of each page that updates itself, by the name of its template. Routes add their own. */
+  readonly watches: Map<string, LoadLivePageData>
   /** The pages of the navigation, in order. Routes add their own. */
   readonly nav: NavPage[]
   /** Begins a session for an authenticated user, and ends a former session of this browser. */
@@ -108,10 +109,10 @@ export async function serveConsole (
   enterScope(app, 'console-open')
   const { version, env: { READONLY: readonly, JWT_SECRET: secret } } = app.config
   const { base } = app.console
-  const { folder, names } = await findAssets()
+  const { folder, names } = await findOrBuildAssets()
   await app.register(cookie)
   await app.register(csrf, {
-    cookieKey: cookies.csrf,
+    cookieKey: consoleCookieNames.csrf,
     cookieOpts: { path: base, httpOnly: true, sameSite: 'lax' },
     // A token is valid for one session only; one that was made without a session, only without one.
     getUserInfo: csrfUserOf,
@@ -132,15 +133,15 @@ export async function serveConsole (
       schemaHide: true
     })
   })
-  const sessions = new ConsoleSessionStore(stored, app.settings, (about, sentence) => { app.log.warn(about, sentence) })
+  const sessions = new SignedInSessions(stored, app.settings, (about, sentence) => { app.log.warn(about, sentence) })
   const nav: NavPage[] = []
   const live = new LiveStreams(sessions, app.settings)
   const kit: ConsoleKit = {
     base,
     nav,
     live,
-    costs: new ListCosts(app.gateway),
-    readPasted,
+    costs: new TokenEstimator(app.gateway),
+    readPasted: parsePastedServers,
     formOf: (...options) => new SchemaForm(...options),
     serverFormOf: (config, isAdmin) => new ServerForm(config, isAdmin),
     blocksOf,
@@ -151,22 +152,24 @@ export async function serveConsole (
     signIn: async (reply, user) => {
       await kit.signOut(reply)
       const path = { path: base, httpOnly: true, sameSite: 'lax', secure: isSecure(reply.request) } as const
-      reply.setCookie(cookies.session, await sessions.begin(user), path)
+      reply.setCookie(consoleCookieNames.session, await sessions.begin(user), path)
     },
     signOut: async (reply) => {
-      const { cookies: { [cookies.session]: token }, signedIn } = reply.request
+      const { cookies: { [consoleCookieNames.session]: token }, signedIn } = reply.request
       if (token !== undefined) await sessions.end(token)
       if (signedIn) live.end(signedIn.id)
-      for (const name of [cookies.session, cookies.csrf]) reply.clearCookie(name, { path: base })
+      for (const name of [consoleCookieNames.session, consoleCookieNames.csrf]) reply.clearCookie(name, { path: base })
     },
-    keepCreatedKey: (reply, path, key) => { keepCreatedKey(reply, `${base}${path}`, key, isSecure(reply.request)) },
+    keepCreatedKey: (reply, path, key) => {
+      setCreatedKeyCookie(reply, `${base}${path}`, key, isSecure(reply.request))
+    },
     takeCreatedKey: (reply, path) => takeCreatedKey(reply, `${base}${path}`),
-    notify: (reply, notice) => { leaveNotice(reply, base, notice) },
-    setTheme: (reply, theme) => { if (isTheme(theme)) keepTheme(reply, base, theme) },
+    notify: (reply, notice) => { setNoticeCookie(reply, base, notice) },
+    setTheme: (reply, theme) => { if (isTheme(theme)) setThemeCookie(reply, base, theme) },
     consolePathOf: (path) => consolePathOf(base, path)
   }
   const isSecure = ({ protocol, host }: FastifyRequest): boolean => {
-    const stated = configuredAddress(app.settings.current.system, app.config.env)?.text
+    const stated = findBaseUrlSetting(app.settings.current.system, app.config.env)?.text
     const url = stated !== undefined && URL.canParse(stated) ? new URL(stated) : undefined
     return protocol === 'https' || (url?.protocol === 'https:' && url.host === host)
   }
@@ -174,7 +177,7 @@ export async function serveConsole (
   // The pages of a session get the same token, so that unchanged parts of a page stay byte-identical.
   const tokens = new BoundedMap<string, string>(managementLimits.console.formTokens)
   app.decorateReply('csrf', function () {
-    const { signedIn, cookies: { [cookies.csrf]: secret } } = this.request
+    const { signedIn, cookies: { [consoleCookieNames.csrf]: secret } } = this.request
     const key = signedIn && secret !== undefined ? `${signedIn.id} ${secret}` : undefined
     const token = (key === undefined ? undefined : tokens.get(key)) ??
       this.generateCsrf({ userInfo: csrfUserOf(this.request), secure: isSecure(this.request) })
@@ -205,13 +208,13 @@ function csrfTokenIn (body: unknown): string {
  * Adds hooks that set the security headers, look up the session of a request, and reject a POST with an invalid Origin
  * or CSRF token; and an error handler that sends pages.
  */
-function checkRequests (scope: FastifyInstance, sessions: ConsoleSessionStore): void {
+function checkRequests (scope: FastifyInstance, sessions: SignedInSessions): void {
   scope.decorateRequest('principal', null)
   scope.decorateRequest('signedIn', null)
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.headers(pageHeaders)
-    const { [cookies.session]: token } = request.cookies
-    const found = token === undefined ? undefined : await sessions.find(token, !isRefresh(request))
+    const { [consoleCookieNames.session]: token } = request.cookies
+    const found = token === undefined ? undefined : await sessions.find(token, !isAutoRefresh(request))
     request.signedIn = found ? { ...found, principal: { ...found.principal, address: request.ip } } : null
     request.principal = request.signedIn?.principal ?? null
   }
@@ -231,27 +234,6 @@ function checkRequests (scope: FastifyInstance, sessions: ConsoleSessionStore): 
     }
     return showError(error, request, reply)
   })
-}
-
-/** Makes URL-encoded forms the only bodies that are parsed. A field that occurs several times becomes a list. */
-function parseForms (scope: FastifyInstance): void {
-  const max = managementLimits.console.formSize
-  const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
-    principal ? chargedOwnerOf(principal, ip) : ownerOfAddress(ip)
-  scope.removeAllContentTypeParsers()
-  scope.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf }))
-  scope.addContentTypeParser('application/x-www-form-urlencoded', async (
-    request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => fieldsOf(limitFormFields(await readBodyText(payload, max, chunkedBodyReservation(request)))))
-}
-
-function fieldsOf (text: string): Record<string, string | string[]> {
-  const fields = new Map<string, string | string[]>()
-  for (const [name, value] of new URLSearchParams(text)) {
-    const former = fields.get(name)
-    fields.set(name, former === undefined ? value : [former, value].flat())
-  }
-  return Object.fromEntries(fields)
 }
 
 /** Messages by error code that replace those of the error, since these are not for users of the console. */
@@ -277,7 +259,7 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
     status,
     text: messages[given.code] ?? messages[code] ?? text,
     ...status === 404 && { path: request.url.split('?')[0] },
-    back: principal ? renderer.linkAbove(request.url, principal) : { label: 'Sign in', href: `${base}/login` }
+    back: principal ? renderer.linkToParentPage(request.url, principal) : { label: 'Sign in', href: `${base}/login` }
   }
   return renderer.send(reply, 'error', data, status)
 }

@@ -19,7 +19,7 @@ export interface SignedInSession {
  * The sessions of the console. The cookie contains a random token, whose hash is stored. A session ends at once when
  * the user is deleted, or the password or the rights of the account change.
  */
-export class ConsoleSessionStore {
+export class SignedInSessions {
   readonly #stored: ConsoleSessions
   readonly #settings: Settings
   readonly #warn: (about: object, sentence: string) => void
@@ -53,7 +53,7 @@ export class ConsoleSessionStore {
     let principal = principalOf(session, this.#settings.current)
     if (principal === undefined) {
       // Another replica may just have created or changed the account.
-      await this.#settings.lookUp()
+      await this.#settings.refreshFromStore()
       principal = principalOf(session, this.#settings.current)
     }
     if (principal === undefined) {

@@ -29,7 +29,7 @@ export class WelcomeLink {
   }
 
   /** Creates a code, which replaces the former one. @param user the first admin, as stored */
-  make (user: User): string {
+  createCode (user: User): string {
     const code = randomBytes(32).toString('base64url')
     const until = this.#now() + managementLimits.console.welcomeLinkLifetime
     this.#current = { hash: sha256(code), username: user.username, mark: rightsMarkOf(user), until }

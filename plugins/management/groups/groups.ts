@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { Static } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
-import type { Change, Snapshot, StoredGroup } from '../../../db/store.ts'
+import type { Change, Snapshot, NormalizedGroup } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { GroupRecord, NewGroup } from '../../../schemas/group-api.ts'
 import type { Group, GroupMember } from '../../../schemas/settings.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { defaultOwner, storedUsernameOf, renameInKeyScopes, removeFromKeyScopes } from '../../identity/index.ts'
+import {
+  defaultOwner, storedUsernameOf, changesForKeyScopeRename, changesForKeyScopeRemoval
+} from '../../identity/index.ts'
 import { findGroupByName, makeView, type Principal, type Settings } from '../../settings/index.ts'
-import { checkEntryQuota, checkGroupName, sharedNameWarnings } from '../checks.ts'
+import { checkServerOrGroupQuota, checkGroupName, sameNameWarnings } from '../checks.ts'
 import {
   compactMember, type MemberConfig, requireMember, updatedMembers, parseGroupMembers, unlistedItemWarnings,
   visibleMembers, withDefaultSelectors, withOwnItemNames
@@ -78,10 +80,10 @@ export class Groups {
         owner: wantedOwner(base, principal, input) ?? newGroupOwner(base, principal)
       }
       checkGroupName(base, principal, group)
-      checkEntryQuota(base, principal, 'group')
+      checkServerOrGroupQuota(base, principal, 'group')
       return [{ entity: 'groups', key: id, value: group }]
     }, principal)
-    const warnings = [...sharedNameWarnings(snapshot, input.name, 'group'), ...this.#unlistedWarnings(principal, id)]
+    const warnings = [...sameNameWarnings(snapshot, input.name, 'group'), ...this.#unlistedWarnings(principal, id)]
     return { data: this.get(principal, id), warnings }
   }
 
@@ -108,14 +110,14 @@ export class Groups {
       checkGroupName(base, principal, group)
       return [
         { entity: 'groups', key: rest.id, value: group },
-        ...renameInKeyScopes(base, 'allowedGroups', rest.name, group.name)
+        ...changesForKeyScopeRename(base, 'allowedGroups', rest.name, group.name)
       ]
     }, principal)
     const data = this.get(principal, id)
     return {
       data,
       warnings: [
-        ...sharedNameWarnings(snapshot, data.name, 'group'),
+        ...sameNameWarnings(snapshot, data.name, 'group'),
         ...input.servers ? this.#unlistedWarnings(principal, id) : []
       ]
     }
@@ -171,7 +173,7 @@ export class Groups {
    * @param member a server that must be in it
    * @throws NoSuch, Forbidden
    */
-  mustManage (principal: Principal, idOrName: string, member?: string): void {
+  assertCanManage (principal: Principal, idOrName: string, member?: string): void {
     const snapshot = this.#settings.current
     const { members } = managedGroup(snapshot, principal, idOrName)
     if (member !== undefined) requireMember(snapshot, principal, members, member)
@@ -182,7 +184,7 @@ export class Groups {
     await this.#settings.change((base) => {
       const { id, name } = managedGroup(base, principal, idOrName)
       return [
-        { entity: 'groups', key: id, value: undefined }, ...removeFromKeyScopes(base, 'allowedGroups', [id, name])
+        { entity: 'groups', key: id, value: undefined }, ...changesForKeyScopeRemoval(base, 'allowedGroups', [id, name])
       ]
     }, principal)
   }
@@ -228,7 +230,7 @@ export class Groups {
 }
 
 /** Returns the changes that remove a server from all groups. */
-export function removeServerFromGroups ({ groups }: Snapshot, server: string): Change[] {
+export function createGroupChangesWithoutServer ({ groups }: Snapshot, server: string): Change[] {
   return [...groups.values()].flatMap(({ members, ...rest }): Change[] => members.some(({ name }) => name === server)
     ? [{ entity: 'groups', key: rest.id, value: { ...rest, servers: members.filter(({ name }) => name !== server) } }]
     : [])
@@ -252,27 +254,27 @@ function wantedOwner (
   throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(owner)}`)
 }
 
-const mayManage = (principal: Principal, group: StoredGroup): boolean =>
+const mayManage = (principal: Principal, group: NormalizedGroup): boolean =>
   principal.isAdmin || (principal.username !== undefined && group.owner === principal.username)
 
-const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup): boolean =>
+const isVisible = (snapshot: Snapshot, principal: Principal, group: NormalizedGroup): boolean =>
   mayManage(principal, group) || visibleMembers(snapshot, principal, group).length > 0
 
 /** Returns a group. @throws NoSuch if it does not exist, or the principal may not see it */
-function find (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
+function find (snapshot: Snapshot, principal: Principal, idOrName: string): NormalizedGroup {
   const group = snapshot.groups.get(idOrName) ?? findGroupByName(snapshot, idOrName)
   if (!group || !isVisible(snapshot, principal, group)) throw noSuchError('group', idOrName)
   return group
 }
 
 /** Returns a group. @throws NoSuch as `find`; Forbidden if the principal may not change it */
-function managedGroup (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
+function managedGroup (snapshot: Snapshot, principal: Principal, idOrName: string): NormalizedGroup {
   const group = find(snapshot, principal, idOrName)
   if (!mayManage(principal, group)) throw new errors.Forbidden('Only its owner or an admin may change this group')
   return group
 }
 
-function toShownGroup (snapshot: Snapshot, principal: Principal, group: StoredGroup): ShownGroup {
+function toShownGroup (snapshot: Snapshot, principal: Principal, group: NormalizedGroup): ShownGroup {
   const { members: _, owner = defaultOwner, ...rest } = group
   return { ...rest, servers: visibleMembers(snapshot, principal, group).map(compactMember), owner }
 }

@@ -1,4 +1,4 @@
-import type { Snapshot, StoredGroup } from '../../../db/store.ts'
+import type { Snapshot, NormalizedGroup } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import { aliasProblem } from '../../../schemas/names.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
@@ -61,7 +61,7 @@ function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: Gr
   return principal.isAdmin || (server !== undefined && canSee(snapshot, principal, server, 'public'))
 }
 
-export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
+export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: NormalizedGroup): GroupMember[] =>
   group.members.filter((member) => isVisibleMember(snapshot, principal, member))
 
 /**

@@ -3,7 +3,7 @@ import { isObject } from '../../../protocol/json.ts'
 import type { CloudServer, CloudTool } from '../../../schemas/catalogues.ts'
 import { configProblem } from '../../../schemas/server.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { localServerName, checkConfigText, UnusableEntryError } from './inputs.ts'
+import { toValidServerName, checkConfigText, UnusableEntryError } from './inputs.ts'
 import type { SourceAnswer, CatalogueSource } from './source.ts'
 import { managementLimits } from '../limits.ts'
 import { baseLimits } from '../../base/limits/index.ts'
@@ -113,7 +113,7 @@ function listOf (answer: unknown, name: 'servers' | 'tools'): Array<Record<strin
 const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').map((given) => {
   const [name, key, configName] = [textOf(given.name), textOf(given.server_key), textOf(given.config_name)]
   return {
-    name: localServerName(configName, key, name),
+    name: toValidServerName(configName, key, name),
     title: textOf(given.title) || name,
     description: textOf(given.description),
     author_name: textOf(given.author_name),

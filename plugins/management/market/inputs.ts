@@ -1,7 +1,7 @@
 import type { RequiredInput, OptionalInput } from '../../../schemas/catalogues.ts'
 import { newNameProblem } from '../../../schemas/names.ts'
 import type { RegistryInput, RegistryInputWithVariables } from '../../../schemas/server-json.ts'
-import { isMask } from '../../base/secrets/index.ts'
+import { containsMask } from '../../base/secrets/index.ts'
 
 /** The error for a catalogue entry from which no config can be made. The message is a clause with the reason. */
 export class UnusableEntryError extends Error {
@@ -23,7 +23,7 @@ const mark = '\u0000'
  * configs from its environment, and the texts of entries are untrusted: they must not contain such references, and the
  * names of placeholders begin with `INPUT_` and the server's name, unlike those of environment variables.
  */
-export class ConfigInputs {
+export class ConfigInputResolver {
   /** The inputs with a placeholder in the config. */
   readonly requiredInputs: RequiredInput[] = []
   /** The inputs that the config omits. */
@@ -127,7 +127,7 @@ function checkReferences (text: string, title: string): string {
       `the value of ${quoteText(title)} refers to a variable of this gateway's environment ($\{…})`
     )
   }
-  if (isMask(text)) throw new UnusableEntryError(`the value of ${quoteText(title)} looks like a masked secret`)
+  if (containsMask(text)) throw new UnusableEntryError(`the value of ${quoteText(title)} looks like a masked secret`)
   return text
 }
 
@@ -138,7 +138,7 @@ const cleanName = (text: string): string =>
   text.normalize('NFC').replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[._-]+|[._-]+$/g, '').slice(0, 64)
 
 /** Returns a valid server name, made from the first of these texts from which one can be made. */
-export function localServerName (...texts: string[]): string {
+export function toValidServerName (...texts: string[]): string {
   for (const text of texts) {
     const name = cleanName(text)
     if (newNameProblem(name) === undefined) return name
@@ -152,5 +152,5 @@ export function localServerName (...texts: string[]): string {
  */
 export function serverNameOfEntry (name: string): string {
   const [namespace = '', own = ''] = name.split('/', 2)
-  return localServerName(own, `${namespace.split('.').at(-1) ?? ''}-${own}`)
+  return toValidServerName(own, `${namespace.split('.').at(-1) ?? ''}-${own}`)
 }

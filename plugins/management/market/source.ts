@@ -2,7 +2,7 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import { isDeeperThan, parseIfJson } from '../../../protocol/json.ts'
 import { withoutBom } from '../../../protocol/text.ts'
 import { errors } from '../../base/errors/index.ts'
-import { BoundedMap, evictOldest, Outage, ShareError, Shares, type ReportOutage } from '../../base/limits/index.ts'
+import { BoundedMap, evictOldest, OutageLog, ShareError, Shares, type ReportOutage } from '../../base/limits/index.ts'
 import type { FetchedResponse, Outbound } from '../../base/outbound/index.ts'
 import { managementLimits } from '../limits.ts'
 
@@ -67,12 +67,12 @@ export class CatalogueSource {
   readonly #openRequests = new Map<string, Promise<CachedAnswer>>()
   readonly #shares = new Shares(managementLimits.catalogues.concurrentRequests, 'requests to catalogues')
   readonly #closing = new AbortController()
-  readonly #outage: Outage
+  readonly #outage: OutageLog
 
   constructor ({ now = Date.now, ...deps }: SourceDeps) {
     this.#deps = { now, ...deps }
     const { name, reportOutage: report } = deps
-    this.#outage = new Outage(report, { failing: `${name} is not available`, working: `${name} is available` }, now)
+    this.#outage = new OutageLog(report, { failing: `${name} is not available`, working: `${name} is available` }, now)
   }
 
   /**

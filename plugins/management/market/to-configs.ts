@@ -2,7 +2,7 @@ import type { ConvertedPackage } from '../../../schemas/catalogues.ts'
 import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import type { RegistryArgument, RegistryPackage, RegistryTransport, ServerJson } from '../../../schemas/server-json.ts'
 import { configProblem, ServerConfig } from '../../../schemas/server.ts'
-import { ConfigInputs, serverNameOfEntry, checkConfigText, quoteText, UnusableEntryError } from './inputs.ts'
+import { ConfigInputResolver, serverNameOfEntry, checkConfigText, quoteText, UnusableEntryError } from './inputs.ts'
 
 /**
  * Returns the body of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason
@@ -36,9 +36,9 @@ function withNames (ready: readonly ConvertedPackage[], name: string): Converted
 }
 
 function toReadyConfig (
-  from: string, identifier: string | undefined, name: string, make: (inputs: ConfigInputs) => ServerConfig
+  from: string, identifier: string | undefined, name: string, make: (inputs: ConfigInputResolver) => ServerConfig
 ): ConvertedPackage {
-  const inputs = new ConfigInputs(name)
+  const inputs = new ConfigInputResolver(name)
   try {
     const config = make(inputs)
     const finding = firstSchemaProblem(ServerConfig, config)
@@ -55,7 +55,7 @@ const remoteTypes = ['streamable-http', 'sse'] as const
 
 /** Returns the config for a remote. @throws UnusableEntryError */
 function fromRemote (
-  { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: ConfigInputs
+  { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: ConfigInputResolver
 ): ServerConfig {
   const type = remoteTypes.find((each) => each === given)
   if (!type) throw new UnusableEntryError(`the transport ${quoteText(given)} is not supported`)
@@ -133,7 +133,7 @@ const unsupportedTypeMessages: Readonly<Record<string, string>> = {
 }
 
 /** Returns the config for a package. @throws UnusableEntryError */
-function fromPackage (given: RegistryPackage, inputs: ConfigInputs): ServerConfig {
+function fromPackage (given: RegistryPackage, inputs: ConfigInputResolver): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
   if (!runner) {
@@ -207,7 +207,7 @@ function notStdioMessage (type: string, url: string | undefined): string {
  * Converts arguments to words of a command line, without optional ones that have no value.
  * @throws UnusableEntryError
  */
-function toCommandWords (given: readonly RegistryArgument[], inputs: ConfigInputs): string[] {
+function toCommandWords (given: readonly RegistryArgument[], inputs: ConfigInputResolver): string[] {
   return given.flatMap((argument, at) => {
     if (argument.type === 'positional') {
       const value = inputs.resolveInput(argument, 'argument', argument.valueHint ?? `argument ${at + 1}`)

@@ -4,7 +4,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { type ForeignServer, readForeignDocument } from '../../../schemas/foreign-document.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Principal } from '../../settings/index.ts'
-import { checkEntryQuota, checkServerName } from '../checks.ts'
+import { checkServerOrGroupQuota, checkServerName } from '../checks.ts'
 import { isAlreadyStored, toServerChange } from './to-store.ts'
 
 /** Max number of servers in one request. */
@@ -53,7 +53,7 @@ export function createAdditions (
     const isUnchanged = isAlreadyStored(snapshot, principal, name, config, usersMayRun)
     if (!isUnchanged) {
       checkServerName(snapshot, principal, name, 'name')
-      checkEntryQuota(snapshot, principal, 'server', names.size)
+      checkServerOrGroupQuota(snapshot, principal, 'server', names.size)
       changes.push(toServerChange(snapshot, principal, name, config, usersMayRun))
     }
     names.add(name)

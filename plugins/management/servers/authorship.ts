@@ -1,10 +1,10 @@
 import { isObject } from '../../../protocol/json.ts'
-import { securityOf } from '../../../schemas/openapi-upstream.ts'
+import { normalizeSecurity } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import {
   addressPlaces, jsonPointerOf, type StoredByUser, createUserAuthorshipCheck
 } from '../../../schemas/stored-by-user.ts'
-import { isMask } from '../../base/secrets/index.ts'
+import { containsMask } from '../../base/secrets/index.ts'
 
 /**
  * Returns the new `storedByUser` of a config after an edit by an admin: the JSON pointers of the values that are still
@@ -14,7 +14,7 @@ import { isMask } from '../../base/secrets/index.ts'
  * @param next the config after it, with masks replaced by the stored secrets
  * @returns undefined if there are none
  */
-export function remainingStoredByUser (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
+export function storedByUserAfterEdit (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
   if (stored?.storedByUser === undefined) return undefined
   const isByUser = createUserAuthorshipCheck(stored.storedByUser)
   const places: string[] = []
@@ -63,7 +63,7 @@ function valueAt (
   if (second === 'tokenEndpoint') return oauth?.tokenEndpoint
   if (second === 'url') return openapi?.url
   if (second === 'schema') return openapi?.schema && JSON.stringify(addressesOf(openapi.schema))
-  const security = openapi?.security && securityOf(openapi.security)
+  const security = openapi?.security && normalizeSecurity(openapi.security)
   return third === 'tokenUrl' ? security?.tokenUrl : security?.url
 }
 
@@ -84,7 +84,7 @@ function addressesOf (schema: unknown): unknown[] {
  */
 export function secretTargetsOf (config: unknown): string {
   const { url, command, openapi, proxy, oauth } = config as ServerConfig
-  const security = openapi?.security && securityOf(openapi.security)
+  const security = openapi?.security && normalizeSecurity(openapi.security)
   const targets = [
     url,
     command,
@@ -97,5 +97,5 @@ export function secretTargetsOf (config: unknown): string {
     oauth?.tokenEndpoint,
     oauth?.issuer
   ]
-  return JSON.stringify(targets.map((target) => isMask(target) ? undefined : target))
+  return JSON.stringify(targets.map((target) => containsMask(target) ? undefined : target))
 }

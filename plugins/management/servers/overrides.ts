@@ -1,12 +1,13 @@
-import { jsonSize } from '../../../db/json-size.ts'
+import { jsonLength } from '../../../db/json-size.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import {
-  hasUris, type ItemKind, type OverrideChange, mapToOwnNames, ownOverrideOf, type Principal, type Settings, withOverride
+  isIdentifiedByUri, type ItemKind, type OverrideChange, mapToOwnNames, ownOverrideOf, type Principal, type Settings,
+  withOverride
 } from '../../settings/index.ts'
-import { managedServer, visibleServer } from '../checks.ts'
+import { requireManagedServer, requireVisibleServer } from '../checks.ts'
 import { findPresentedItem, type PresentedItem, unlistedItem } from './present.ts'
 
 /** An item in a path of the API. `name`: the name of its server; `key`: its own name or URI, or its prefixed name. */
@@ -22,12 +23,12 @@ interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly
 export function findItemToOverride (
   snapshot: Snapshot, gateway: Gateway, principal: Principal, { name, kind, key }: ItemAddress
 ): { server: Server, ownKey: string } {
-  const server = managedServer(snapshot, principal, name)
+  const server = requireManagedServer(snapshot, principal, name)
   const catalogues = gateway.catalogues(name)
   const isKnown =
     findPresentedItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
   if (catalogues.length === 0 || isKnown) return { server, ownKey: key }
-  const listed = hasUris(kind) ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
+  const listed = isIdentifiedByUri(kind) ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
   const ownKey = mapToOwnNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
   if (ownKey === undefined) throw noSuchError(kind.slice(0, -1), key)
   return { server, ownKey }
@@ -42,7 +43,7 @@ export async function overrideItem (
   settings: Settings, gateway: Gateway, principal: Principal, item: ItemAddress, change: OverrideChange
 ): Promise<PresentedItem> {
   const { name, kind, key } = item
-  settings.chargeLargeChange(principal, jsonSize(managedServer(settings.current, principal, name).config))
+  settings.chargeLargeChange(principal, jsonLength(requireManagedServer(settings.current, principal, name).config))
   let own = key
   await settings.change((snapshot) => {
     const { server, ownKey } = findItemToOverride(snapshot, gateway, principal, item)
@@ -56,6 +57,6 @@ export async function overrideItem (
     }
     return [{ entity: 'mcpServers', key: name, value }]
   }, principal)
-  const server = visibleServer(settings.current, principal, name)
+  const server = requireVisibleServer(settings.current, principal, name)
   return findPresentedItem(kind, own, server, gateway.catalogues(name)) ?? unlistedItem(kind, own, server)
 }

@@ -3,7 +3,7 @@ import type { Server } from '../../../db/store.ts'
 import { errors } from '../../base/errors/index.ts'
 import { type AuditedChange, type Author, type Principal, type Settings, toAuthor } from '../../settings/index.ts'
 import type { UserValues } from '../../upstream/index.ts'
-import { managedServer, visibleServer } from '../checks.ts'
+import { requireManagedServer, requireVisibleServer } from '../checks.ts'
 
 /** The variables of a server, with the state of a user's values. */
 type DescribedVariables = Awaited<ReturnType<UserValues['describe']>>
@@ -66,12 +66,12 @@ class OwnVariables {
    * @throws NoSuch, Forbidden
    */
   async list (principal: Principal, name: string): Promise<ValueOwners> {
-    return await this.#values.list(managedServer(this.#settings.current, principal, name))
+    return await this.#values.list(requireManagedServer(this.#settings.current, principal, name))
   }
 
   #serverAndUser (principal: Principal, name: string): { server: Server, user: string } {
     const { current } = this.#settings
-    const server = visibleServer(current, principal, name)
+    const server = requireVisibleServer(current, principal, name)
     const { username: user } = principal
     if (user === undefined || !current.users.has(user)) {
       throw new errors.Forbidden('Only users can set values: use a login, a key or an access token of a user')

@@ -13,9 +13,8 @@ import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import { defaultOwner } from '../../identity/index.ts'
 import {
-  canManage, hasUris, isItemEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal,
-  unmatchedOverrides,
-  withCurrentRights
+  canManage, isIdentifiedByUri, isItemEnabled, defaultItemMembers, type ItemKind, overrideMembers, overrideOf,
+  type Principal, unmatchedOverrideWarnings, withCurrentRights
 } from '../../settings/index.ts'
 import type { Upstream, Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
@@ -64,7 +63,7 @@ export function connectionStateOf (
 ): ConnectionState {
   const { warnings, connectedAt, protocolVersion, values } = upstream
   // If each user logs in separately, the status is that of the caller's connection.
-  const isOwn = isPerUser && upstream.login !== undefined && values?.isOwnerMissing !== true
+  const isOwn = isPerUser && upstream.login !== undefined && values?.isOwnerLackingValues !== true
   const status = isOwn
     ? (required ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
     : upstream.status
@@ -95,7 +94,7 @@ export function toServerRecord (
   const disabled = !config.enabled || nameError !== undefined
   const { connectedAt, protocolVersion, status = 'disconnected', error = null } = state ?? {}
   const overrideWarnings = manages && status === 'connected' && catalogue
-    ? unmatchedOverrides({ name, config, separator }, catalogue)
+    ? unmatchedOverrideWarnings({ name, config, separator }, catalogue)
     : []
   const warnings = [...configWarnings, ...state?.warnings ?? [], ...overrideWarnings]
   const items = (kind: ItemKind): ItemTexts =>
@@ -155,7 +154,7 @@ export function findPresentedItem (
     const item = lists[kind].find((each) => each.key === key)
     if (item) {
       const members = overrideMembers(overrideOf(server, kind, key))
-      return JSON.parse(withMembers(item.text, members, itemDefaults(kind, item.text))) as PresentedItem
+      return JSON.parse(withMembers(item.text, members, defaultItemMembers(kind, item.text))) as PresentedItem
     }
   }
   return undefined
@@ -165,7 +164,7 @@ export function findPresentedItem (
 export function unlistedItem (kind: ItemKind, key: string, server: Server): PresentedItem {
   const override = overrideOf(server, kind, key)
   return {
-    [hasUris(kind) ? 'uri' : 'name']: key,
+    [isIdentifiedByUri(kind) ? 'uri' : 'name']: key,
     ...(override?.description === undefined ? {} : { description: override.description, overridden: true }),
     enabled: isItemEnabled(override)
   }
@@ -211,7 +210,7 @@ export class ServerLogins {
  * name is looked up.
  */
 export function refusalToConnect (
-  snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>
+  snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'addressProblem'>
 ): string | undefined {
   const { config: stored = {}, problem } = snapshot.servers.get(name) ?? {}
   const config = withCurrentRights(snapshot, stored)
@@ -220,6 +219,8 @@ export function refusalToConnect (
   if (type !== undefined && transports[type].locatedBy === 'command') return undefined
   const addresses = [config.url, config.openapi?.url].filter((address) => typeof address === 'string')
   const reason =
-    addresses.map((address) => outbound.warning(address, outboundAccessOf(config))).find((each) => each !== undefined)
+    addresses.map(
+      (address) => outbound.addressProblem(address, outboundAccessOf(config))
+    ).find((each) => each !== undefined)
   return reason === undefined ? undefined : `It will not be connected: ${reason}`
 }

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { orderedEntries } from '../../../db/order.ts'
-import { changedMembers } from '../../../protocol/json.ts'
+import { membersAfterChanges } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import {
-  itemDefaults, type ItemKind, type OverriddenServer, overrideMembers, overrideOf
+  defaultItemMembers, type ItemKind, type OverriddenServer, overrideMembers, overrideOf
 } from '../../settings/index.ts'
 
 /**
@@ -28,8 +28,8 @@ export class ItemTexts {
     let before = '['
     for (const { key, text } of this.#items) {
       before += '{'
-      for (const member of changedMembers(
-        text, overrideMembers(overrideOf(this.#server, this.#kind, key)), itemDefaults(this.#kind, text)
+      for (const member of membersAfterChanges(
+        text, overrideMembers(overrideOf(this.#server, this.#kind, key)), defaultItemMembers(this.#kind, text)
       )) {
         yield before
         yield member
@@ -48,7 +48,7 @@ const chunkSize = 64 * 1024
  * Serialises a response that may contain `ItemTexts`, and objects whose members have a recorded order. A response
  * larger than one chunk becomes a stream, whose chunks are made as the client reads. A string is returned unchanged.
  */
-export function recordsToJson (answer: unknown): string | Readable {
+export function serializeApiResponse (answer: unknown): string | Readable {
   if (typeof answer === 'string') return answer
   const chunks = chunksOf(piecesOf(answer, 0))
   const first = chunks.next().value ?? ''

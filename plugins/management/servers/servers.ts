@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { jsonSize } from '../../../db/json-size.ts'
+import { jsonLength } from '../../../db/json-size.ts'
 import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { translateConfig } from '../../../schemas/foreign-config.ts'
@@ -9,14 +9,15 @@ import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { removeFromKeyScopes } from '../../identity/index.ts'
+import { changesForKeyScopeRemoval } from '../../identity/index.ts'
 import {
   canManage, canSee, type ItemKind, makeView, type OverrideChange, type Principal, type Settings
 } from '../../settings/index.ts'
 import { type Upstreams, type UserValues, upstreamLimits } from '../../upstream/index.ts'
-import { removeServerFromGroups } from '../groups/groups.ts'
+import { createGroupChangesWithoutServer } from '../groups/groups.ts'
 import {
-  checkEntryQuota, checkConfigAllowed, checkServerName, managedServer, namingWarnings, visibleServer
+  checkServerOrGroupQuota, checkConfigAllowed, checkServerName, requireManagedServer, nameAndShareWarnings,
+  requireVisibleServer
 } from '../checks.ts'
 import { createAdditions, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
@@ -24,7 +25,7 @@ import {
 } from './present.ts'
 import { renameWithDefinitions } from './rename.ts'
 import { findItemToOverride, overrideItem } from './overrides.ts'
-import { type ServerTest, testMessage, toServerTest } from './server-test.ts'
+import { type ServerTestOutcome, serverTestMessage, toServerTestOutcome } from './server-test.ts'
 import { toEnabledChange, toServerChange } from './to-store.ts'
 
 /** The name of a server that is tested without a name. It is not a valid name for a stored server. */
@@ -70,7 +71,7 @@ export class Servers {
 
   /** Like `get`, with the login URL if the principal must log in. @throws NoSuch */
   async getWithLoginUrl (principal: Principal, name: string): Promise<PresentedServer> {
-    await this.#logins.prepareLogin(principal, visibleServer(this.#settings.current, principal, name))
+    await this.#logins.prepareLogin(principal, requireVisibleServer(this.#settings.current, principal, name))
     return this.get(principal, name)
   }
 
@@ -79,16 +80,16 @@ export class Servers {
    * manage the server.
    * @throws NoSuch, Forbidden
    */
-  mustBeAbleToLogOut (principal: Principal, name: string): void {
+  assertCanLogOut (principal: Principal, name: string): void {
     const snapshot = this.#settings.current
-    const { config } = visibleServer(snapshot, principal, name)
-    if (isolationOf(config) !== 'user') managedServer(snapshot, principal, name)
+    const { config } = requireVisibleServer(snapshot, principal, name)
+    if (isolationOf(config) !== 'user') requireManagedServer(snapshot, principal, name)
   }
 
-  /** Ends the principal's login at a server. @returns whether there was one @throws as `mustBeAbleToLogOut` */
+  /** Ends the principal's login at a server. @returns whether there was one @throws as `assertCanLogOut` */
   async logOut (principal: Principal, name: string): Promise<boolean> {
-    this.mustBeAbleToLogOut(principal, name)
-    return await this.#logins.endLogin(principal, visibleServer(this.#settings.current, principal, name))
+    this.assertCanLogOut(principal, name)
+    return await this.#logins.endLogin(principal, requireVisibleServer(this.#settings.current, principal, name))
   }
 
   /** Returns the servers that the principal may see. */
@@ -117,14 +118,14 @@ export class Servers {
 
   /** Returns a server. @throws NoSuch if it does not exist, or the principal may not see it */
   get (principal: Principal, name: string): PresentedServer {
-    return this.#toRecord(principal, visibleServer(this.#settings.current, principal, name))
+    return this.#toRecord(principal, requireVisibleServer(this.#settings.current, principal, name))
   }
 
   /** Adds a server; it connects in the background. @throws InvalidInput, Forbidden, ShareUsed */
   async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<PresentedServer> {
     await this.#settings.change((snapshot) => {
       checkServerName(snapshot, principal, name, 'name')
-      checkEntryQuota(snapshot, principal, 'server')
+      checkServerOrGroupQuota(snapshot, principal, 'server')
       return [toServerChange(snapshot, principal, name, config, this.#usersMayRun)]
     }, principal)
     return this.get(principal, name)
@@ -140,18 +141,18 @@ export class Servers {
    */
   async test (
     principal: Principal, name: string | undefined, config: Record<string, unknown>, signal: AbortSignal
-  ): Promise<{ data: ServerTest, message: string }> {
+  ): Promise<{ data: ServerTestOutcome, message: string }> {
     const snapshot = this.#settings.current
     const isStored = name !== undefined && snapshot.servers.has(name)
     if (name !== undefined && !isStored) checkServerName(snapshot, principal, name, 'name')
-    if (!isStored) checkEntryQuota(snapshot, principal, 'server')
+    if (!isStored) checkServerOrGroupQuota(snapshot, principal, 'server')
     const { value } = toServerChange(snapshot, principal, name ?? unnamedTestServer, config, this.#usersMayRun)
     if (value === undefined) throw new errors.InvalidInput('"config" is missing')
     const release = this.#tests.take(principal.user)
     try {
       const seen = await this.#upstreams.probe(name ?? unnamedTestServer, value, signal)
-      const data = toServerTest(seen, value, [...translateConfig(config).warnings])
-      return { data, message: testMessage(data, name) }
+      const data = toServerTestOutcome(seen, value, [...translateConfig(config).warnings])
+      return { data, message: serverTestMessage(data, name) }
     } finally {
       release()
     }
@@ -167,7 +168,7 @@ export class Servers {
   ): Promise<PresentedServer> {
     const renamed = newName === undefined || newName === name ? undefined : newName
     const changesIn = (snapshot: Snapshot): Change[] => {
-      managedServer(snapshot, principal, name)
+      requireManagedServer(snapshot, principal, name)
       if (renamed !== undefined) checkServerName(snapshot, principal, renamed, 'newName', name)
       const change = toServerChange(snapshot, principal, name, config, this.#usersMayRun)
       return [renamed === undefined ? change : { ...change, rename: renamed }]
@@ -179,7 +180,7 @@ export class Servers {
     }
     if (renamed === undefined) await store()
     else if (changesIn(this.#settings.current).length > 0) {
-      const former = managedServer(this.#settings.current, principal, name)
+      const former = requireManagedServer(this.#settings.current, principal, name)
       await this.#values.renameServer(former, renamed, this.#settings, store)
     }
     return this.get(principal, newName ?? name)
@@ -193,7 +194,7 @@ export class Servers {
   warningsAbout (principal: Principal, name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
     const refusal = refusalToConnect(snapshot, name, this.#outbound)
-    const sentences = [...translateConfig(sent).warnings, refusal, ...namingWarnings(snapshot, principal, name)]
+    const sentences = [...translateConfig(sent).warnings, refusal, ...nameAndShareWarnings(snapshot, principal, name)]
     return sentences.filter((each) => each !== undefined)
   }
 
@@ -201,26 +202,28 @@ export class Servers {
    * Checks that the principal may override an item.
    * @throws as `findItemToOverride`
    */
-  mustManageItem (principal: Principal, name: string, kind: ItemKind, key: string): void {
+  assertCanManageItem (principal: Principal, name: string, kind: ItemKind, key: string): void {
     findItemToOverride(this.#settings.current, this.#gateway, principal, { name, kind, key })
   }
 
   /** Returns the config of a server that the principal may change, with its secrets. @throws NoSuch, Forbidden */
   getManagedConfig (principal: Principal, name: string): ServerConfig {
-    return managedServer(this.#settings.current, principal, name).config
+    return requireManagedServer(this.#settings.current, principal, name).config
   }
 
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
-  mustManage (principal: Principal, name: string): void { managedServer(this.#settings.current, principal, name) }
+  assertCanManage (
+    principal: Principal, name: string
+  ): void { requireManagedServer(this.#settings.current, principal, name) }
 
   /** Removes a server, also from groups, and from keys that are limited to it. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
     await this.#settings.change((snapshot) => {
-      managedServer(snapshot, principal, name)
+      requireManagedServer(snapshot, principal, name)
       return [
         { entity: 'mcpServers', key: name, value: undefined },
-        ...removeServerFromGroups(snapshot, name),
-        ...removeFromKeyScopes(snapshot, 'allowedServers', [name])
+        ...createGroupChangesWithoutServer(snapshot, name),
+        ...changesForKeyScopeRemoval(snapshot, 'allowedServers', [name])
       ]
     }, principal)
     await this.#waitUntilEnded(name)
@@ -231,9 +234,9 @@ export class Servers {
    * @throws NoSuch, Forbidden, InvalidInput for enabling a server with an invalid name, ShareError
    */
   async setEnabled (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
-    this.#settings.chargeLargeChange(principal, jsonSize(this.getManagedConfig(principal, name)))
+    this.#settings.chargeLargeChange(principal, jsonLength(this.getManagedConfig(principal, name)))
     await this.#settings.change((snapshot) => {
-      const server = managedServer(snapshot, principal, name)
+      const server = requireManagedServer(snapshot, principal, name)
       checkConfigAllowed(principal, server.config, this.#usersMayRun)
       return [toEnabledChange(snapshot, principal, server, enabled)]
     }, principal)
@@ -272,7 +275,7 @@ export class Servers {
 
   /** Closes the connections to a server and connects it again. @throws NoSuch, Forbidden */
   async reload (principal: Principal, name: string): Promise<PresentedServer> {
-    const server = managedServer(this.#settings.current, principal, name)
+    const server = requireManagedServer(this.#settings.current, principal, name)
     checkConfigAllowed(principal, server.config, this.#usersMayRun)
     await this.#upstreams.restart(name)
     return this.get(principal, name)

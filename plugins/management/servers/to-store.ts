@@ -7,12 +7,12 @@ import { configProblem, isolationOf, ServerConfig } from '../../../schemas/serve
 import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { countValues, countWords } from '../../base/body/index.ts'
-import { errors, invalidInput } from '../../base/errors/index.ts'
-import { canManage, hasStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
+import { errors, invalidInputError } from '../../base/errors/index.ts'
+import { canManage, keepsStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
-import { remainingStoredByUser, secretTargetsOf } from './authorship.ts'
-import { checkConfigQuota, checkConfigAllowed, managedServer } from '../checks.ts'
+import { storedByUserAfterEdit, secretTargetsOf } from './authorship.ts'
+import { checkConfigQuota, checkConfigAllowed, requireManagedServer } from '../checks.ts'
 import { invalidNameProblem, withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
 
@@ -34,7 +34,7 @@ export function toServerChange (
   usersMayRun: boolean
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
-  if (stored) managedServer(snapshot, principal, name)
+  if (stored) requireManagedServer(snapshot, principal, name)
   checkValues(sent)
   // `storedBy` and `storedByUser` determine what the server may access, so the gateway sets them. A sent `storedByUser`
   // is used only if an admin adds an exported server.
@@ -50,7 +50,7 @@ export function toServerChange (
   if (problem !== undefined) throw new errors.InvalidInput(`"config": ${problem}`)
   // After a change by a user, all values count as the user's, since it may send an admin's header to another address.
   const storedByUser = !principal.isAdmin || (stored
-    ? remainingStoredByUser(stored.config, checked)
+    ? storedByUserAfterEdit(stored.config, checked)
     : parseStoredByUser(sentStoredByUser))
   const value = {
     ...withOwner(snapshot, principal, checked, stored),
@@ -59,7 +59,7 @@ export function toServerChange (
   }
   // A caller who sends back an unchanged config is not recorded in `storedBy`, unless the server has lost rights that
   // it was stored with.
-  const isUnchanged = stored !== undefined && hasStoredRights(snapshot, stored) && isSame(stored.config, value)
+  const isUnchanged = stored !== undefined && keepsStoredRights(snapshot, stored) && isSame(stored.config, value)
   const { storedBy } = stored?.config ?? {}
   return {
     entity: 'mcpServers',
@@ -72,7 +72,7 @@ export function toServerChange (
 
 /**
  * Creates the change that enables or disables a server. An admin who enables a server that has lost rights it was
- * stored with (`hasStoredRights`) is recorded in `storedBy`, so that the server regains them.
+ * stored with (`keepsStoredRights`) is recorded in `storedBy`, so that the server regains them.
  * @throws InvalidInput for enabling a server with an invalid name
  */
 export function toEnabledChange (
@@ -82,7 +82,7 @@ export function toEnabledChange (
   if (enabled && nameProblem !== undefined) {
     throw new errors.InvalidInput(`It cannot be enabled: ${nameProblem}; rename it (newName)`)
   }
-  const isTakenOver = enabled && principal.isAdmin && !hasStoredRights(snapshot, server)
+  const isTakenOver = enabled && principal.isAdmin && !keepsStoredRights(snapshot, server)
   const config = isTakenOver ? withStorer(snapshot, principal, server.config) : server.config
   return { entity: 'mcpServers', key: server.name, value: { ...config, enabled } }
 }
@@ -128,7 +128,7 @@ function parseStoredByUser (sent: unknown): StoredByUser {
 function checkConfig (config: unknown): void {
   const findings = schemaProblems(ServerConfig, config)
     .map(({ path, message }) => ({ path: ['config', path].filter((part) => part !== '').join('.'), message }))
-  if (findings.length > 0) throw invalidInput(findings)
+  if (findings.length > 0) throw invalidInputError(findings)
 }
 
 /** Limits the number of values and words in a config, since unknown members are stored too. @throws InvalidInput */

@@ -1,7 +1,7 @@
 import type { SystemSections } from '../../../schemas/system.ts'
 import { parseSize } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { isMask } from '../../base/secrets/index.ts'
+import { containsMask } from '../../base/secrets/index.ts'
 
 /** Headers with another meaning, in which a bearer key would be misread, or forwarded to a server. */
 const reservedHeaders = new Set([
@@ -29,10 +29,10 @@ const isHttpUrl = (text: string): boolean =>
 const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
 
 /** Receives the path of an invalid member, and a message. */
-export type Report = (path: string, message: string) => void
+export type ReportInvalidMember = (path: string, message: string) => void
 
 /** Checks what the schema of the system configuration cannot express. @param report called for each invalid member */
-export function checkSections (sent: SystemSections, report: Report): void {
+export function checkSections (sent: SystemSections, report: ReportInvalidMember): void {
   // A section may be null, which resets it to its defaults.
   const [routing, install, smartRouting, mcpRouter, notifications] = [
     sent.routing ?? {},
@@ -61,16 +61,16 @@ export function checkSections (sent: SystemSections, report: Report): void {
     'notifications.url': notifications.url
   }
   for (const [path, address] of Object.entries(addresses)) {
-    if (address && !isMask(address) && !isHttpUrl(address)) {
+    if (address && !containsMask(address) && !isHttpUrl(address)) {
       report(path, 'expected an absolute http or https address')
     }
   }
   const { dbUrl } = smartRouting
-  if (dbUrl && !isMask(dbUrl) && !dbUrl.includes('${') && !/^(postgres(ql)?|pglite):\/\//.test(dbUrl)) {
+  if (dbUrl && !containsMask(dbUrl) && !dbUrl.includes('${') && !/^(postgres(ql)?|pglite):\/\//.test(dbUrl)) {
     report('smartRouting.dbUrl', 'expected postgres://… or pglite://<folder>')
   }
   // `install.baseUrl` is public, and paths are appended to it: no credentials, query or fragment.
-  if (install.baseUrl && !isMask(install.baseUrl) && /[?#]|^[^/]*\/*[^/]*@/.test(install.baseUrl)) {
+  if (install.baseUrl && !containsMask(install.baseUrl) && /[?#]|^[^/]*\/*[^/]*@/.test(install.baseUrl)) {
     report('install.baseUrl', 'expected an address without user, query and fragment')
   }
 }
@@ -83,7 +83,7 @@ export function checkSections (sent: SystemSections, report: Report): void {
  * @param next the configuration after it
  * @throws InvalidInput
  */
-export function checkMaskedSecrets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
+export function checkMaskedSecretTargets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
   const targets = [
     [
       'smartRouting',
@@ -95,7 +95,7 @@ export function checkMaskedSecrets (sent: SystemSections, stored: SystemSections
     ['mcpRouter', 'apiKey', sent.mcpRouter?.apiKey, stored.mcpRouter?.baseUrl, next.mcpRouter?.baseUrl]
   ] as const
   for (const [section, secret, value, before, after] of targets) {
-    if (isMask(value) && before !== after) {
+    if (containsMask(value) && before !== after) {
       throw new errors.InvalidInput(
         `"${section}.${secret}": the address changed, so the masked secret must be sent again`
       )

@@ -7,13 +7,13 @@ import { separatorWarning } from '../../../schemas/names.ts'
 import { schemaProblems } from '../../../schemas/problem.ts'
 import { withCurrentSmartRoutingNames } from '../../../schemas/smart-routing.ts'
 import { SystemSections } from '../../../schemas/system.ts'
-import { errors, type Finding, invalidInput } from '../../base/errors/index.ts'
-import { isMask, maskConfig } from '../../base/secrets/index.ts'
+import { errors, type Finding, invalidInputError } from '../../base/errors/index.ts'
+import { containsMask, maskConfig } from '../../base/secrets/index.ts'
 import {
-  legacyKeyIgnoredWarning, convertLegacyKey, guestLegacyKeyWarning, legacyKeyConvertedWarning, legacyKeyUsers
+  legacyKeyIgnoredWarning, convertLegacyKey, guestLegacyKeyWarning, legacyKeyConvertedWarning, legacyKeyOwnerAndCreator
 } from '../../identity/index.ts'
-import { missingNameWarnings, notConnectedSentence, type Principal, type Settings } from '../../settings/index.ts'
-import { checkSections, checkMaskedSecrets, type Report } from './checks.ts'
+import { danglingReferenceWarnings, notConnectedSentence, type Principal, type Settings } from '../../settings/index.ts'
+import { checkSections, checkMaskedSecretTargets, type ReportInvalidMember } from './checks.ts'
 
 type Json = Record<string, unknown>
 
@@ -65,13 +65,13 @@ class System {
    * records of the servers contain them.
    */
   problems (): string[] {
-    const { current, editProblem, problem } = this.#settings
+    const { current, editProblem, storeProblem: problem } = this.#settings
     const serverProblems = new Set([...current.servers.values()].flatMap((server) =>
       server.problem === undefined ? [] : [notConnectedSentence(server.name, server.problem)]))
     return [
       editProblem ?? problem,
       ...current.problems.filter((each) => !serverProblems.has(each)),
-      ...missingNameWarnings(current)
+      ...danglingReferenceWarnings(current)
     ].filter((each) => each !== undefined).slice(0, maxProblems)
   }
 
@@ -100,10 +100,10 @@ class System {
       const report = (path: string, message: string): void => { findings.push({ path, message }) }
       const next = merge(stored, sent, present(system), SystemSections, report)
       checkSections(withoutMembers(sent, findings), report)
-      if (findings.length > 0) throw invalidInput(findings)
-      checkMaskedSecrets(sent, stored, next)
+      if (findings.length > 0) throw invalidInputError(findings)
+      checkMaskedSecretTargets(sent, stored, next)
       if (!isConverted) return [{ entity: 'systemConfig', value: next }]
-      const key = convertLegacyKey(token, legacyKeyUsers(users, principal))
+      const key = convertLegacyKey(token, legacyKeyOwnerAndCreator(users, principal))
       const { bearerAuthKey: _, ...routing } = next.routing as Json
       return [
         { entity: 'bearerKeys', key: key.id, value: key },
@@ -127,7 +127,7 @@ class System {
 /** Returns the `routing.bearerAuthKey` of a sent configuration; undefined if there is none, or only a mask. */
 function legacyKeyIn ({ routing }: Json): string | undefined {
   const key = isObject(routing) ? routing.bearerAuthKey : undefined
-  return typeof key === 'string' && key !== '' && !isMask(key) ? key : undefined
+  return typeof key === 'string' && key !== '' && !containsMask(key) ? key : undefined
 }
 
 function withoutLegacyKey (body: Json): Json {
@@ -180,7 +180,7 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
  * @param report called for each unknown key and each invalid value
  * @returns the new values
  */
-function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: Report, path = ''): Json {
+function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: ReportInvalidMember, path = ''): Json {
   const next: Json = { ...stored }
   const members = membersOf(schema) ?? {}
   for (const [key, value] of Object.entries(sent)) {
@@ -195,7 +195,7 @@ function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: 
       delete next[key]
       continue
     }
-    if (isMask(value)) {
+    if (containsMask(value)) {
       report(place, 'this is a mask, not a value; send the value itself, or leave it out')
       continue
     }

@@ -11,7 +11,7 @@ import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { errors } from '../../base/errors/index.ts'
 import { isPlaceholder, maskTokens, maskAll, maskConfig, type MaskSecret } from '../../base/secrets/index.ts'
 import { itemKinds } from '../../settings/index.ts'
-import { mapVariablePlaces, createUnexpandedCheck } from '../../upstream/index.ts'
+import { mapExpandableTexts, createUnexpandedCheck } from '../../upstream/index.ts'
 import { variableNamesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>
@@ -82,7 +82,7 @@ const isWrittenByUser = ({ storedByUser }: Readonly<Json>): boolean =>
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isUnexpanded = createUnexpandedCheck(config.storedByUser as StoredByUser)
   const portable = toPortable(config) as ServerConfig
-  return mapVariablePlaces(portable, (text, place, ...within) => isUnexpanded(place, ...within)
+  return mapExpandableTexts(portable, (text, place, ...within) => isUnexpanded(place, ...within)
     ? text.replace(anyVariablePattern, (written) => isPlaceholder(written) && written.startsWith('${user.')
       ? written
       : variables.replaceUserVariable(written, name, String(within[0] ?? place)))
@@ -125,7 +125,7 @@ export function templateWarnings (template: SentTemplate): string[] {
  * @returns its config in the gateway's format, and warnings about members without effect
  * @throws InvalidInput
  */
-export function readTemplateServer (name: string, value: unknown): { config: Json, warnings: string[] } {
+export function parseTemplateServer (name: string, value: unknown): { config: Json, warnings: string[] } {
   if (name === '') throw new errors.InvalidInput('A server needs a name: the member of "servers" with its config')
   if (!isObject(value)) {
     throw new errors.InvalidInput('A server is an object, its config: {"url": "…"}, or {"command": "…", "args": ["…"]}')
@@ -140,7 +140,7 @@ export function readTemplateServer (name: string, value: unknown): { config: Jso
  * @returns the group, and warnings about members without effect
  * @throws InvalidInput whose message describes the first invalid member
  */
-export function readTemplateGroup (value: unknown): { group: TemplateGroup, warnings: string[] } {
+export function parseTemplateGroup (value: unknown): { group: TemplateGroup, warnings: string[] } {
   if (!isObject(value)) throw new errors.InvalidInput('A group is an object: {"name": "…", "servers": ["…"]}')
   if (value.name === undefined) throw new errors.InvalidInput('"name" is missing: a group needs one')
   if (value.servers === undefined) {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { lockReasonOf } from '../../../db/document.ts'
-import { orderedEntries, orderedObject } from '../../../db/order.ts'
+import { undecryptableReasonOf } from '../../../db/document.ts'
+import { orderedEntries, createOrderedObject } from '../../../db/order.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type {
@@ -15,7 +15,7 @@ import type { Groups, ShownGroup } from '../groups/groups.ts'
 import { refusalMessage } from '../servers/add-many.ts'
 import type { Servers } from '../servers/servers.ts'
 import {
-  toPortable, readTemplateGroup, readTemplateServer, referencedVariables, templateWarnings, replaceSecrets
+  toPortable, parseTemplateGroup, parseTemplateServer, referencedVariables, templateWarnings, replaceSecrets
 } from './config.ts'
 import { TemplateVariables } from './variables.ts'
 import { identityLimits } from '../../identity/index.ts'
@@ -36,7 +36,7 @@ export class Templates {
   readonly #servers: Servers
   readonly #groups: Groups
   readonly #environment: ProcessEnvironment
-  readonly #bundles: Pick<Bundles, 'bundleNamesIn' | 'missingIn'>
+  readonly #bundles: Pick<Bundles, 'bundleNamesIn' | 'missingBundleNamesIn'>
 
   /** @param environment the variables that configs can refer to */
   constructor (
@@ -44,7 +44,7 @@ export class Templates {
     servers: Servers,
     groups: Groups,
     environment: ProcessEnvironment,
-    bundles: Pick<Bundles, 'bundleNamesIn' | 'missingIn'>
+    bundles: Pick<Bundles, 'bundleNamesIn' | 'missingBundleNamesIn'>
   ) {
     this.#settings = settings
     this.#servers = servers
@@ -77,7 +77,7 @@ export class Templates {
       return [each, withCurrentRights(this.#settings.current, config)] as const
     })
     const locked = configs.filter(([, config]) =>
-      lockReasonOf(config) !== undefined).map(([each]) => JSON.stringify(each))
+      undecryptableReasonOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
     const variables =
       new TemplateVariables(configs.flatMap(([, config]) => referencedVariables(toPortable(config))), this.#environment)
@@ -92,7 +92,7 @@ export class Templates {
       name,
       ...(description === undefined ? {} : { description }),
       createdAt: new Date().toISOString(),
-      servers: orderedObject(withoutSecrets),
+      servers: createOrderedObject(withoutSecrets),
       groups: uniqueGroups(groups).map((group) => ({
         name: group.name,
         ...(group.description === undefined ? {} : { description: group.description }),
@@ -157,7 +157,7 @@ export class Templates {
     const details = new Map<string, ImportDetail>()
     const read = entries.flatMap(([name, value]) => {
       try {
-        if (!known.has(name)) return [{ name, ...readTemplateServer(name, value) }]
+        if (!known.has(name)) return [{ name, ...parseTemplateServer(name, value) }]
         details.set(name, {
           type: 'server',
           name,
@@ -174,7 +174,7 @@ export class Templates {
       : await this.#servers.createMany(principal, read.map(({ name, config }) => ({ name, config })))
     for (const [at, { name, success, message, warnings = [] }] of outcomes.entries()) {
       const { warnings: remarks = [], config = {} } = read[at] ?? {}
-      const missing = success ? await this.#bundles.missingIn(config) : []
+      const missing = success ? await this.#bundles.missingBundleNamesIn(config) : []
       const detail = success
         ? warningsMessage([...remarks, ...warnings, ...missing.map(missingBundleRemark)])
         : { message }
@@ -189,7 +189,7 @@ export class Templates {
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)
     if (isKnown) return { type: 'group', name, action: 'skipped', message: 'There is already a group with this name' }
     try {
-      const { group, warnings } = readTemplateGroup(sent)
+      const { group, warnings } = parseTemplateGroup(sent)
       const created = await this.#groups.create(principal, pickGroup(group))
       return { type: 'group', name, action: 'created', ...warningsMessage([...warnings, ...created.warnings]) }
     } catch (error) {

@@ -7,14 +7,14 @@ import type { Principal } from './view.ts'
 export interface Author { readonly username: string, readonly keyId?: string, readonly keyName?: string }
 
 /** The id and name of a principal's bearer key, for audit records. */
-export const authorKeyOf = ({ kind, credential }: Principal): Pick<Author, 'keyId' | 'keyName'> =>
+export const toBearerKeyIdentity = ({ kind, credential }: Principal): Pick<Author, 'keyId' | 'keyName'> =>
   credential !== undefined && (kind === 'system-key' || kind === 'user-key')
     ? { keyId: credential.id, keyName: credential.name }
     : {}
 
 /** The author of a change that a principal makes. */
 export const toAuthor = (principal: Principal): Author => ({
-  username: principal.username ?? '', ...authorKeyOf(principal)
+  username: principal.username ?? '', ...toBearerKeyIdentity(principal)
 })
 
 /**

@@ -5,5 +5,5 @@ import type { View } from './view.ts'
 /**
  * The number of configured servers that a view shows. Built-in providers, whose items have no prefix, are not counted.
  */
-export const countServers = (access: Access, view: View): number =>
+export const countVisibleServers = (access: Access, view: View): number =>
   access.visibleServers(view).filter(({ server }) => isUsableServer(server) && server.unprefixed !== true).length

@@ -1,27 +1,29 @@
 // The names of tools and prompts on routes that merge several servers. Each of them is valid in the model APIs of
 // agents.
 import { createHash } from 'node:crypto'
-import { isModelName, maxModelNameLength, toModelCharacters, toModelSeparator } from '../../../schemas/names.ts'
+import {
+  isModelSafeName, maxModelSafeNameLength, toModelSafeText, toModelSafeSeparator
+} from '../../../schemas/names.ts'
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 const withHash = (name: string, identity: string): string =>
-  `${name.slice(0, maxModelNameLength - 9)}_${hashOf(identity)}`
+  `${name.slice(0, maxModelSafeNameLength - 9)}_${hashOf(identity)}`
 
 /**
  * Converts a server's name, or its alias in a group, to the characters that model APIs accept. If letters are lost, a
  * hash is appended, so that names in other scripts stay distinct.
  */
 function modelLabel (label: string): string {
-  if (isModelName(label)) return label
-  const name = toModelCharacters(label)
+  if (isModelSafeName(label)) return label
+  const name = toModelSafeText(label)
   const isLossy = /[^\p{ASCII}\p{M}]/u.test(label.normalize('NFKD'))
   return isLossy ? withHash(name.replace(/^_+|_+$/g, ''), label) : name
 }
 
 /** The prefix of a server's items on merged routes. @param label its name or alias; empty: without prefix */
 export const prefixOf = (label: string, separator: string): string =>
-  label === '' ? '' : `${modelLabel(label)}${toModelSeparator(separator)}`
+  label === '' ? '' : `${modelLabel(label)}${toModelSafeSeparator(separator)}`
 
 /** The prefix with label and separator unconverted. Calls accept names with this prefix, too. */
 export const unconvertedPrefixOf = (label: string, separator: string): string =>
@@ -39,7 +41,7 @@ export function acceptedPrefixesOf (label: string, separator: string): string[] 
  */
 export function prefixedName (prefix: string, name: string): string {
   const whole = `${prefix}${name}`
-  return isModelName(whole) ? whole : withHash(toModelCharacters(whole), whole)
+  return isModelSafeName(whole) ? whole : withHash(toModelSafeText(whole), whole)
 }
 
 /** The name under which a merged route lists an item, from the label of its server. */
@@ -52,7 +54,7 @@ export const exposedName = (label: string, separator: string, name: string): str
  */
 export function canBeShownAs (shown: string, prefix: string, name: string): boolean {
   const whole = `${prefix}${name}`
-  return (isModelName(whole) ? whole : toModelCharacters(whole)).startsWith(shown.slice(0, -9))
+  return (isModelSafeName(whole) ? whole : toModelSafeText(whole)).startsWith(shown.slice(0, -9))
 }
 
 /** Whether a name has the form of one that ends in a hash. */

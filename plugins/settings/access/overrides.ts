@@ -10,7 +10,7 @@ export const itemKinds = ['tools', 'prompts', 'resources', 'skills'] as const
 export type ItemKind = typeof itemKinds[number]
 
 /** Whether items of a kind are identified by URIs, which are the same on all routes, and not by names. */
-export const hasUris = (kind: ItemKind): boolean => kind === 'resources' || kind === 'skills'
+export const isIdentifiedByUri = (kind: ItemKind): boolean => kind === 'resources' || kind === 'skills'
 
 /** A change of an override; a description of null restores the upstream's description. */
 export interface OverrideChange { enabled?: boolean, description?: string | null }
@@ -25,7 +25,7 @@ export interface OverriddenServer { readonly name?: string, readonly config: Ser
  */
 export function overrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)
-  if (hasUris(kind) || own?.enabled !== undefined || server.config[kind]?.[allItemsKey]?.enabled !== false) {
+  if (isIdentifiedByUri(kind) || own?.enabled !== undefined || server.config[kind]?.[allItemsKey]?.enabled !== false) {
     return own
   }
   return { ...own, enabled: false }
@@ -36,7 +36,7 @@ export function ownOverrideOf (server: OverriddenServer, kind: ItemKind, key: st
   const section = server.config[kind]
   if (section === undefined) return undefined
   if (Object.hasOwn(section, key)) return section[key]
-  if (hasUris(kind)) return undefined
+  if (isIdentifiedByUri(kind)) return undefined
   for (const name of mergedNames(prefixesIn(section, server), key)) {
     if (Object.hasOwn(section, name)) return section[name]
   }
@@ -69,7 +69,7 @@ function * mergedNames (prefixes: readonly string[], key: string): Generator<str
 }
 
 /** A sentence for each kind of item, about its overrides that match no item that the server lists. */
-export function unmatchedOverrides (server: OverriddenServer, { lists }: Pick<Catalogue, 'lists'>): string[] {
+export function unmatchedOverrideWarnings (server: OverriddenServer, { lists }: Pick<Catalogue, 'lists'>): string[] {
   return itemKinds.flatMap((kind) => {
     const section = server.config[kind] ?? {}
     const names = Object.keys(section)
@@ -104,7 +104,7 @@ const emptyDescription = { description: '""' }
  * description; for a skill, the name and the description in its frontmatter.
  * @param text the item as JSON text
  */
-export function itemDefaults (kind: ItemKind, text: string): Readonly<Record<string, string>> {
+export function defaultItemMembers (kind: ItemKind, text: string): Readonly<Record<string, string>> {
   if (kind !== 'skills') return emptyDescription
   const { name = '', description = '' } = skillFrontmatter(text)
   return { name: JSON.stringify(name), description: JSON.stringify(description) }

@@ -49,7 +49,7 @@ export function withCurrentRights (snapshot: Snapshot, config: ServerConfig): Se
 }
 
 /** Whether a server has all rights that it was stored with. */
-export const hasStoredRights = (snapshot: Snapshot, { config, problem }: Server): boolean =>
+export const keepsStoredRights = (snapshot: Snapshot, { config, problem }: Server): boolean =>
   problem === undefined && withCurrentRights(snapshot, config) === config
 
 /**
@@ -57,7 +57,7 @@ export const hasStoredRights = (snapshot: Snapshot, { config, problem }: Server)
  * store now. A marked server stays in the settings, but is neither started nor called. The function is applied to every
  * snapshot that is read; servers that did not change since the last call stay the same objects.
  */
-export function createServerRestriction (): (snapshot: Snapshot) => Snapshot {
+export function createRestrictedServerMarker (): (snapshot: Snapshot) => Snapshot {
   type Marked = Server & { readonly problem: string }
   const marks = new WeakMap<Server, Marked>()
   let last: {

@@ -59,7 +59,7 @@ export function owningTeam ({ teams, users }: Teams, owner: string | undefined):
 const toSet = memoized((names: readonly string[]): ReadonlySet<string> => new Set(names))
 
 /** The entry of `sharedWithUsers` that includes a principal, by username or by `@` and team; undefined if none does. */
-export function sharedEntryOf (
+export function findSharedWithEntry (
   snapshot: Teams, principal: Pick<Principal, 'username' | 'team'>, shared: readonly string[] | undefined
 ): string | undefined {
   if (shared === undefined || shared.length === 0) return undefined

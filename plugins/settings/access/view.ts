@@ -27,7 +27,7 @@ export interface Principal {
   /** The path of an access token's resource (RFC 8707), without a trailing slash; undefined: the whole gateway. */
   readonly audience?: string
   /** The stored credential that identified the principal: a bearer key or a token. Its sessions end with it. */
-  readonly credential?: Credential
+  readonly credential?: CredentialReference
   /** The principal in a later snapshot; undefined if it is no longer valid. Absent for bearer keys on MCP routes. */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
   /**
@@ -52,7 +52,7 @@ export const mcpScope = 'mcp'
 export const canUseMcp = ({ scopes }: Principal): boolean => scopes?.includes(mcpScope) ?? true
 
 /** A stored credential, without its secret. */
-export interface Credential { readonly id: string, readonly name?: string }
+export interface CredentialReference { readonly id: string, readonly name?: string }
 
 /** The routes that a scoped bearer key is limited to. */
 export interface KeyScope {

@@ -1,9 +1,9 @@
-import { isUsableServer, type Server, type Snapshot, type StoredGroup } from '../../../db/store.ts'
+import { isUsableServer, type Server, type Snapshot, type NormalizedGroup } from '../../../db/store.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
-import type { DirectorySnapshot } from './directory.ts'
-import { sharedEntryOf } from './teams.ts'
+import type { SnapshotWithProviders } from './directory.ts'
+import { findSharedWithEntry } from './teams.ts'
 import type { KeyScope, Principal, ViewScope, View } from './view.ts'
 
 /** The value of PUBLIC_TOOLS, which determines the servers that callers without credentials see. */
@@ -17,7 +17,7 @@ export function canSee (
   if (isAdmin) return true
   if (username === undefined && team === undefined) return isVisibleToAnybody(config, publicTools)
   return config.visibility === 'public' || (username !== undefined && config.owner === username) ||
-    sharedEntryOf(snapshot, principal, config.sharedWithUsers) !== undefined
+    findSharedWithEntry(snapshot, principal, config.sharedWithUsers) !== undefined
 }
 
 /** Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP. */
@@ -66,7 +66,7 @@ export interface VisibleServer {
  * order decides which of two servers gets a contested name, so a user's server never takes a name from an admin's.
  */
 export function visibleServers (
-  snapshot: DirectorySnapshot, view: View, publicTools: PublicToolsMode
+  snapshot: SnapshotWithProviders, view: View, publicTools: PublicToolsMode
 ): VisibleServer[] {
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
@@ -85,7 +85,7 @@ export function visibleServers (
 const rankOf = ({ server, isOwnedByAdmin }: VisibleServer): number =>
   server.unprefixed === true ? 2 : isOwnedByAdmin ? 0 : 1
 
-function membersOf (snapshot: DirectorySnapshot, scope: ViewScope): readonly GroupMember[] {
+function membersOf (snapshot: SnapshotWithProviders, scope: ViewScope): readonly GroupMember[] {
   if (scope.kind === 'server') return [{ name: scope.name }]
   const routed = snapshot.registered?.filter(({ memberIn }) => memberIn !== undefined) ?? []
   const own = scope.kind === 'group'
@@ -118,9 +118,9 @@ export function findGroupScope (snapshot: Snapshot, idOrName: string, byName: bo
   return group && groupScope(group, idOrName)
 }
 
-const groupScope = ({ id, name }: StoredGroup, idOrName: string): ViewScope =>
+const groupScope = ({ id, name }: NormalizedGroup, idOrName: string): ViewScope =>
   ({ kind: 'group', id, name, ...(idOrName !== id && { byName: true }) })
-const findGroup = (snapshot: Snapshot, idOrName: string, byName: boolean): StoredGroup | undefined =>
+const findGroup = (snapshot: Snapshot, idOrName: string, byName: boolean): NormalizedGroup | undefined =>
   snapshot.groups.get(idOrName) ?? (byName ? findGroupByName(snapshot, idOrName) : undefined)
 
 /**
@@ -128,14 +128,14 @@ const findGroup = (snapshot: Snapshot, idOrName: string, byName: boolean): Store
  * precedence over another user's server, whichever is older: otherwise the group's owner would decide what agents get
  * under that server's name.
  */
-export const groupTakesPrecedence = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
+export const groupTakesPrecedence = (snapshot: Snapshot, { owner }: NormalizedGroup, { config }: Server): boolean =>
   isAdminOwner(snapshot, owner) || owner === config.owner
 
-const groupsByName = memoized(({ groups }: Snapshot): ReadonlyMap<string, StoredGroup> =>
+const groupsByName = memoized(({ groups }: Snapshot): ReadonlyMap<string, NormalizedGroup> =>
   new Map([...groups.values()].map((group) => [group.name, group])))
 
 /** Finds a group by name. */
-export const findGroupByName = (snapshot: Snapshot, name: string): StoredGroup | undefined =>
+export const findGroupByName = (snapshot: Snapshot, name: string): NormalizedGroup | undefined =>
   groupsByName(snapshot).get(name)
 
 /** Whether a scoped key may use a route. */

@@ -43,7 +43,7 @@ const trimInterval = 100
 const defaultLimit = 50
 
 /** The audit log: the changes made by the management API. */
-export class Audit {
+export class AuditLog {
   readonly #deps: AuditDeps
   readonly #waiting: BoundedAuditEntries
   #writing: Promise<void> | undefined

@@ -1,11 +1,11 @@
 import fp from 'fastify-plugin'
 import type { AuditTrail } from '../../../db/audit-trail.ts'
-import { Audit } from './audit.ts'
+import { AuditLog } from './audit.ts'
 import { MemoryAuditTrail } from './memory-trail.ts'
 import { settingsLimits } from '../limits.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { audit: Audit }
+  interface FastifyInstance { audit: AuditLog }
 }
 
 /** How long to wait at shutdown for pending entries to be written, in ms. */
@@ -18,7 +18,7 @@ const closeTimeout = 2_000
 export default fp<{ auditTrail?: AuditTrail }>(async (
   app, { auditTrail: trail = new MemoryAuditTrail(settingsLimits.audit) }
 ) => {
-  const audit = new Audit({
+  const audit = new AuditLog({
     trail,
     bounds: settingsLimits.audit,
     mask: (text) => app.credentials.mask(text),

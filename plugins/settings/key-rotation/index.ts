@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { Resealing } from '../../../db/store.ts'
-import { KeyRotation } from './key-rotation.ts'
+import { EncryptionKeyRotation } from './key-rotation.ts'
 
 /**
  * Re-encrypts secrets of former keys with the current ENCRYPTION_KEY, in the background after the start.
@@ -8,7 +8,7 @@ import { KeyRotation } from './key-rotation.ts'
  */
 export default fp<{ resealing?: Resealing, connects?: boolean }>(async (app, { resealing, connects = true }) => {
   if (!resealing || !connects) return
-  const rotation = new KeyRotation({
+  const rotation = new EncryptionKeyRotation({
     resealing,
     info: (sentence) => { app.log.info(sentence) },
     warn: (sentence) => { app.log.warn(sentence) }

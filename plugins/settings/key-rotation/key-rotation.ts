@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../../db/errors.ts'
-import { StorageError, type Resealing, type SealedCounts } from '../../../db/store.ts'
+import { StorageError, type Resealing, type OutdatedTextCounts } from '../../../db/store.ts'
 
 interface KeyRotationDeps {
   readonly resealing: Resealing
@@ -14,7 +14,7 @@ interface KeyRotationDeps {
 const maxPasses = 20
 
 /** Re-encrypts the secrets of former keys, and logs when these keys can be removed. */
-export class KeyRotation {
+export class EncryptionKeyRotation {
   readonly #deps: KeyRotationDeps
   readonly #pauses: { readonly pass: number, readonly failure: number }
   readonly #end = new AbortController()
@@ -65,7 +65,7 @@ export class KeyRotation {
 
   async #run (): Promise<void> {
     const { resealing, info } = this.#deps
-    let { former, locked } = await resealing.count()
+    let { former, locked } = await resealing.countOutdatedTexts()
     if (!this.#hasBegun) this.#warnOfLocked(locked)
     // Logged without a number, since loading the settings has already begun to re-encrypt them.
     if (former > 0 && !this.#hasBegun) {
@@ -73,9 +73,9 @@ export class KeyRotation {
     }
     this.#hasBegun = true
     for (let pass = 0; pass < maxPasses; pass++) {
-      const { anew } = await resealing.run(this.#end.signal)
+      const { anew } = await resealing.resealAll(this.#end.signal)
       this.#resealedCount += anew
-      const left = (await resealing.count()).former
+      const left = (await resealing.countOutdatedTexts()).former
       if (left === 0 || (left === former && anew === 0)) {
         this.#logEnd(left)
         return
@@ -104,7 +104,7 @@ export class KeyRotation {
     }
   }
 
-  #warnOfLocked (locked: SealedCounts['locked']): void {
+  #warnOfLocked (locked: OutdatedTextCounts['locked']): void {
     if (locked.length === 0) return
     const those = locked.map(({ what, key, count }) => `${count} ${what} (key ${key})`).join(', ')
     this.#deps.warn(

@@ -1,11 +1,11 @@
-import { validCapabilities } from '../../../protocol/capabilities.ts'
+import { removeInvalidCapabilities } from '../../../protocol/capabilities.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { allListKinds, byListKind, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
 import { LineReader } from '../../../protocol/pieces.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { sha256 } from '../../base/secrets/index.ts'
-import type { Claims, StoredClaims } from '../../gateway/index.ts'
+import type { ItemClaims, StoredItemClaims } from '../../gateway/index.ts'
 
 /** The length after which a line ends, in characters. A catalogue may have many megabytes, so it has several lines. */
 const lineSize = 64 * 1024
@@ -14,10 +14,10 @@ const endLine = { isWhole: true }
 
 /** The catalogues of a server, and its claims to names, as the cache on disk has them. */
 export interface CachedCatalogues {
-  /** Whether the catalogues were read from the current source (`sourceIdOf`). */
+  /** Whether the catalogues were read from the current source (`catalogueSourceIdOf`). */
   readonly isSameSource: boolean
   readonly catalogues: readonly Catalogue[]
-  readonly claims: StoredClaims | undefined
+  readonly claims: StoredItemClaims | undefined
 }
 
 /** The owner of a server. */
@@ -27,7 +27,7 @@ export const configOwner = ({ owner = 'admin' }: ServerConfig): string => owner
  * Identifies the source of a server's lists: its owner, and the command, address or description that they are read
  * from. Other changes of the config keep the lists valid.
  */
-export const sourceIdOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
+export const catalogueSourceIdOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
   sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, configOwner(config)]))
 
 /** The beginning of the cached text of a server of this owner. */
@@ -37,8 +37,8 @@ const ownerPrefix = (owner: string): string => `{"owner":${JSON.stringify(owner)
  * Serializes a server's catalogues, and its claims to items that are not in them, as lines of JSON for the cache on
  * disk: the claims, each catalogue followed by its items, and the end line.
  */
-export function * cacheText (
-  sourceId: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]
+export function * toCacheText (
+  sourceId: string, owner: string, claims: ItemClaims, catalogues: readonly Catalogue[]
 ): Generator<string> {
   const { initial, items } = claims.unlistedClaims(catalogues)
   yield `${ownerPrefix(owner)}"target":${JSON.stringify(sourceId)},"claims":{`
@@ -135,7 +135,7 @@ const isEntry = (value: unknown): value is readonly [string, number] =>
   Array.isArray(value) && typeof value[0] === 'string' && isTime(value[1])
 
 /** Validates cached claims; undefined when they are invalid. */
-function toClaims (value: unknown): StoredClaims | undefined {
+function toClaims (value: unknown): StoredItemClaims | undefined {
   if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) {
     return undefined
   }
@@ -160,7 +160,7 @@ export function toCatalogue (value: unknown): Catalogue | undefined {
   // An earlier version had fewer list kinds.
   if (!allListKinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) &&
     typeof (extras[kind] ?? '') === 'string')) return undefined
-  const { capabilities } = validCapabilities(value.capabilities)
+  const { capabilities } = removeInvalidCapabilities(value.capabilities)
   const kept = byListKind((kind) => extras[kind] ?? '{}')
   return { ...value, extras: kept, capabilities, id: nextCatalogueId() } as unknown as Catalogue
 }

@@ -2,18 +2,18 @@ import { messageOf } from '../../../db/errors.ts'
 import { remainingFreshness, staleAt, type Caching, type Freshness } from '../../../protocol/caching.ts'
 import { emptyCapabilityClass } from '../../../protocol/capabilities.ts'
 import { isSameCatalogue, type Catalogue, type ListingHistory, type ListKind } from '../../../protocol/lists.ts'
-import { Claims, gatewayLimits } from '../../gateway/index.ts'
+import { ItemClaims, gatewayLimits } from '../../gateway/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
-import { cacheText, parseCacheText, type CachedCatalogues } from './cache-text.ts'
+import { toCacheText, parseCacheText, type CachedCatalogues } from './cache-text.ts'
 import { OmissionLog } from '../status-log.ts'
-import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
+import { readCatalogue, UndeclaredToolsReader } from './read-catalogue.ts'
 import { ReadingPace } from './reading-pace.ts'
 import { type CatalogueAllowance, catalogueSize, fitCatalogue } from './shares.ts'
 import { upstreamLimits } from '../limits.ts'
 
 interface CataloguesDeps {
-  /** Identifies the source of the catalogues (`sourceIdOf`): those that were cached from another one are not used. */
+  /** The source of the catalogues (`catalogueSourceIdOf`): those that were cached from another one are not used. */
   sourceId: string
   /** The server's owner: claims recorded for another owner are not used. */
   owner: string
@@ -47,8 +47,8 @@ export class Catalogues {
   readonly #paces = new WeakMap<Slot, ReadingPace>()
   /** How long each catalogue may be cached according to its server, and from which time. */
   readonly #freshness = new WeakMap<Catalogue, Freshness>()
-  readonly #undeclared = new UndeclaredTools()
-  #claims = new Claims()
+  readonly #undeclared = new UndeclaredToolsReader()
+  #claims = new ItemClaims()
   /** Settles when the stored catalogues have been restored. */
   #restoring: Promise<unknown> | undefined
   #known = false
@@ -89,7 +89,7 @@ export class Catalogues {
     this.#known = former.#known
     this.#omissions = former.#omissions
     for (const [capabilityClass, catalogue] of former.#byClass) this.#byClass.set(capabilityClass, catalogue)
-    this.recount()
+    this.reportSize()
   }
 
   /**
@@ -117,7 +117,7 @@ export class Catalogues {
     if (isSameSource) {
       this.#known = true
       for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
-      this.recount()
+      this.reportSize()
     }
     if (this.#claims.isKnown) this.#recordClaims()
     else this.#claims.restore(claims, catalogues)
@@ -127,7 +127,7 @@ export class Catalogues {
   /** Stores the catalogues and claims for the next run. */
   store (): void {
     const { sourceId, owner, allowance } = this.#deps
-    allowance.store(cacheText(sourceId, owner, this.#claims, this.all.slice(0, maxStoredClasses)))
+    allowance.store(toCacheText(sourceId, owner, this.#claims, this.all.slice(0, maxStoredClasses)))
   }
 
   /** Records the claims to the items that are listed now. @returns whether any is listed for the first time */
@@ -145,7 +145,7 @@ export class Catalogues {
   }
 
   /** Handles `list_changed`: reads the lists again, once for a burst of notifications. */
-  refresh (slot: Slot, isBase: boolean): void { this.#readIn(this.#paceOf(slot).wait, slot, isBase, true) }
+  refresh (slot: Slot, isBase: boolean): void { this.#readIn(this.#paceOf(slot).changeDelay, slot, isBase, true) }
 
   /**
    * Reads the lists for a client's request if a `list_changed` is pending or a list has expired.
@@ -197,7 +197,7 @@ export class Catalogues {
   }
 
   /** Reports the memory that the catalogues use, after some were read, taken over, restored or removed. */
-  recount (): void { if (!this.#closed) this.#deps.allowance.setHeldSize(this.#sizeBeside(undefined)) }
+  reportSize (): void { if (!this.#closed) this.#deps.allowance.setHeldSize(this.#sizeBeside(undefined)) }
 
   /** The size of all catalogues but one, in bytes of memory. @param excluded undefined for none */
   #sizeBeside (excluded: Catalogue | undefined): number {
@@ -262,7 +262,7 @@ export class Catalogues {
     const catalogue = this.#fitting(read, before)
     const isSame = before !== undefined && isSameCatalogue(before, catalogue)
     pace.recordReading(isComplete, isSame)
-    if (!isComplete) this.#readIn(pace.retry, slot, isBase, false)
+    if (!isComplete) this.#readIn(pace.retryDelay, slot, isBase, false)
     // A list that a server gives for one user's login is not shown to others.
     const isPrivate = slot.user !== undefined &&
       (this.#deps.isPerUser === true || Object.values(fresh.lists).some(({ isPublic }) => !isPublic))
@@ -280,7 +280,7 @@ export class Catalogues {
     if (own === undefined && slot.catalogue === undefined) return
     slot.catalogue = own
     this.#known = true
-    this.recount()
+    this.reportSize()
     if (this.#recordClaims()) this.store()
     this.#deps.onChange()
   }
@@ -292,7 +292,7 @@ export class Catalogues {
     if (forgetOthers) this.#byClass.clear()
     this.#byClass.set(capabilityClass, catalogue)
     this.#known = true
-    this.recount()
+    this.reportSize()
     this.#recordClaims()
     this.store()
     this.#deps.onChange()

@@ -40,7 +40,7 @@ export class ListLoader {
   }
 
   /** Lets clients wait again for lists that were not read in time, because somebody has logged in at the server. */
-  forget (): void { this.#waitingSince.clear() }
+  resetWaits (): void { this.#waitingSince.clear() }
 
   /**
    * The readings that the answer to a list request waits for; none when the lists are known.

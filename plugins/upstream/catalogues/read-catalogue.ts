@@ -1,8 +1,8 @@
 import type { Caching, Freshness } from '../../../protocol/caching.ts'
-import { validCapabilities } from '../../../protocol/capabilities.ts'
+import { removeInvalidCapabilities } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { gatewayName, instanceId, instanceKey } from '../../../protocol/instance.ts'
-import { smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import {
   type Catalogue, type Item, allListKinds, announcesList, type ListKind, listKinds, nextCatalogueId
 } from '../../../protocol/lists.ts'
@@ -42,12 +42,12 @@ export async function readCatalogue (
   before: Catalogue | undefined,
   maxSize: number,
   timeout: number,
-  undeclared: UndeclaredTools,
+  undeclared: UndeclaredToolsReader,
   warn: (sentence: string) => void
 ): Promise<{ catalogue: Catalogue, isComplete: boolean, fresh: Freshness }> {
   const learnedAt = Date.now()
   const { key: { capabilityClass }, identity } = link
-  const { capabilities, problems } = validCapabilities(identity.capabilities)
+  const { capabilities, problems } = removeInvalidCapabilities(identity.capabilities)
   for (const sentence of problems.slice(0, maxProblems)) warn(sentence)
   const isDeclared = (kind: ListKind): boolean => announcesList(capabilities, kind)
   const listed = allListKinds.filter((kind) => isDeclared(kind) || (kind === 'tools' && undeclared.isWorthAsking))
@@ -144,7 +144,7 @@ async function readOne (
 async function readFrom (
   link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void
 ): Promise<ListRead> {
-  const isGateway = smallMemberOf(link.identity.serverInfo, 'name') === gatewayName
+  const isGateway = parseSmallMember(link.identity.serverInfo, 'name') === gatewayName
   const mark = isGateway ? { _meta: JSON.stringify({ [instanceKey]: instanceId }) } : {}
   const request = async (method: string, params: string): Promise<string> =>
     await link.request(method, withMembers(params, mark))
@@ -162,7 +162,7 @@ const emptyList = { items: [], extra: '{}', caching: undefined }
  * asked once, and again with each reading if it lists tools; one that does not answer, or whose connection ends because
  * of the request, is not asked again.
  */
-export class UndeclaredTools {
+export class UndeclaredToolsReader {
   /** The reason why the server has no tools, as a clause; undefined if it lists tools. */
   #refusal: string | undefined
   #isMethodUnknown = false

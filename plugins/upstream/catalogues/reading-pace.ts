@@ -19,7 +19,7 @@ export class ReadingPace {
   #failures = 0
 
   /** The delay before the reading that a `list_changed` causes now, in ms. */
-  get wait (): number {
+  get changeDelay (): number {
     if (Date.now() - this.#readAt > 10 * this.#settle) this.#settle = settleTime
     return this.#settle
   }
@@ -28,7 +28,7 @@ export class ReadingPace {
   get timeout (): number { return upstreamLimits.listTime * 2 ** this.#failures }
 
   /** Time until lists that failed are read again, in ms. */
-  get retry (): number { return Math.min(upstreamLimits.listRetry * 2 ** (this.#failures - 1), longestRetry) }
+  get retryDelay (): number { return Math.min(upstreamLimits.listRetry * 2 ** (this.#failures - 1), longestRetry) }
 
   /** Records a reading. @param isComplete whether no list failed @param isSame whether nothing had changed */
   recordReading (isComplete: boolean, isSame: boolean): void {

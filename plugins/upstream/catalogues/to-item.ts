@@ -1,6 +1,6 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { isObject, memberOf, membersOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import { type Item, type ListKind, listKinds } from '../../../protocol/lists.ts'
 import { toLegacyTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import { itemShapes } from '../../../protocol/message-shapes.ts'
@@ -35,7 +35,7 @@ function parseMembers (text: string, key: string, kind: ListKind): Record<string
     if (!names.has(name)) continue
     const isSchema = (name === 'inputSchema' || name === 'outputSchema') && text[start] === '{'
     members[name] =
-      isSchema ? { type: smallMemberOf(text.slice(start, end), 'type') } : JSON.parse(text.slice(start, end))
+      isSchema ? { type: parseSmallMember(text.slice(start, end), 'type') } : JSON.parse(text.slice(start, end))
   }
   return members
 }
@@ -45,7 +45,7 @@ export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): 
   const { key } = listKinds[kind]
   const { warn } = remarks
   if (written.length > upstreamLimits.itemSize) {
-    const name = smallMemberOf(written, key)
+    const name = parseSmallMember(written, key)
     const which = typeof name === 'string' ? JSON.stringify(truncate(name, 200)) : 'an item'
     warn(`${which} is larger than ${upstreamLimits.itemSize} characters and was omitted`)
     return undefined

@@ -1,5 +1,5 @@
 /** A message of an upstream on a link, with the facts that determine its recipient. */
-export interface InboundMessage<Call, Owner> {
+export interface RecipientFacts<Call, Owner> {
   /**
    * The call on whose stream the message arrived, if known; `over`: that call, or a request of the gateway, has already
    * been answered.
@@ -17,7 +17,7 @@ export interface InboundMessage<Call, Owner> {
 }
 
 /** The recipient of a message, or the reason why it has none. */
-export type Attribution<Call, Owner> =
+export type MessageRecipient<Call, Owner> =
   | { kind: 'call', call: Call }
   | { kind: 'owner', owner: Owner }
   | { kind: 'over' }
@@ -31,14 +31,14 @@ export type Attribution<Call, Owner> =
  * preferably a call that does not wait for its client's answer; otherwise the session that owns the link; otherwise
  * nobody. It never guesses between two clients.
  */
-export function attributeMessage<Call extends object, Owner> ({
+export function findMessageRecipient<Call extends object, Owner> ({
   origin,
   open,
   ownerOf,
   isAsked = () => false,
   taskOwners,
   owner
-}: InboundMessage<Call, Owner>): Attribution<Call, Owner> {
+}: RecipientFacts<Call, Owner>): MessageRecipient<Call, Owner> {
   if (origin === 'over') return { kind: 'over' }
   if (origin !== undefined) return { kind: 'call', call: origin }
   const latest = open.at(-1)

@@ -10,7 +10,7 @@ import type { MessageOrigin } from '../../../protocol/upstream-session.ts'
 import { ownerOfAddress } from '../../base/limits/index.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
-import { attributeMessage, type Attribution } from './attribution.ts'
+import { findMessageRecipient, type MessageRecipient } from './attribution.ts'
 import { dispatchStreamEvent } from './stream-events.ts'
 
 /** The dependencies of the dispatch of the questions and notifications that an upstream sends. */
@@ -69,17 +69,17 @@ function recipientOf (
   origin: MessageOrigin,
   params: Record<string, unknown>,
   recipients: Recipients
-): Attribution<Call, Client> {
+): MessageRecipient<Call, Client> {
   const taskId = relatedTaskOf(params)
   if (taskId === undefined) {
     const taskOwners = tasks.taskClientsOn(link).map(({ id }) => id)
-    return attributeMessage({ origin, open: link.openCalls, ...recipients, taskOwners, owner })
+    return findMessageRecipient({ origin, open: link.openCalls, ...recipients, taskOwners, owner })
   }
   const known = tasks.knowsTask(taskId)
   const isOwn = origin !== undefined && origin !== 'over' && (!known || tasks.hasTask(taskId, origin.client))
   const waits = ({ client, method, params }: Call): boolean =>
     method === 'tasks/result' && params.taskId === taskId && tasks.hasTask(taskId, client)
-  return attributeMessage({
+  return findMessageRecipient({
     origin: isOwn ? origin : undefined,
     open: link.openCalls.filter(waits),
     ...recipients,
@@ -88,7 +88,7 @@ function recipientOf (
   })
 }
 
-type QuestionRecipient = Extract<Attribution<Call, Client>, { kind: 'call' | 'owner' }>
+type QuestionRecipient = Extract<MessageRecipient<Call, Client>, { kind: 'call' | 'owner' }>
 
 /** The client that a question is sent to. @throws RpcError, the answer to the upstream, if there is no such client */
 function questionRecipientOf (
@@ -148,7 +148,9 @@ async function askClient (
   const paramsText = replaceTaskId(question.paramsText, taskId, handle)
   const params = JSON.parse(paramsText) as Record<string, unknown>
   const { resultText, ...answer } = await by.ask({ ...question, params, paramsText })
-  return resultText === undefined ? answer : { ...answer, resultText: replaceTaskId(resultText, handle, taskId) }
+  return resultText === undefined
+    ? answer
+    : { ...answer, resultText: replaceTaskId(resultText, handle, taskId) }
 }
 
 /**

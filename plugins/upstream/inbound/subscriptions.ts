@@ -77,7 +77,7 @@ export class ResourceSubscriptions {
    * @throws RpcError from the upstream
    */
   async remove (client: Client, uri: string, paramsText?: string): Promise<string> {
-    const slot = this.#placement.subscribedOn(client, uri)
+    const slot = this.#placement.findSubscribedSlot(client, uri)
     if (!slot?.subscriptions.remove(uri, client.id)) return '{}'
     try {
       return await slot.link?.unsubscribe(uri, paramsText) ?? '{}'

@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeFolder } from '../../../db/folder.ts'
-import { findProcess, isRunning, type ProcessId } from '../../../protocol/transports/process-table.ts'
+import { findProcess, isRunning, type ProcessIdentity } from '../../../protocol/transports/process-table.ts'
 import { ProcessTree } from '../../../protocol/transports/process-tree.ts'
 import { startChild, type StartedProcess, type StartProcess } from '../../../protocol/transports/started-process.ts'
 
@@ -22,7 +22,7 @@ type Log = (level: 'info' | 'warn', sentence: string) => void
  * `TOOL_HUB_CHILD`; its text is the id and start time of the process, which is a group leader. A process is ended if
  * both match, or if its environment has that `TOOL_HUB_CHILD`.
  */
-export class ChildRecord {
+export class ChildProcessRegistry {
   readonly #root: string
   readonly #folder: string
   readonly #gateway = findProcess(process.pid)
@@ -101,7 +101,7 @@ export class ChildRecord {
     if (count > 0) this.#log('info', `ended ${count} processes left over from an earlier gateway`)
   }
 
-  async #entries (): Promise<Array<{ file: string, gateway: ProcessId, mark: string }>> {
+  async #entries (): Promise<Array<{ file: string, gateway: ProcessIdentity, mark: string }>> {
     const names = await readdir(this.#folder).catch(() => [])
     return names.flatMap((name) => {
       const [, pid, started, mark] = /^(\d+)_(\d+)_([\w-]+)$/.exec(name) ?? []

@@ -2,7 +2,7 @@ import { type EraKnowledge, DualEraSession, WrongEraError } from '../../../proto
 import type { Era } from '../../../protocol/era.ts'
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
-import type { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
+import type { ToolParamHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { AuthorizationSource } from '../../../protocol/transports/authorization.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
@@ -38,7 +38,7 @@ export interface ConnectDeps {
   /** The server's era, as far as it is known. */
   eras: EraMemory
   /** The arguments that the server's tools read from headers (`Mcp-Param-*`). */
-  tools: ToolHeaders
+  tools: ToolParamHeaders
   /** Whether the slot is the gateway's: other links use what its link finds out. */
   isBase: boolean
 }
@@ -100,7 +100,7 @@ async function openOnce (
   try {
     const problem = transports[kind].locatedBy === 'command' ? await transportDeps.problemOf?.(config) : undefined
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
-    const passed = passesHeaders ? () => slot.passed : undefined
+    const passed = passesHeaders ? () => slot.passedHeaders : undefined
     const authorization = deps.authorization(slot)
     const transport = await makeTransport(kind, { config, deps: { ...transportDeps, warn }, passed, authorization })
     const makeSession: SessionFactory = transports[kind].isDualEra

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { type UserVariableValues, hasUserVariables, withoutMissingValues } from '../../../schemas/user-variables.ts'
-import { configRedactor } from '../../base/secrets/index.ts'
+import { createConfigRedactor } from '../../base/secrets/index.ts'
 import type { ServerValues } from '../values/server-values.ts'
 import { expandVariables, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
 
@@ -12,7 +12,7 @@ const unrelatedMembers: ReadonlySet<string> = new Set([
 ])
 
 /** Whether a connection made with one config can be used with the other. */
-export function isSameConnection (a: ServerConfig, b: ServerConfig): boolean {
+export function canReuseConnection (a: ServerConfig, b: ServerConfig): boolean {
   // The gateway's link has the owner's values, which were given for this server, not for a later one of the same name.
   const hasValues = hasUserVariables(a) || hasUserVariables(b)
   if (hasValues && (a.owner !== b.owner || a.createdAt !== b.createdAt)) return false
@@ -79,7 +79,7 @@ export class PreparedConfig {
   #expand (install: PackageIndexes | undefined, values?: UserVariableValues): ConnectableConfig {
     const written = values ? withoutMissingValues(this.#written, values) : this.#written
     const { config, hide } = expandVariables(written, this.#environment, values)
-    const scrub = configRedactor({ ...config, install })
+    const scrub = createConfigRedactor({ ...config, install })
     return { config, install, redact: (text) => scrub(hide(text)) }
   }
 

@@ -24,10 +24,14 @@ const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 const codeInjectors = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
 /** The variables in `env` that a child does not get: a user without admin rights set them, and they could run code. */
-export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string[] {
+export function withheldVariableNames ({ env = {}, storedByUser }: ServerConfig): string[] {
   const isUsers = createUserAuthorshipCheck(storedByUser)
   return Object.keys(env).filter((name) => codeInjectors.test(name) && isUsers('env', name))
 }
+
+/** A sentence for the log about each of them. */
+export const withheldVariableWarnings = (config: ServerConfig): string[] => withheldVariableNames(config).map((name) =>
+  `${name} in env is not passed to it: only an admin can set this variable`)
 
 /** The whole environment of a child. @param config with its variables expanded @param environment the gateway's own */
 export function childEnvironment (
@@ -36,7 +40,7 @@ export function childEnvironment (
   { npmRegistry, pythonIndexUrl }: PackageIndexes
 ): Record<string, string> {
   const own = { ...config.env }
-  for (const name of withheldNames(config)) delete own[name]
+  for (const name of withheldVariableNames(config)) delete own[name]
   const result: Record<string, string> = {}
   for (const name of inheritedNames) {
     const value = environment[name]
@@ -117,7 +121,7 @@ export function createUnexpandedCheck (
  * Maps the texts of a config in which variables are expanded: `env`, `headers`, `url`, `args`, `proxy`, `oauth`,
  * `openapi.url` and `openapi.security`.
  */
-export function mapVariablePlaces (config: ServerConfig, fill: ExpandText): ServerConfig {
+export function mapExpandableTexts (config: ServerConfig, fill: ExpandText): ServerConfig {
   const fillAll = <Value>(value: Value, place: string): Value => {
     if (typeof value === 'string') return fill(value, place) as Value
     if (Array.isArray(value)) return value.map((each: unknown) => fillAll(each, place)) as Value
@@ -152,7 +156,7 @@ export function mapVariablePlaces (config: ServerConfig, fill: ExpandText): Serv
 const expansionPattern = /\$\{(user\.(?=\w+\}))?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g
 
 /**
- * Replaces `${NAME}` by its value in the environment, in the places of `mapVariablePlaces`. Values are not expanded
+ * Replaces `${NAME}` by its value in the environment, in the places of `mapExpandableTexts`. Values are not expanded
  * again. Variables that are unset, name a secret of the gateway, or were written by a user without admin rights are
  * replaced by their default; without one, they are left as they are.
  * @param given values of one user for `${user.NAME}`, percent-encoded in `url`; undefined: these are left as they are
@@ -186,7 +190,7 @@ export function expandVariables (
     return fallback ?? written
   })
   const { url } = config
-  const { headers, ...filled } = mapVariablePlaces(config, fill)
+  const { headers, ...filled } = mapExpandableTexts(config, fill)
   const expanded: ServerConfig = {
     ...filled,
     // Values from files often end with a line break, which headers must not contain.

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { RequestHeaders } from '../../../protocol/exchange.ts'
-import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
+import { passthroughHeaderNames, type ServerConfig } from '../../../schemas/server.ts'
 import { containsCredential } from '../../base/secrets/index.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
@@ -20,12 +20,14 @@ const neverPrefixes = /^(proxy-|content-|mcp-|x-forwarded-)/
 const namePattern = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /** Whether a header name (in lower case) may be passed on if it is configured. */
-export const isForwardable = (name: string): boolean =>
+export const isForwardableHeader = (name: string): boolean =>
   namePattern.test(name) && !neverPassed.has(name) && !neverPrefixes.test(name)
 
 /** The header names that a config passes on, in lower case, and a sentence for each name that cannot be passed on. */
-export function passthroughOf (config: ServerConfig, isRemote: boolean): { names: string[], warnings: string[] } {
-  const written = passthroughNames(config)
+export function parsePassthroughHeaders (
+  config: ServerConfig, isRemote: boolean
+): { names: string[], warnings: string[] } {
+  const written = passthroughHeaderNames(config)
   if (written.length > 0 && !isRemote) {
     return {
       names: [],
@@ -36,7 +38,7 @@ export function passthroughOf (config: ServerConfig, isRemote: boolean): { names
   const names = new Set<string>()
   const warnings: string[] = []
   for (const name of written.map((each) => each.toLowerCase())) {
-    if (!isForwardable(name)) warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is never forwarded`)
+    if (!isForwardableHeader(name)) warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is never forwarded`)
     else if (configured.has(name)) {
       warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is not forwarded, since "headers" sets it`)
     } else names.add(name)
@@ -46,7 +48,7 @@ export function passthroughOf (config: ServerConfig, isRemote: boolean): { names
 
 /**
  * The headers of a request that are passed on to a server; undefined when there are none.
- * @param names as `passthroughOf` returns them
+ * @param names as `parsePassthroughHeaders` returns them
  * @param headers the request's headers, without the one that authenticated the caller
  * @param isOwnCredential whether a value contains a credential of this gateway; default: decided by its form
  * @throws RpcError -32602 for a value that cannot be sent

@@ -69,15 +69,15 @@ export class Placement {
    * @throws RpcError -32001 if all slots are in use
    */
   slotFor (client: Client, passed: PassedHeaders | undefined): Slot {
-    const slot = this.slotOf(client, passed)
-    if (slot.knows(client)) return slot
-    slot.serve(client)
+    const slot = this.useSlot(client, passed)
+    if (slot.hasClient(client)) return slot
+    slot.registerClient(client)
     if (client.listener?.level !== undefined || slot.link?.level !== undefined) slot.updateLevel()
     return slot
   }
 
   /** Like `slotFor`, but does not register the client for notifications. */
-  slotOf (client: Client, passed: PassedHeaders | undefined): Slot {
+  useSlot (client: Client, passed: PassedHeaders | undefined): Slot {
     // Without a session, no state can carry headers from one client to another.
     if (!this.#traits.hasSession) return this.pool.take(this.keyOf(client), client)
     const slot = this.pool.take(this.keyOf(client, passed), client)
@@ -103,7 +103,7 @@ export class Placement {
   }
 
   /** Like `passedHeadersOf`, for a request. Its headers are read only if some are passed on. */
-  passedBy (exchange: Exchange): PassedHeaders | undefined {
+  passedHeadersIn (exchange: Exchange): PassedHeaders | undefined {
     return this.#deps.passedNames && this.passedHeadersOf(exchange.headers)
   }
 
@@ -150,7 +150,7 @@ export class Placement {
   /** Implements `Provider.taskRun`: the tasks of a process end with the process. @throws as `slotFor` */
   taskRun (exchange: Exchange, taskId: string): string | undefined {
     const { client } = exchange
-    const { tasks, link } = this.slotForTask(taskId, client, this.passedBy(exchange))
+    const { tasks, link } = this.slotForTask(taskId, client, this.passedHeadersIn(exchange))
     const isOnLink = link !== undefined && tasks.mayRunOn(link, taskId)
     const principal = principalKeyOf(client)
     const begin = tasks.beginOf(taskId)
@@ -167,7 +167,7 @@ export class Placement {
   }
 
   /** The slot that holds a client's subscription, which may have been made with other headers. */
-  subscribedOn (client: Client, uri: string): Slot | undefined {
+  findSubscribedSlot (client: Client, uri: string): Slot | undefined {
     return this.pool.all.find(({ subscriptions }) => subscriptions.has(uri, client.id))
   }
 
@@ -176,7 +176,7 @@ export class Placement {
    * @returns a function to call before each attempt, which returns the link, or throws RpcError -32602 when the task
    *   ended with an earlier process
    */
-  runGuardOf (exchange: Exchange): (link: Link) => Link {
+  createTaskRunGuard (exchange: Exchange): (link: Link) => Link {
     const { method, params: { taskId } } = exchange
     if (!method.startsWith('tasks/') || typeof taskId !== 'string') return (link) => link
     const run = this.taskRun(exchange, taskId)
@@ -214,7 +214,7 @@ export class Placement {
    */
   #move (client: Client, from: Slot): boolean {
     try {
-      const to = this.slotOf(client, this.#deps.passedNames && from.passed)
+      const to = this.useSlot(client, this.#deps.passedNames && from.passedHeaders)
       if (to !== from) to.takeOver(from, client)
       return to !== from
     } catch (error) {

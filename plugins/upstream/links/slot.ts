@@ -52,7 +52,7 @@ export class Slot {
   /** The number of retries since the link was last open. */
   failures = 0
   /** The newest headers of its client, for messages that have none of their own. */
-  passed: PassedHeaders | undefined
+  passedHeaders: PassedHeaders | undefined
   /** The catalogue read on this link, if it differs from that of its class. */
   catalogue: Catalogue | undefined
   /** The clients whose headers the link carries. */
@@ -81,7 +81,7 @@ export class Slot {
 
   /** Records that a client's request with these headers is about to use the slot. */
   carryHeaders (id: string, passed: PassedHeaders | undefined): void {
-    this.passed = passed
+    this.passedHeaders = passed
     if (passed && this.owner === undefined) this.#carriesFor.add(id)
   }
 
@@ -119,10 +119,10 @@ export class Slot {
   }
 
   /** Whether a client is registered for the messages of the link. */
-  knows (client: Client): boolean { return this.#clients.has(client.id) }
+  hasClient (client: Client): boolean { return this.#clients.has(client.id) }
 
   /** Registers a client for the messages of the link, if it can receive any. */
-  serve (client: Client): void {
+  registerClient (client: Client): void {
     if (client.listener) this.#clients.set(client.id, client)
   }
 
@@ -158,7 +158,7 @@ export class Slot {
 
   /** Takes over a client's state from another slot, and applies it to an open link. */
   takeOver (from: Slot, client: Client): void {
-    this.serve(client)
+    this.registerClient(client)
     this.updateLevel()
     const added = this.subscriptions.takeOver(from.subscriptions, client)
     if (this.subscriptions.countOf(client.id) > 0) this.link?.recordUser(client)

@@ -23,7 +23,7 @@ export class SubscriptionTable {
   has (uri: string, id: string): boolean { return this.#byUri.get(uri)?.has(id) === true }
 
   /** The clients that are subscribed to a resource under exactly this URI. */
-  of (uri: string): Client[] { return [...this.#byUri.get(uri)?.values() ?? []] }
+  exactSubscribersOf (uri: string): Client[] { return [...this.#byUri.get(uri)?.values() ?? []] }
 
   urisOf (id: string): string[] { return [...this.#byClient.get(id)?.releases.keys() ?? []] }
 
@@ -55,7 +55,7 @@ export class SubscriptionTable {
     return this.#byUri.delete(uri)
   }
 
-  removeAll (uri: string): void { for (const { id } of this.of(uri)) this.remove(uri, id) }
+  removeAll (uri: string): void { for (const { id } of this.exactSubscribersOf(uri)) this.remove(uri, id) }
 
   /** Removes all subscriptions of a client. @returns the URIs without remaining subscribers */
   removeClient (id: string): string[] { return this.urisOf(id).filter((uri) => this.remove(uri, id)) }
@@ -76,12 +76,12 @@ export class SubscriptionTable {
    * `r://10`. Only the first `gatewayLimits.subscriptions.levels` levels are compared.
    */
   * subscribersOf (uri: string): Iterable<Client> {
-    yield * this.of(uri)
+    yield * this.exactSubscribersOf(uri)
     let left: number = levels
     for (const { index } of uri.matchAll(/[/?#]/g)) {
       if (left-- === 0) return
-      if (index > 0) yield * this.of(uri.slice(0, index))
-      if (index + 1 < uri.length) yield * this.of(uri.slice(0, index + 1))
+      if (index > 0) yield * this.exactSubscribersOf(uri.slice(0, index))
+      if (index + 1 < uri.length) yield * this.exactSubscribersOf(uri.slice(0, index + 1))
     }
   }
 

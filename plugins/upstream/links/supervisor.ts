@@ -1,7 +1,7 @@
 import { messageOf } from '../../../db/errors.ts'
 import { emptyCapabilityClass } from '../../../protocol/capabilities.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
+import { ToolParamHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { TransportType } from '../../../schemas/transports.ts'
@@ -15,7 +15,7 @@ import type { SlotPool } from './pool.ts'
 import type { Slot } from './slot.ts'
 import { PreparedConfig } from './connection-config.ts'
 import type { ServerValues } from '../values/server-values.ts'
-import { isRemote, transportKinds } from './transport.ts'
+import { isRemote, transportTypesToTry } from './transport.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 /** A handler that also receives the slot of the message. */
@@ -59,7 +59,7 @@ export class ConnectionSupervisor {
   /** How long it took to open the gateway's link, in ms. */
   openTime = Infinity
   /** The transport of the last successful connection. */
-  kind: TransportType | undefined
+  transportType: TransportType | undefined
   /** The time at which the first attempt to connect began. */
   #startedAt = Date.now()
   /** Whether the first connection attempt is still in progress. */
@@ -71,7 +71,7 @@ export class ConnectionSupervisor {
   readonly #deps: SupervisorDeps
   readonly #heartbeat = new Heartbeat()
   readonly #eras = new EraMemory()
-  readonly #tools = new ToolHeaders()
+  readonly #tools = new ToolParamHeaders()
   /** Whether a slow connection attempt has been logged since the last connection. */
   #hasLoggedSlow = false
   readonly #prepared: PreparedConfig
@@ -196,8 +196,7 @@ export class ConnectionSupervisor {
     const { connecting, passesHeaders, warn, authorization } = this.#deps
     const { question, notification, answered, mended } = this.#deps.inbound
     const { config, redact } = await this.#prepared.forUser(slot.user)
-    // The transport of the last connection is tried first; the server may have changed since.
-    const kinds = transportKinds(config).sort((a, b) => Number(b === this.kind) - Number(a === this.kind))
+    const kinds = transportTypesToTry(config, this.transportType)
     const deps = {
       connecting: { ...connecting, transport: { ...connecting.transport, redact } },
       authorization,
@@ -219,7 +218,7 @@ export class ConnectionSupervisor {
       mended,
       closed: (from, error) => { this.onLost(slot, from, error) }
     })
-    this.kind = kind
+    this.transportType = kind
     return link
   }
 

@@ -6,26 +6,32 @@ import { SseTransport } from '../../../protocol/transports/sse.ts'
 import type { ProcessUser, StartProcess } from '../../../protocol/transports/started-process.ts'
 import { StdioTransport } from '../../../protocol/transports/stdio.ts'
 import type { MemoryMeter, Transport } from '../../../protocol/transports/transport.ts'
-import type { MessagePace } from '../../../protocol/transports/valve.ts'
+import type { MessageRateLimiter } from '../../../protocol/transports/valve.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { hasUserVariables } from '../../../schemas/user-variables.ts'
 import { memory } from '../../base/limits/index.ts'
 import { serverMemoryOwner, type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
-import { isMask } from '../../base/secrets/index.ts'
+import { containsMask } from '../../base/secrets/index.ts'
 import { childEnvironment, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
 import type { PassedHeaders } from './passthrough.ts'
 import { isHeaderName } from '../openapi/http-syntax.ts'
 import { SharedApi } from '../openapi/api.ts'
 
-/** The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE. */
-export function transportKinds ({ type, command }: Pick<ServerConfig, 'type' | 'command' | 'url'>): TransportType[] {
+/**
+ * The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE.
+ * @param last the transport of the last connection, which is tried first; the server may have changed since
+ */
+export function transportTypesToTry (
+  { type, command }: Pick<ServerConfig, 'type' | 'command' | 'url'>, last?: TransportType
+): TransportType[] {
   if (type !== undefined) return [type]
-  return command !== undefined ? ['stdio'] : ['streamable-http', 'sse']
+  if (command !== undefined) return ['stdio']
+  return last === 'sse' ? ['sse', 'streamable-http'] : ['streamable-http', 'sse']
 }
 
 const traitsOf = (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): typeof transports[TransportType] =>
-  transports[transportKinds(config)[0] ?? 'stdio']
+  transports[transportTypesToTry(config)[0] ?? 'stdio']
 
 /** Whether a server is not a local process: it gets HTTP headers, and is pinged and reconnected. */
 export const isRemote = (config: ServerConfig): boolean => traitsOf(config).locatedBy !== 'command'
@@ -54,7 +60,7 @@ export interface TransportDeps {
   /** Shared by all connections to one server of type `openapi`. */
   sharedApi: SharedApi
   /** Limits the server's unsolicited messages. Default: no limit. */
-  pace?: MessagePace
+  pace?: MessageRateLimiter
 }
 
 interface ConnectionDeps extends TransportDeps {
@@ -71,7 +77,7 @@ interface TransportInput {
   /** Supplies the header of a login; undefined if the gateway does not log in there. */
   readonly authorization?: AuthorizationSource | undefined
   /** How the server's messages are read, and whose memory and rate they count towards. */
-  readonly reading: { meter: MemoryMeter, pace: MessagePace | undefined, owner: string }
+  readonly reading: { meter: MemoryMeter, pace: MessageRateLimiter | undefined, owner: string }
 }
 
 type MakeTransport = (input: TransportInput) => Transport | Promise<Transport>
@@ -149,7 +155,7 @@ function checkHeader (name: string, value: string): void {
     refuse(`${JSON.stringify(name)} in "headers" concerns the connection, which the gateway manages; remove it`)
   }
   if (!/[^\t\x20-\x7e\x80-\xff]/.test(value)) return
-  const problem = isMask(value)
+  const problem = containsMask(value)
     ? 'is a mask, not the secret itself: write its value there'
     : 'contains a character that is not allowed in a header'
   refuse(`the value of ${JSON.stringify(name)} in "headers" ${problem}`)

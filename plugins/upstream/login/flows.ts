@@ -11,10 +11,10 @@ import { sha256 } from '../../base/secrets/index.ts'
 import { type BearerChallenge, chooseScopes } from './challenge.ts'
 import { discoverAuthorization, type AuthorizationDiscovery } from './discovery.ts'
 import type { LoginFlow } from './problems.ts'
-import { clientWithoutRegistration, registerGateway, type GatewayClient } from './registration.ts'
+import { clientWithoutRegistration, registerGateway, type GatewayAsOAuthClient } from './registration.ts'
 import { loadSdk } from './sdk.ts'
 import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
-import { toRegistration, neededMetadata, type LoginClient, type LoginWithoutTokens } from './stored.ts'
+import { toRegistration, withNeededMetadata, type UpstreamOAuthClient, type LoginWithoutTokens } from './stored.ts'
 import { upstreamLimits } from '../limits.ts'
 
 export interface LoginStores {
@@ -45,7 +45,7 @@ export interface ServerLoginDeps {
   /** Returns a hash of the server's owner and addresses and of a holder's account: a login is valid only for these. */
   readonly binding: (holder: string) => string
   /** Returns the gateway as a client of authorization servers. */
-  readonly self: () => Promise<GatewayClient>
+  readonly self: () => Promise<GatewayAsOAuthClient>
   /**
    * Called once the authorization server is known, before anything is stored there.
    * @throws UpstreamError to prevent the login
@@ -77,7 +77,7 @@ export interface SavedFlow {
 }
 
 /** The holder name under which the gateway's registration at an authorization server is stored. */
-export const clientHolder = 'client'
+export const registrationHolder = 'client'
 
 /** Separates `state` values from authorization codes: both are stored as grants. */
 export const hashOfState = (state: string): string => sha256(`upstream login ${state}`)
@@ -170,7 +170,7 @@ export class LoginFlows {
   async forget (): Promise<void> {
     this.#discovered = undefined
     const { target, stores } = this.#deps
-    await stores.tokens.remove(target.server, clientHolder)
+    await stores.tokens.remove(target.server, registrationHolder)
   }
 
   scopesFor ({ resourceScopes, server }: AuthorizationDiscovery, { challenge, former }: LoginNeed): string[] {
@@ -212,7 +212,7 @@ export class LoginFlows {
       frame: {
         binding: binding(holder),
         scopes,
-        server: neededMetadata(server),
+        server: withNeededMetadata(server),
         client,
         ...(resource === undefined ? {} : { resource })
       },
@@ -238,22 +238,24 @@ export class LoginFlows {
   }
 
   /** The gateway's client, registered if needed. If several replicas register at once, one registration is kept. */
-  async #client (found: AuthorizationDiscovery, scopes: readonly string[], self: GatewayClient): Promise<LoginClient> {
+  async #client (
+    found: AuthorizationDiscovery, scopes: readonly string[], self: GatewayAsOAuthClient
+  ): Promise<UpstreamOAuthClient> {
     const { target: { server, oauth }, stores: { tokens }, binding, makeFetch } = this.#deps
     const known = clientWithoutRegistration(oauth, found, self)
     if (known) return known
-    const read = async (): Promise<{ version: string | undefined, client: LoginClient | undefined }> => {
-      const stored = await tokens.find(server, clientHolder)
+    const read = async (): Promise<{ version: string | undefined, client: UpstreamOAuthClient | undefined }> => {
+      const stored = await tokens.find(server, registrationHolder)
       const registration =
-        stored && toRegistration(stored.value, binding(clientHolder), found.server.url, self.redirectUri)
+        stored && toRegistration(stored.value, binding(registrationHolder), found.server.url, self.redirectUri)
       return { version: stored?.version, client: registration?.client }
     }
     const { version, client } = await read()
     if (client) return client
     const made = await registerGateway(
-      found, scopes, self, { binding: binding(clientHolder), oauth, fetchFn: makeFetch() }
+      found, scopes, self, { binding: binding(registrationHolder), oauth, fetchFn: makeFetch() }
     )
-    const isKept = await tokens.swap(server, clientHolder, version === undefined ? undefined : { version }, made)
+    const isKept = await tokens.swap(server, registrationHolder, version === undefined ? undefined : { version }, made)
     const kept = isKept === undefined ? (await read()).client : made.client
     if (kept) return kept
     throw new UpstreamError('unauthorized', 'its login was changed in the meantime: try again')

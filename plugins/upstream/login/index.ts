@@ -7,7 +7,7 @@ import type { UpstreamTokens } from '../../../db/ports/upstream-tokens.ts'
 import { configuredBaseUrl, publicBaseUrl } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../links/environment.ts'
 import { Logins } from './logins.ts'
-import type { GatewayClient } from './registration.ts'
+import type { GatewayAsOAuthClient } from './registration.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { logins: Logins }
@@ -54,7 +54,7 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
   })
 }, { name: 'logins', dependencies: ['config', 'settings', 'outbound'] })
 
-function gatewayClientOf (app: FastifyInstance): GatewayClient {
+function gatewayClientOf (app: FastifyInstance): GatewayAsOAuthClient {
   const baseUrl = publicBaseUrl(app)
   return {
     baseUrl,

@@ -1,8 +1,8 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { BearerChallenge } from './challenge.ts'
-import { clientHolder, type ServerLoginDeps, type LoginFlows, type LoginTarget } from './flows.ts'
-import { authorizationFailure, isRefreshRefused, oauthCodeOf } from './problems.ts'
+import { registrationHolder, type ServerLoginDeps, type LoginFlows, type LoginTarget } from './flows.ts'
+import { authorizationFailure, isRefreshRefused, oauthErrorCodeOf } from './problems.ts'
 import { toLoginRecord, type ServerLoginRecord } from './stored.ts'
 import { requestClientCredentials, refreshLogin } from './token-requests.ts'
 import { upstreamLimits } from '../limits.ts'
@@ -102,7 +102,7 @@ export class LoginCache {
     this.#dropped.add(holder)
   }
 
-  get requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<ServerLoginDeps['makeFetch']> } {
+  get tokenRequestDeps (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<ServerLoginDeps['makeFetch']> } {
     return { oauth: this.#deps.target.oauth, fetchFn: this.#deps.makeFetch() }
   }
 
@@ -113,7 +113,9 @@ export class LoginCache {
       const found = await this.#flows.discover(challenge)
       const client = { id: clientId, ...(clientSecret === undefined ? {} : { secret: clientSecret }) }
       const wanted = scopes ?? this.#flows.scopesFor(found, { challenge })
-      const login = await requestClientCredentials(found, { binding: binding(holder), client }, wanted, this.requests)
+      const login = await requestClientCredentials(
+        found, { binding: binding(holder), client }, wanted, this.tokenRequestDeps
+      )
       return this.set(holder, { version: undefined, login }) ?? { version: undefined, login }
     } catch (error) {
       throw authorizationFailure(error, 'the login with client_credentials')
@@ -144,8 +146,10 @@ export class LoginCache {
       const stored = await tokens.find(server, holder)
       return this.#hold(holder, stored?.version, toLoginRecord(stored?.value, binding(holder)))
     } catch (error) {
-      const refused = oauthCodeOf(error)
-      if (refused === 'invalid_client' || refused === 'unauthorized_client') await tokens.remove(server, clientHolder)
+      const refused = oauthErrorCodeOf(error)
+      if (
+        refused === 'invalid_client' || refused === 'unauthorized_client'
+      ) await tokens.remove(server, registrationHolder)
       else if (!isRefreshRefused(error, status)) throw authorizationFailure(error, 'refreshing the login')
       await this.drop(holder, held)
       return null

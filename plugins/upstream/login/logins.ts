@@ -1,7 +1,7 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { isolationOf, passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
+import { isolationOf, passthroughHeaderNames, type ServerConfig } from '../../../schemas/server.ts'
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { removedAccountNames, accountSubjectOf } from '../../identity/index.ts'
@@ -12,8 +12,8 @@ import { outboundFetch } from './sdk.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { authorizationFailure, UserActionRequired } from './problems.ts'
 import {
-  manualRegistrationAdvice, clientDocument, clientWithoutRegistration, registrationObstacle, credentialsRequiredError,
-  type GatewayClient
+  manualRegistrationAdvice, createClientIdMetadataDocument, clientWithoutRegistration, registrationObstacle,
+  credentialsRequiredError, type GatewayAsOAuthClient
 } from './registration.ts'
 import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
 import { findLoginStart, removeBrowserTag, type LoginStart } from './starts.ts'
@@ -25,7 +25,7 @@ interface LoginsDeps {
   readonly environment: ProcessEnvironment
   readonly settings: () => Snapshot
   /** Returns the gateway as a client of authorization servers. */
-  readonly self: () => GatewayClient
+  readonly self: () => GatewayAsOAuthClient
   /** Resolves once the public address of the gateway is known. */
   readonly listening: () => Promise<void>
 }
@@ -122,9 +122,9 @@ export class Logins {
   }
 
   /** The gateway's Client ID Metadata Document; undefined while its base URL is not https. */
-  get document (): Record<string, unknown> | undefined {
+  get clientIdMetadataDocument (): Record<string, unknown> | undefined {
     const self = this.#deps.self()
-    return self.documentUrl === undefined ? undefined : clientDocument(self)
+    return self.documentUrl === undefined ? undefined : createClientIdMetadataDocument(self)
   }
 
   close (name: string, login: ServerLogin): void {
@@ -137,7 +137,9 @@ export class Logins {
    *   shared, or a key holds it
    * @throws StorageError
    */
-  async start (ticket: string): Promise<LoginStart & { readonly whose: string, readonly user?: string } | undefined> {
+  async findStart (
+    ticket: string
+  ): Promise<LoginStart & { readonly whose: string, readonly user?: string } | undefined> {
     const start = await findLoginStart(this.#deps.stores.states, ticket)
     if (!start) return undefined
     return { ...start, ...this.#beneficiaryOf(start.holder) }
@@ -251,7 +253,7 @@ const failedLogin = (title: string, text: string): LoginOutcome => ({ ok: false,
 
 /** Whether the gateway may log in at a server: it must be an MCP server at a URL, without other credentials. */
 function takesLogin (config: ServerConfig): boolean {
-  const given = [...Object.keys(config.headers ?? {}), ...passthroughNames(config)]
+  const given = [...Object.keys(config.headers ?? {}), ...passthroughHeaderNames(config)]
   return isRemoteMcpServer(config) && !given.some((name) => name.toLowerCase() === 'authorization')
 }
 

@@ -4,7 +4,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { visibleText } from '../../base/pages/index.ts'
 
 /** A page of the gateway on which a user logs in at a server, or enters values for it. */
-export interface UserPage {
+export interface UserActionPage {
   /** The URL to open. */
   readonly url: string
   /** The id of the URL elicitation that sends a client there. */
@@ -16,7 +16,7 @@ export interface UserPage {
 }
 
 /** An authorization request that waits for its user. */
-export interface LoginFlow extends UserPage { readonly scopes: readonly string[] }
+export interface LoginFlow extends UserActionPage { readonly scopes: readonly string[] }
 
 /** The party that must act: a manager of the server, the user of the request, or nobody, if the request has no user. */
 export type LoginActor = 'manager' | 'user' | 'nobody'
@@ -57,10 +57,10 @@ export class UserActionRequired extends UpstreamError {
   readonly isLogin: boolean
   readonly who: LoginActor
   /** Undefined if there is no URL; the message then states the reason. */
-  readonly flow: UserPage | undefined
+  readonly flow: UserActionPage | undefined
   readonly #words: ActionWords
 
-  constructor (what: 'login' | 'values', who: LoginActor, flow: UserPage | undefined, message: string) {
+  constructor (what: 'login' | 'values', who: LoginActor, flow: UserActionPage | undefined, message: string) {
     super('unauthorized', message)
     this.name = 'UserActionRequired'
     this.isLogin = what === 'login'
@@ -102,7 +102,8 @@ const isOAuthFailure = (error: unknown): error is OAuthFailure =>
   error instanceof Error && 'errorCode' in error && typeof error.errorCode === 'string'
 
 /** The error code of an authorization server (RFC 6749, section 5.2); undefined for other errors. */
-export const oauthCodeOf = (error: unknown): string | undefined => isOAuthFailure(error) ? error.errorCode : undefined
+export const oauthErrorCodeOf = (error: unknown): string | undefined =>
+  isOAuthFailure(error) ? error.errorCode : undefined
 
 /** OAuth error codes of temporary conditions. */
 const temporaryCodes: ReadonlySet<string> = new Set(['temporarily_unavailable', 'too_many_requests'])

@@ -2,12 +2,12 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
-import { authorizationFailure, oauthCodeOf } from './problems.ts'
+import { authorizationFailure, oauthErrorCodeOf } from './problems.ts'
 import { loadSdk } from './sdk.ts'
-import type { LoginClient, StoredRegistration } from './stored.ts'
+import type { UpstreamOAuthClient, StoredRegistration } from './stored.ts'
 
 /** The gateway as a client of any authorization server. */
-export interface GatewayClient {
+export interface GatewayAsOAuthClient {
   readonly baseUrl: string
   /** The URI that authorization servers redirect the browser to. */
   readonly redirectUri: string
@@ -16,7 +16,7 @@ export interface GatewayClient {
 }
 
 /** The client metadata of the gateway (RFC 7591, section 2). */
-const clientMetadata = ({ baseUrl, redirectUri }: GatewayClient) => ({
+const clientMetadata = ({ baseUrl, redirectUri }: GatewayAsOAuthClient) => ({
   client_name: 'Tool-Hub',
   client_uri: baseUrl,
   redirect_uris: [redirectUri],
@@ -27,7 +27,7 @@ const clientMetadata = ({ baseUrl, redirectUri }: GatewayClient) => ({
 })
 
 /** The Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document). */
-export const clientDocument = (self: GatewayClient): Record<string, unknown> => ({
+export const createClientIdMetadataDocument = (self: GatewayAsOAuthClient): Record<string, unknown> => ({
   client_id: self.documentUrl,
   ...clientMetadata(self),
   token_endpoint_auth_method: 'none'
@@ -38,8 +38,8 @@ export const clientDocument = (self: GatewayClient): Record<string, unknown> => 
  * authorization server supports that; undefined if the gateway must register.
  */
 export function clientWithoutRegistration (
-  oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: GatewayClient
-): LoginClient | undefined {
+  oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: GatewayAsOAuthClient
+): UpstreamOAuthClient | undefined {
   if (oauth.clientId !== undefined) {
     return { id: oauth.clientId, ...(oauth.clientSecret === undefined ? {} : { secret: oauth.clientSecret }) }
   }
@@ -58,7 +58,7 @@ export function registrationObstacle (
 }
 
 /** Advice to the operator to register a client manually. */
-export const manualRegistrationAdvice = ({ redirectUri }: Pick<GatewayClient, 'redirectUri'>): string =>
+export const manualRegistrationAdvice = ({ redirectUri }: Pick<GatewayAsOAuthClient, 'redirectUri'>): string =>
   `register a client there manually, with the redirect URI ${redirectUri}, and set "oauth.clientId"`
 
 /** The error for a server that requires credentials but publishes no authorization metadata. */
@@ -74,7 +74,7 @@ export const credentialsRequiredError = (): UpstreamError =>
 export async function registerGateway (
   { server: { url, metadata }, isGuess }: AuthorizationDiscovery,
   scopes: readonly string[],
-  self: GatewayClient,
+  self: GatewayAsOAuthClient,
   { binding, oauth, fetchFn }: { binding: string, oauth: UpstreamOAuth, fetchFn: FetchLike }
 ): Promise<StoredRegistration> {
   const obstacle = registrationObstacle({ server: { url, metadata } }, oauth)
@@ -91,7 +91,7 @@ export async function registerGateway (
     const made = scopes.length === 0
       ? await register()
       : await register(scopes.join(' ')).catch(async (error: unknown) => {
-        if (oauthCodeOf(error) === undefined) throw error
+        if (oauthErrorCodeOf(error) === undefined) throw error
         return await register()
       })
     const {

@@ -100,7 +100,7 @@ export class ServerLogin {
     await tokens.remove(server, holder)
     this.#end(holder)
     if (holder === sharedHolder) await this.flows.forget()
-    if (held) await revokeTokens(held.login, this.#cache.requests).catch(() => {})
+    if (held) await revokeTokens(held.login, this.#cache.tokenRequestDeps).catch(() => {})
     return held !== null
   }
 

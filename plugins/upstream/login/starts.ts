@@ -46,8 +46,8 @@ function isProof (given: string, key: string | undefined, kind: 'start' | 'state
 }
 
 /** The token in the link on a start page, which only the browser with this key in its cookie can present. */
-export const linkToken = (key: string, ticket: string): string => proofOf(key, 'start', ticket)
-export const isLinkToken = (token: string, key: string | undefined, ticket: string): boolean =>
+export const startPageToken = (key: string, ticket: string): string => proofOf(key, 'start', ticket)
+export const isStartPageToken = (token: string, key: string | undefined, ticket: string): boolean =>
   isProof(token, key, 'start', ticket)
 
 /** The authorization request of a start, with the browser's tag in its `state`. */

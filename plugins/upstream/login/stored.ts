@@ -10,7 +10,7 @@ export interface AuthorizationServer {
 }
 
 /** The gateway as a client of an authorization server. */
-export interface LoginClient {
+export interface UpstreamOAuthClient {
   readonly id: string
   readonly secret?: string
   /** The authentication method that the registration returned. */
@@ -22,7 +22,7 @@ export interface StoredRegistration {
   readonly binding: string
   readonly issuer: string
   readonly redirectUri: string
-  readonly client: LoginClient
+  readonly client: UpstreamOAuthClient
   /** In ms since the epoch; undefined if it does not expire. */
   readonly expiresAt?: number
 }
@@ -40,7 +40,7 @@ export interface ServerLoginRecord {
   /** All scopes that were requested or granted. */
   readonly scopes: readonly string[]
   readonly server: AuthorizationServer
-  readonly client: LoginClient
+  readonly client: UpstreamOAuthClient
   readonly resource?: string
 }
 
@@ -79,7 +79,7 @@ function ownRevocation (metadata: AuthorizationServerMetadata): { revocation_end
 }
 
 /** The part of the metadata that is needed after the discovery. */
-export const neededMetadata = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
+export const withNeededMetadata = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
   url,
   metadata: metadata && {
     issuer: metadata.issuer,

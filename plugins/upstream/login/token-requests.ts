@@ -7,20 +7,20 @@ import { clientBasicAuthorization } from '../openapi/http-syntax.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { loadSdk } from './sdk.ts'
 import {
-  type AuthorizationServer, type LoginClient, type LoginWithoutTokens, createLogin, type ServerLoginRecord
+  type AuthorizationServer, type UpstreamOAuthClient, type LoginWithoutTokens, createLogin, type ServerLoginRecord
 } from './stored.ts'
 
 /** The dependencies of requests to a token endpoint. */
 interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
 
 /** A client as the SDK's functions take it. */
-const clientInformation = ({ id, secret }: LoginClient) => ({
+const clientInformation = ({ id, secret }: UpstreamOAuthClient) => ({
   client_id: id, ...(secret === undefined ? {} : { client_secret: secret })
 })
 
 /** The function with which the SDK adds the client's authentication to a request. */
-const authentication = (client: LoginClient, server: AuthorizationServer, oauth: UpstreamOAuth) =>
-  (headers: Headers, params: URLSearchParams): void => { authenticateClient(headers, params, client, server, oauth) }
+const authentication = (client: UpstreamOAuthClient, server: AuthorizationServer, oauth: UpstreamOAuth) =>
+  (headers: Headers, params: URLSearchParams): void => { authenticateAsClient(headers, params, client, server, oauth) }
 
 /** Exchanges an authorization code (RFC 6749, section 4.1.3; RFC 7636). @throws the SDK's errors, UpstreamError */
 export async function exchangeCode (
@@ -108,7 +108,7 @@ export async function revokeTokens (
     token: refreshToken ?? accessToken,
     token_type_hint: refreshToken === undefined ? 'access_token' : 'refresh_token'
   })
-  authenticateClient(headers, body, client, server, oauth)
+  authenticateAsClient(headers, body, client, server, oauth)
   await fetchFn(endpoint, { method: 'POST', headers, body })
 }
 
@@ -121,10 +121,10 @@ const assertionLife = 300
  * that the authorization server supports.
  * @throws UpstreamError for an invalid private key
  */
-export function authenticateClient (
+export function authenticateAsClient (
   headers: Headers,
   params: URLSearchParams,
-  client: LoginClient,
+  client: UpstreamOAuthClient,
   { url, metadata }: AuthorizationServer,
   oauth: UpstreamOAuth = {}
 ): void {
@@ -147,7 +147,7 @@ export function authenticateClient (
 
 /** The client's authentication method. @param supported undefined if not stated, which means client_secret_basic */
 export function authMethodOf (
-  client: LoginClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}
+  client: UpstreamOAuthClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}
 ): string {
   if (oauth.tokenEndpointAuthMethod !== undefined) return oauth.tokenEndpointAuthMethod
   if (oauth.privateKey !== undefined && client.id === oauth.clientId) return 'private_key_jwt'

@@ -94,8 +94,11 @@ export class OpenApiTransport implements Transport {
       if (this.#inFlight.has(id)) this.#receiver?.message({ kind: 'response', id, resultText }, id)
     } catch (error) {
       if (!this.#inFlight.has(id)) return
-      if (error instanceof RpcError) this.#receiver?.message({ kind: 'response', id, errorText: error.toText() }, id)
-      else this.#receiver?.failed(id, toUpstreamError(error))
+      if (error instanceof RpcError) {
+        this.#receiver?.message(
+          { kind: 'response', id, errorText: error.toText() }, id
+        )
+      } else this.#receiver?.failed(id, toUpstreamError(error))
     } finally {
       this.#inFlight.delete(id)
     }

@@ -7,7 +7,7 @@ import { type UserVariableValues, missingVariables } from '../../../schemas/user
 import { BoundedMap } from '../../base/limits/index.ts'
 import { createRedactor } from '../../base/secrets/index.ts'
 import { upstreamLimits } from '../limits.ts'
-import { UserActionRequired, type UserPage } from '../login/problems.ts'
+import { UserActionRequired, type UserActionPage } from '../login/problems.ts'
 
 /** Called when the values of a user have changed; `values` is undefined if the user has removed them. */
 export type ValuesListener = (user: string, values: UserVariableValues | undefined) => void
@@ -29,7 +29,7 @@ interface ServerValuesDeps {
 export interface PageAddress { readonly url: string, readonly version: string | undefined }
 
 interface HeldValues { readonly version: string, readonly values: UserVariableValues }
-interface OpenPage extends UserPage, PageAddress { readonly recipients: Set<Client> }
+interface OpenPage extends UserActionPage, PageAddress { readonly recipients: Set<Client> }
 
 /** Min length of values that are masked in texts: shorter ones are hardly secrets, and occur within ordinary words. */
 const minMaskedLength = 4
@@ -46,7 +46,7 @@ export class ServerValues {
   readonly #masked = new BoundedMap<string, true>(4 * upstreamLimits.login.holders)
   #scrub: ((text: string) => string) | undefined
   /** Whether the gateway's link was refused because the owner lacks values. */
-  isOwnerMissing = false
+  isOwnerLackingValues = false
 
   constructor (deps: ServerValuesDeps) {
     this.#deps = deps
@@ -56,7 +56,7 @@ export class ServerValues {
   has (user: string): boolean { return this.#held.has(user) }
 
   /** Whether a user is known to lack values. */
-  isMissing (user: string): boolean { return this.#lacking.has(user) }
+  isLackingValues (user: string): boolean { return this.#lacking.has(user) }
 
   /** @throws RpcError with the page to open, for a client whose user has not provided all required values */
   async require (client: Client): Promise<void> {
@@ -74,7 +74,7 @@ export class ServerValues {
   /** The values for a link. @param user undefined for links of the gateway @throws UserActionRequired, StorageError */
   async valuesFor (user: string | undefined): Promise<UserVariableValues> {
     const held = await this.#find(user ?? this.#deps.owner)
-    if (user === undefined) this.isOwnerMissing = !held
+    if (user === undefined) this.isOwnerLackingValues = !held
     if (held) return held.values
     if (user !== undefined) throw await this.#refuse(user)
     const { server, owner, config } = this.#deps
@@ -85,7 +85,7 @@ export class ServerValues {
   }
 
   /** Whether a link of user `user` uses the values of user `other`. @param user undefined for links of the gateway */
-  isLinkOf (user: string | undefined, other: string): boolean { return (user ?? this.#deps.owner) === other }
+  usesValuesOf (user: string | undefined, other: string): boolean { return (user ?? this.#deps.owner) === other }
 
   /** Handles a change of a user's values. @param version the version that is stored now */
   async onChanged (user: string, version?: string): Promise<void> {
@@ -126,7 +126,7 @@ export class ServerValues {
     return this.#toError(user, await opening)
   }
 
-  #toError (user: string, page: UserPage | undefined): UserActionRequired {
+  #toError (user: string, page: UserActionPage | undefined): UserActionRequired {
     const who = this.#deps.keyOf(user) ? 'user' : 'nobody'
     return new UserActionRequired('values', who, page, 'it requires values from its user first')
   }

@@ -4,9 +4,9 @@ import { Success } from '../../../schemas/answers.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
 import { SkillRecord } from '../../../schemas/skills.ts'
 import { abortSignalOf } from '../../caller.ts'
-import { requireUpload, uploadOptions } from '../../multipart.ts'
+import { createMultipartHook, uploadOptions } from '../../multipart.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { principalOf } from '../principal.ts'
+import { requirePrincipal } from '../principal.ts'
 
 /** Routes to upload bundles and skills, as multipart forms. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
@@ -26,9 +26,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(UploadedBundle) }
     },
     config: { effect: 'change' },
-    onRequest: requireUpload('mcpbFile')
+    onRequest: createMultipartHook('mcpbFile')
   }, async (request, reply) => {
-    const principal = principalOf(request)
+    const principal = requirePrincipal(request)
     const data = await app.bundles.upload(chargedOwnerOf(principal, request.ip), request.parts(), abortSignalOf(reply))
     const { name, manifest, usedBy } = data
     app.audit.addChange(toAuthor(principal), { entity: 'bundle', name, after: { name, manifest, usedBy } })
@@ -48,11 +48,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(SkillRecord) }
     },
     config: { effect: 'change' },
-    onRequest: requireUpload('skillFile')
+    onRequest: createMultipartHook('skillFile')
   }, async (request, reply) => {
-    const principal = principalOf(request)
+    const principal = requirePrincipal(request)
     const files =
-      await app.bundles.readSkill(chargedOwnerOf(principal, request.ip), request.parts(), abortSignalOf(reply))
+      await app.bundles.receiveSkillFolder(chargedOwnerOf(principal, request.ip), request.parts(), abortSignalOf(reply))
     const data = await app.builtIns.skills.put(principal, files)
     return { success: true as const, data, message: `The skill ${JSON.stringify(data.name)} is stored` }
   })

@@ -1,18 +1,18 @@
 import { Type } from '@sinclair/typebox'
 import { invalidAt, noSuchError } from '../../../plugins/base/errors/index.ts'
 import { toAuthor } from '../../../plugins/settings/index.ts'
-import { AcceptedChange, DefinitionChangeSchema } from '../../../schemas/definitions-api.ts'
+import { ChangeToAccept, DefinitionChangeSchema } from '../../../schemas/definitions-api.ts'
 import { ServerParams } from '../../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { type ApiCall, endpointsOf } from '../endpoint.ts'
+import { type ApiHandlerContext, createApiRouter } from '../endpoint.ts'
 
 /** Definitions of servers that differ from the pinned ones. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  const api = endpointsOf(app, 'Servers')
+  const api = createApiRouter(app, 'Servers')
   const managed = {
     params: ServerParams,
-    before: ({ principal, params }: Pick<ApiCall<typeof ServerParams>, 'principal' | 'params'>) => {
-      app.servers.mustManage(principal, params.name)
+    before: ({ principal, params }: Pick<ApiHandlerContext<typeof ServerParams>, 'principal' | 'params'>) => {
+      app.servers.assertCanManage(principal, params.name)
     }
   }
 
@@ -29,7 +29,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Accept a changed definition',
     description: 'Pins the definition. 404 if there is no such change, or if the definition has changed again since ' +
       '`digest`.',
-    body: AcceptedChange
+    body: ChangeToAccept
   }, async ({ principal, params, body: { kind, item = kind === 'instructions' ? kind : undefined, digest } }) => {
     if (item === undefined) throw invalidAt('body.item', `must name the ${kind}`)
     if (!await app.definitions.accept(toAuthor(principal), params.name, kind, item, digest)) {

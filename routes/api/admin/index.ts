@@ -2,11 +2,11 @@ import { errors } from '../../../plugins/base/errors/index.ts'
 import { enterScope } from '../../../plugins/base/scopes/index.ts'
 import { UserStats } from '../../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { endpointsOf } from '../endpoint.ts'
-import { promptEntity, resourceEntity, skillEntity, teamEntity, userEntity } from '../entities.ts'
+import { createApiRouter } from '../endpoint.ts'
+import { builtInPromptEntity, builtInResourceEntity, builtInSkillEntity, teamEntity, userEntity } from '../entities.ts'
 import { addReadRoutes, addWriteRoutes } from '../entity.ts'
-import { addOrderedRoutes } from '../ordered.ts'
-import { principalOf } from '../principal.ts'
+import { addOrderedEntityRoutes } from '../ordered.ts'
+import { requirePrincipal } from '../principal.ts'
 import { GuardRecord, NewGuard } from '../../../schemas/guards.ts'
 import { NewQuota, QuotaRecord } from '../../../schemas/quotas.ts'
 import bundles from './bundles.ts'
@@ -20,17 +20,17 @@ import system from './system.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'admin')
   app.addHook('onRequest', async (request) => {
-    if (!principalOf(request).isAdmin) throw new errors.Forbidden('Only an admin may do this')
+    if (!requirePrincipal(request).isAdmin) throw new errors.Forbidden('Only an admin may do this')
   })
   addReadRoutes(app, userEntity(app))
   addWriteRoutes(app, userEntity(app))
   addWriteRoutes(app, teamEntity(app))
-  addWriteRoutes(app, promptEntity(app))
-  addWriteRoutes(app, resourceEntity(app))
-  addWriteRoutes(app, skillEntity(app))
-  endpointsOf(app, 'Users').get('/users-stats', { summary: 'Get the number of users', data: UserStats }, () =>
+  addWriteRoutes(app, builtInPromptEntity(app))
+  addWriteRoutes(app, builtInResourceEntity(app))
+  addWriteRoutes(app, builtInSkillEntity(app))
+  createApiRouter(app, 'Users').get('/users-stats', { summary: 'Get the number of users', data: UserStats }, () =>
     ({ data: app.users.stats() }))
-  addOrderedRoutes(app, {
+  addOrderedEntityRoutes(app, {
     tag: 'Rules',
     path: '/guards',
     noun: 'guard',
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     newItemSchema: NewGuard,
     entries: app.guards
   })
-  addOrderedRoutes(app, {
+  addOrderedEntityRoutes(app, {
     tag: 'Rules',
     path: '/quotas',
     noun: 'quota',

@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { toAuthor } from '../../../plugins/settings/index.ts'
 import { LogRecord } from '../../../schemas/logs.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { endpointsOf } from '../endpoint.ts'
-import { principalOf } from '../principal.ts'
+import { createApiRouter } from '../endpoint.ts'
+import { requirePrincipal } from '../principal.ts'
 
 const LogStream = {
   description: 'The stream of log lines',
@@ -11,7 +11,7 @@ const LogStream = {
 }
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  const api = endpointsOf(app, 'Logs')
+  const api = createApiRouter(app, 'Logs')
 
   api.get('/logs', {
     summary: 'List the newest lines of the log',
@@ -40,7 +40,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     exposeHeadRoute: false,
     config: { effect: 'read' }
   }, (request, reply) => {
-    app.streamLogs(request, reply, principalOf(request))
+    app.streamLogs(request, reply, requirePrincipal(request))
     reply.hijack()
   })
 }

@@ -1,10 +1,10 @@
 import { toClientRecord } from '../../../plugins/identity/index.ts'
 import { toAuthor } from '../../../plugins/settings/index.ts'
 import {
-  NewOAuthClient, OAuthClientParams, OAuthClientList, OAuthClientPage, OAuthClientRecord, OAuthClientUpdate
+  NewOAuthClient, OAuthClientParams, OAuthClientList, OAuthClientPageQuery, OAuthClientRecord, OAuthClientUpdate
 } from '../../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { endpointsOf } from '../endpoint.ts'
+import { createApiRouter } from '../endpoint.ts'
 
 const keepSecret = 'Keep the secret: it is not shown again'
 const messageOf = (client: { clientSecret?: string }, otherwise: string): string =>
@@ -14,13 +14,13 @@ const messageOf = (client: { clientSecret?: string }, otherwise: string): string
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { clients } = app.oauth
   app.addHook('onRequest', async () => { app.oauth.assertEnabled() })
-  const api = endpointsOf(app, 'OAuth')
+  const api = createApiRouter(app, 'OAuth')
   const one = { params: OAuthClientParams, data: OAuthClientRecord }
 
   api.get('/oauth/clients', {
     summary: 'List the OAuth clients',
     description: 'Oldest first, in pages: clients can register themselves, so there can be many.',
-    query: OAuthClientPage,
+    query: OAuthClientPageQuery,
     response: { 200: OAuthClientList }
   }, async ({ query: { page = 1, limit = 100 } }) => {
     const { clients: listed, total } = await clients.list(page, limit)

@@ -1,11 +1,11 @@
 import { NewPolicy, Policy, PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { endpointsOf } from '../endpoint.ts'
-import { addOrderedRoutes } from '../ordered.ts'
+import { createApiRouter } from '../endpoint.ts'
+import { addOrderedEntityRoutes } from '../ordered.ts'
 
 /** Policies: rules that decide which calls are allowed, denied, hidden or need approval. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  addOrderedRoutes(app, {
+  addOrderedEntityRoutes(app, {
     tag: 'Policies',
     path: '/policies',
     noun: 'policy',
@@ -14,7 +14,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     newItemSchema: NewPolicy,
     entries: app.policies.entries
   })
-  endpointsOf(app, 'Policies').post('/policies/test', {
+  createApiRouter(app, 'Policies').post('/policies/test', {
     summary: 'Test which policy decides a call, and why',
     description: 'The call is described in the body, or is a recorded one. It is not executed.',
     body: PolicyTest,

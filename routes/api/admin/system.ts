@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox'
 import { auditedEntities, type Principal, toAuthor } from '../../../plugins/settings/index.ts'
 import { CleanupQuery, DeletedCount } from '../../../schemas/activities.ts'
-import { auditQuery, auditRecord } from '../../../schemas/audit.ts'
+import { createAuditQuerySchema, createAuditRecordSchema } from '../../../schemas/audit.ts'
 import { revisionOf } from '../../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { endpointsOf } from '../endpoint.ts'
+import { createApiRouter } from '../endpoint.ts'
 
 /** The system configuration, the audit log, and the removal of old records. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  const api = endpointsOf(app, 'System')
+  const api = createApiRouter(app, 'System')
 
   const revision = ({ principal }: { principal: Principal }) => revisionOf(app.system.get(principal))
   api.get('/system-config', {
@@ -52,17 +52,17 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'Newest first, with secrets masked: the last 100,000 changes with a database, otherwise the last 1,000 since ' +
       'the start of the process. Filters match exactly. A `before` or `after` that is too large to be stored is ' +
       '`{id?, name?, truncated: true}`. A changed password appears as `passwordChanged` in `after`.',
-    query: auditQuery(auditedEntities),
+    query: createAuditQuerySchema(auditedEntities),
     response: {
       200: Type.Object({
         success: Type.Literal(true),
-        data: Type.Array(auditRecord(auditedEntities)),
+        data: Type.Array(createAuditRecordSchema(auditedEntities)),
         nextCursor: Type.Optional(Type.String())
       })
     }
   }, async ({ query }) => ({ ...await app.audit.list(query) }))
 
-  endpointsOf(app, 'Activities').delete('/activities/cleanup', {
+  createApiRouter(app, 'Activities').delete('/activities/cleanup', {
     summary: 'Remove old recorded calls',
     description: 'Removes calls older than this number of days. Calls older than ACTIVITY_RETENTION are removed ' +
       'automatically.',
@@ -70,7 +70,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     data: DeletedCount,
     before: () => { app.activities.assertAvailable() }
   }, async ({ principal, query: { daysOld = 30 } }) => {
-    const deletedCount = await app.activities.cleanup(daysOld)
+    const deletedCount = await app.activities.removeOlderThan(daysOld)
     app.audit.addChange(
       toAuthor(principal), { entity: 'activities', name: 'activities', before: { daysOld, deletedCount } }
     )

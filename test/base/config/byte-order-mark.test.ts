@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { parseJsonc } from '../../../cli/client-file.ts'
 import { parseJsonArgument } from '../../../cli/commands/server-config.ts'
 import { parseSettings } from '../../../db/json/parse.ts'
-import { readManifest } from '../../../plugins/management/bundles/manifest.ts'
+import { parseManifest } from '../../../plugins/management/bundles/manifest.ts'
 import { CatalogueSource } from '../../../plugins/management/market/source.ts'
 import type { FetchedResponse } from '../../../plugins/base/outbound/fetch.ts'
 import type { Outbound } from '../../../plugins/base/outbound/outbound.ts'
@@ -40,7 +40,7 @@ test('files: settings, configurations of other clients, bundles, OpenAPI descrip
     author: { name: 'a' },
     server: { type: 'node', entry_point: 'i.js', mcp_config: { command: 'node', args: [] } }
   }
-  assert.equal(readManifest(Buffer.from(mark + JSON.stringify(manifest))).name, 'n')
+  assert.equal(parseManifest(Buffer.from(mark + JSON.stringify(manifest))).name, 'n')
   for (const text of ['{"openapi":"3.0.0"}', 'openapi: "3.0.0"\n']) {
     assert.deepEqual(parseDocument(mark + text, upstreamLimits.openapi), { openapi: '3.0.0' })
   }

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { run } from '../../../plugins/base/json-schema/worker.ts'
-import { ToolInput } from '../../../plugins/downstream/tools/tool-input.ts'
+import { ToolInputSchema } from '../../../plugins/downstream/tools/tool-input.ts'
 import { setLimits } from '../../helpers/patient.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
 const hostile = { type: 'string', pattern: '^(a+)+$' }
 const trap = { text: `${'a'.repeat(60)}!` }
-const inputOf = (schema: unknown, now?: () => number): ToolInput =>
-  new ToolInput({ key: 'tool', text: JSON.stringify({ name: 'tool', inputSchema: schema }) }, now)
+const inputOf = (schema: unknown, now?: () => number): ToolInputSchema =>
+  new ToolInputSchema({ key: 'tool', text: JSON.stringify({ name: 'tool', inputSchema: schema }) }, now)
 const problemsOf = (schema: object, args: object): readonly string[] =>
   run({ schema: JSON.stringify(schema), args: JSON.stringify(args) }).problems
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { quickCheck } from '../../../plugins/base/json-schema/quick-check.ts'
+import { createQuickCheck } from '../../../plugins/base/json-schema/quick-check.ts'
 import { run } from '../../../plugins/base/json-schema/worker.ts'
 import { holds } from '../../helpers/json-texts.ts'
 
@@ -44,7 +44,7 @@ test('what fits by the quick check fits as it is', async (t) => {
   holds(fc.property(schema, fc.array(fc.tuple(name, value), { maxLength: 3 }).map(own), (part, given) => {
     const args = JSON.stringify(given)
     const schema = JSON.stringify(part)
-    if (quickCheck(JSON.parse(schema))?.(JSON.parse(args)) !== true) return
+    if (createQuickCheck(JSON.parse(schema))?.(JSON.parse(args)) !== true) return
     accepted++
     assert.deepEqual(run({ schema, args }), { args, problems: [] })
   }), 4_000)
@@ -53,7 +53,7 @@ test('what fits by the quick check fits as it is', async (t) => {
 })
 
 test('the schemas of usual tools are checked quickly', async () => {
-  const check = quickCheck({
+  const check = createQuickCheck({
     $schema: 'http://json-schema.org/draft-07/schema#',
     type: 'object',
     properties: {
@@ -79,6 +79,6 @@ test('patterns, references, conditions and unknown keywords are left to the work
     { pattern: '^a' }, { $ref: '#' }, { if: {} }, { allOf: [{}] }, { oneOf: [{}] }, { not: {} }, { const: 1 }, { uniqueItems: true },
     { patternProperties: {} }, { type: ['string', 'null'] }, { type: 'text' }, { nullable: true }, { enum: [{}] }, { minimum: '1' },
     { additionalProperties: {} }, { required: 'a' }, { required: [1] }, { properties: [] }, { items: true }, nested
-  ]) assert.equal(quickCheck({ properties: { a: part } }), undefined, JSON.stringify(part))
-  for (const schema of [undefined, true, [], 'object']) assert.equal(quickCheck(schema), undefined)
+  ]) assert.equal(createQuickCheck({ properties: { a: part } }), undefined, JSON.stringify(part))
+  for (const schema of [undefined, true, [], 'object']) assert.equal(createQuickCheck(schema), undefined)
 })

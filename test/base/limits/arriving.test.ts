@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { test } from 'tap'
-import { limitBodyIntake } from '../../../plugins/base/body/unread.ts'
+import { limitUnreadBody } from '../../../plugins/base/body/unread.ts'
 import connections from '../../../plugins/base/limits/connections.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
 import { appFor } from '../../helpers/app.ts'
@@ -129,7 +129,7 @@ test('the rest of a body whose request was answered is read up to a bound, then 
 async function waiting (t: Cleanup, trustProxy = ''): Promise<{ app: FastifyInstance, begun: () => number, answer: () => void }> {
   const app = Fastify({ forceCloseConnections: true })
   t.after(async () => { await app.close() })
-  await app.register(connections, { trustProxy, onRequest: limitBodyIntake })
+  await app.register(connections, { trustProxy, onRequest: limitUnreadBody })
   let begun = 0
   let answer = (): void => {}
   const isAsked = new Promise<void>((resolve) => { answer = resolve })

@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { test } from 'tap'
-import { peerTrust } from '../../../plugins/base/config/trust-proxy.ts'
+import { createTrustedProxyCheck } from '../../../plugins/base/config/trust-proxy.ts'
 import { maxConnections } from '../../../plugins/base/limits/connections.ts'
 import { appFor } from '../../helpers/app.ts'
 import { until, type Cleanup } from '../../helpers/hub.ts'
@@ -124,5 +124,5 @@ test('TRUST_PROXY says whose address has no share', async () => {
     ['10.0.0.0/8', '10.9.9.9', true], ['10.0.0.0/255.0.0.0', '10.9.9.9', true], ['10.0.0.0/255.0.0.0', '11.9.9.9', false],
     ['linklocal', 'fe80::1%eth0', true], ['2001:db8::/32', '2001:db8:1::1', true], ['2001:db8::1', '2001:db8::2', false]
   ]
-  for (const [text, address, expected] of table) assert.equal(peerTrust(text)(address), expected, `${text}: ${address}`)
+  for (const [text, address, expected] of table) assert.equal(createTrustedProxyCheck(text)(address), expected, `${text}: ${address}`)
 })

@@ -4,11 +4,11 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { Agent, type Dispatcher } from 'undici'
 import { EventStreamParser } from '../../../protocol/event-stream.ts'
-import { HttpAnswer } from '../../../protocol/transports/http-answer.ts'
+import { HttpAnswerReader } from '../../../protocol/transports/http-answer.ts'
 import { HttpTransport } from '../../../protocol/transports/http.ts'
 import { Valve } from '../../../protocol/transports/valve.ts'
 import { MemoryBudget } from '../../../plugins/base/limits/memory.ts'
-import { UnsolicitedPace } from '../../../plugins/base/limits/message-pace.ts'
+import { UnsolicitedRateLimiter } from '../../../plugins/base/limits/message-pace.ts'
 import { TokenBucket } from '../../../plugins/base/limits/token-bucket.ts'
 import { Raw, startUpstream, tool } from '../../fakes/fault-http.ts'
 import { connected, Session, settings, silence, within } from '../../helpers/client.ts'
@@ -28,7 +28,7 @@ test('what a server sends is passed on in order, and held back where it is beyon
   const clock = holdClock(t)
   const cost = { request: 4, notification: 1, response: 1, noise: 1, crumbs: 1 }
   const bounds = { cost, charactersPerMs: 100, burst: 100, perSecond: 100 }
-  const pace = new UnsolicitedPace(bounds, new TokenBucket(bounds, { now: () => clock.at }))
+  const pace = new UnsolicitedRateLimiter(bounds, new TokenBucket(bounds, { now: () => clock.at }))
   let isPaused = false
   const taken: string[] = []
   const valve = new Valve({
@@ -43,7 +43,7 @@ test('what a server sends is passed on in order, and held back where it is beyon
   assert.deepEqual([isPaused, taken.length], [true, 100])
   let isOver = false
   valve.push(Buffer.from('100'))
-  valve.then(() => { isOver = true })
+  valve.runAfterPending(() => { isOver = true })
   valve.push(Buffer.from('101'))
   assert.deepEqual([taken.length, isOver], [100, false])
   clock.at += 20
@@ -81,7 +81,7 @@ test('what carries no message on a stream of events counts as noise', async (t) 
   const noise = async (path: string): Promise<number> => {
     let counted = 0
     await new Promise<void>((resolve, reject) => {
-      const answer = new HttpAnswer({
+      const answer = new HttpAnswerReader({
         onHead: () => new EventStreamParser(() => {}, 1_000_000),
         onEnd: () => { resolve() },
         onError: reject

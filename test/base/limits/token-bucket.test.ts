@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { LineLimit, TokenBucket } from '../../../plugins/base/limits/token-bucket.ts'
+import { LogLineLimiter, TokenBucket } from '../../../plugins/base/limits/token-bucket.ts'
 
 test('tokens are spent up to the burst, and come back with time, for each key', async () => {
   let now = 0
@@ -38,8 +38,8 @@ test('the buckets have a bound: the one used longest ago starts again', async ()
 test('lines beyond the burst are left out until it is there again, and their number is reported', async () => {
   let now = 0
   const reported: number[] = []
-  const lines = new LineLimit({ burst: 2, perSecond: 1 }, (omitted) => { reported.push(omitted) }, () => now)
-  const allowed = (count: number): boolean[] => Array.from({ length: count }, () => lines.allows())
+  const lines = new LogLineLimiter({ burst: 2, perSecond: 1 }, (omitted) => { reported.push(omitted) }, () => now)
+  const allowed = (count: number): boolean[] => Array.from({ length: count }, () => lines.admit())
   assert.deepEqual(allowed(4), [true, true, false, false])
   now += 1_000
   assert.deepEqual(allowed(1), [false], 'lines that belong together stay together')

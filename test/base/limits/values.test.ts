@@ -6,7 +6,7 @@ import { test } from 'tap'
 import { memoryOfJson } from '../../../plugins/base/body/values.ts'
 import { pacedReply } from '../../../plugins/base/limits/paced-reply.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
-import { detachedCopy, largeText, memoryOf, detachedSlice } from '../../../protocol/text.ts'
+import { detachedCopy, largeTextLength, memoryOf, detachedSlice } from '../../../protocol/text.ts'
 
 const reply = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 const close = (raw: ServerResponse): void => { raw.emit('close') }
@@ -32,6 +32,6 @@ test('the memory of a text is two bytes a character where one of them is beyond 
 test('that of a JSON text that is kept with its values counts these as well, but of large texts, whose values are not made', async () => {
   assert.equal(memoryOfJson('{"a":[{},{}]}'), 13 + 112 + 192 + 112 + 2 * 112 + 48)
   assert.equal(memoryOfJson('"жж"'), 8)
-  const large = `["${'x'.repeat(largeText)}"]`
+  const large = `["${'x'.repeat(largeTextLength)}"]`
   assert.equal(memoryOfJson(large), large.length)
 })

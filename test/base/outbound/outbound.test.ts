@@ -78,17 +78,17 @@ test('every spelling of an address means what it means', async (t) => {
   const untrusted = { trusted: false }
   const trusted = { trusted: true }
   for (const host of local) {
-    assert.match(out.warning(`http://${host}:8080/mcp`, untrusted) ?? '', /must be public\. OUTBOUND_ALLOW=/, host)
-    assert.equal(out.warning(`http://${host}:8080/mcp`, trusted), undefined, host)
+    assert.match(out.addressProblem(`http://${host}:8080/mcp`, untrusted) ?? '', /must be public\. OUTBOUND_ALLOW=/, host)
+    assert.equal(out.addressProblem(`http://${host}:8080/mcp`, trusted), undefined, host)
     assert.equal((await failing(out.fetch(`http://${host}:9/`, { ...untrusted, ...MAX }))).fault, 'unreachable', host)
   }
   for (const host of never) {
     for (const reach of [trusted, untrusted]) {
-      assert.match(out.warning(`https://${host}/`, reach) ?? '', /to such addresses only if OUTBOUND_ALLOW contains/, host)
+      assert.match(out.addressProblem(`https://${host}/`, reach) ?? '', /to such addresses only if OUTBOUND_ALLOW contains/, host)
       assert.match((await failing(out.fetch(`http://${host}/`, { ...reach, ...MAX }))).message, /to such addresses only if/, host)
     }
   }
-  for (const host of open) for (const reach of [trusted, untrusted]) assert.equal(out.warning(`http://${host}/`, reach), undefined, host)
+  for (const host of open) for (const reach of [trusted, untrusted]) assert.equal(out.addressProblem(`http://${host}/`, reach), undefined, host)
   assert.deepEqual(lookups, [], 'nothing of this needs looking up')
   // A zone stands in no URL, but in what names resolve to.
   for (const address of ['fe80::1%eth0', 'fe80::1%1', '169.254.169.254', 'fd00:ec2::254%eth0', 'nonsense', '']) {
@@ -112,7 +112,7 @@ test('only http and https, without user names', async (t) => {
     `http://example.com@127.0.0.1:${port}/`, `http://user:pass@127.0.0.1:${port}/`, `http://:pass@127.0.0.1:${port}/`
   ]) {
     assert.match((await failing(out.fetch(address, { trusted: true, ...MAX }))).message, /user name or password/, address)
-    assert.match(out.warning(address, { trusted: true }) ?? '', /user name or password/)
+    assert.match(out.addressProblem(address, { trusted: true }) ?? '', /user name or password/)
   }
   assert.equal(connections(), 0)
 })
@@ -199,7 +199,7 @@ test('OUTBOUND_ALLOW widens what may be reached', async (t) => {
     allow: '10.0.0.0/8, 127.0.0.1,[fd00::1], fe80::/10,169.254.169.254 , wiki.lan,*.corp.example,',
     names: { 'wiki.lan': ['192.168.0.1', '169.254.1.1'], 'bare.example': ['192.168.0.1'] }
   })
-  const reached = (host: string, trusted = false): boolean => out.warning(`http://${host}/`, { trusted }) === undefined
+  const reached = (host: string, trusted = false): boolean => out.addressProblem(`http://${host}/`, { trusted }) === undefined
   for (const host of ['10.1.2.3', '0xa010203', '[::ffff:10.1.2.3]', '127.0.0.1', '[fd00::1]', '[fe80::1]', '169.254.169.254']) {
     assert.ok(reached(host), host)
   }

@@ -4,11 +4,11 @@ import { readFileSync, readdirSync } from 'node:fs'
 import Fastify from 'fastify'
 import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 import { test } from 'tap'
-import { securityHeaders } from '../../../plugins/base/browsers/index.ts'
+import { addSecurityHeaders } from '../../../plugins/base/browsers/index.ts'
 import { sendPage } from '../../../plugins/base/pages/index.ts'
 import { loadPages, type ConsentPage, type HtmlPage as Page, type LoginPage } from '../../../plugins/base/pages/pages.ts'
 import { describeScopes } from '../../../plugins/base/pages/scopes.ts'
-import { destinationOf, clientIdHost, redirectSource, visibleName, visibleText, websiteOf } from '../../../plugins/base/pages/display.ts'
+import { destinationOf, clientIdHost, formActionSource, visibleName, visibleText, websiteHost } from '../../../plugins/base/pages/display.ts'
 import { appFor } from '../../helpers/app.ts'
 import { path } from '../../helpers/hub.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
@@ -72,7 +72,7 @@ const everyPage: Record<string, Page> = {
   'login of a user who came alone': pages.login({ csrf: 'c-1', action: '/oauth/authorize', hidden: {} }),
   consent: pages.consent(consent),
   leave: pages.leave({ client: consent.client, href: '/oauth/authorize/1?a=b&c=d' }),
-  start: pages.start({ server: 'issues', whose: 'the user ann', href: '/oauth/login/t/continue?proof=p', url: 'https://id.example/authorize?x=1' }),
+  start: pages.upstreamLogin({ server: 'issues', whose: 'the user ann', href: '/oauth/login/t/continue?proof=p', url: 'https://id.example/authorize?x=1' }),
   refused: pages.refused({
     title: 'This request cannot be answered',
     text: 'The scope is not known.',
@@ -203,7 +203,7 @@ test('where a redirect leads to', async (t) => {
   for (const [uri, host, note, source] of table) {
     await t.test(uri, async () => {
       const { host: shownHost, note: shownNote } = destinationOf(uri)
-      assert.deepEqual([shownHost, shownNote, redirectSource(uri)], [host, note, source])
+      assert.deepEqual([shownHost, shownNote, formActionSource(uri)], [host, note, source])
     })
   }
   await t.test('a host that is too long keeps its end', async () => {
@@ -211,11 +211,11 @@ test('where a redirect leads to', async (t) => {
     assert.ok(host.length <= baseLimits.pageTexts.host && host.startsWith('…') && host.endsWith('.evil.example'), host)
   })
   await t.test('no source for what runs or reads here', async () => {
-    for (const scheme of ['javascript', 'data', 'vbscript', 'blob', 'file', 'about', 'JavaScript']) assert.equal(redirectSource(`${scheme}:x`), undefined)
+    for (const scheme of ['javascript', 'data', 'vbscript', 'blob', 'file', 'about', 'JavaScript']) assert.equal(formActionSource(`${scheme}:x`), undefined)
   })
   await t.test('a client\'s website is shown as its host, or not at all', async () => {
-    assert.equal(websiteOf('https://user@notes.example/x'), 'notes.example')
-    for (const uri of ['javascript:alert(1)', 'notes', 'data:text/html,x']) assert.equal(websiteOf(uri), undefined)
+    assert.equal(websiteHost('https://user@notes.example/x'), 'notes.example')
+    for (const uri of ['javascript:alert(1)', 'notes', 'data:text/html,x']) assert.equal(websiteHost(uri), undefined)
   })
   await t.test('a client ID that is an address shows its host', async () => {
     const page = pages.consent({ ...consent, client: { ...consent.client, id: 'https://notes.example/oauth/client.json' } })
@@ -248,7 +248,7 @@ test('headers', async (t) => {
     const app = Fastify()
     t.after(async () => { await app.close() })
     await app.register(async (scope) => {
-      await securityHeaders(scope)
+      await addSecurityHeaders(scope)
       scope.get('/', async (_request, reply) => sendPage(reply, pages.problem({ title: 'No', text: 'No.', status: 404 })))
     })
     const answer = await app.inject('/')

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { createLogOutput } from '../../../plugins/extensions/logs/logger.ts'
-import { checkLoginSecret, loginSecret, replicasProblem } from '../../../plugins/base/secrets/secret-file.ts'
+import { checkLoginSecret, readOrCreateLoginSecret, replicasProblem } from '../../../plugins/base/secrets/secret-file.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 
 const folder = async (t: Test): Promise<[dataDir: string, path: string]> => {
@@ -15,7 +15,7 @@ test('the secret of logins is JWT_SECRET, else made once and kept', async (t) =>
   const [dataDir, path] = await folder(t)
   const told: string[] = []
   const warn = (sentence: string): void => { told.push(sentence) }
-  const secret = (env: Parameters<typeof loginSecret>[0]): string | undefined => loginSecret(env, dataDir, warn)
+  const secret = (env: Parameters<typeof readOrCreateLoginSecret>[0]): string | undefined => readOrCreateLoginSecret(env, dataDir, warn)
   checkLoginSecret(dataDir)
   assert.equal(secret({ JWT_SECRET: 'given' }), 'given')
   assert.ok(!existsSync(dataDir), 'nothing to keep, nothing made')
@@ -25,7 +25,7 @@ test('the secret of logins is JWT_SECRET, else made once and kept', async (t) =>
   assert.equal(readFileSync(path, 'utf8').trim(), made)
   assert.deepEqual([secret({}), secret({ DB_URL: 'pglite:///data/db' })], [made, made])
   assert.deepEqual(told, [])
-  assert.notEqual(loginSecret({}, (await folder(t))[0], assert.fail), made)
+  assert.notEqual(readOrCreateLoginSecret({}, (await folder(t))[0], assert.fail), made)
 })
 
 test('replicas that may not know each other\'s logins are warned of', async () => {
@@ -41,7 +41,7 @@ test('replicas that may not know each other\'s logins are warned of', async () =
 
 test('a file that cannot be used is refused with a sentence, and one that cannot be made is told of', async (t) => {
   const [dataDir, path] = await folder(t)
-  loginSecret({}, dataDir, assert.fail)
+  readOrCreateLoginSecret({}, dataDir, assert.fail)
   for (const [spoil, sentence] of [
     [() => { chmodSync(path, 0o644) }, /login\.key is accessible to users other than its owner \(mode 644\)/],
     [() => { chmodSync(path, 0o600); writeFileSync(path, 'abc') }, /does not contain 64 hexadecimal digits.* Delete it: a new one is then generated/],
@@ -49,11 +49,11 @@ test('a file that cannot be used is refused with a sentence, and one that cannot
   ] as const) {
     spoil()
     assert.throws(() => { checkLoginSecret(dataDir) }, { message: sentence })
-    assert.throws(() => loginSecret({}, dataDir, assert.fail), { message: sentence })
+    assert.throws(() => readOrCreateLoginSecret({}, dataDir, assert.fail), { message: sentence })
   }
   const told: string[] = []
   const below = join(path, 'below')
-  assert.equal(loginSecret({}, below, (text) => { told.push(text) }), undefined)
+  assert.equal(readOrCreateLoginSecret({}, below, (text) => { told.push(text) }), undefined)
   assert.match(told.join(), /The secret of logins cannot be written into DATA_DIR \(\w+\)\. .*set JWT_SECRET/)
 })
 

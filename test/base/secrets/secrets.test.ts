@@ -10,12 +10,12 @@ import { test } from 'tap'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { StorageError, type Vault } from '../../../db/store.ts'
-import { KeyRotation } from '../../../plugins/settings/key-rotation/key-rotation.ts'
-import { isMask, mask, maskUrl } from '../../../plugins/base/secrets/mask.ts'
+import { EncryptionKeyRotation } from '../../../plugins/settings/key-rotation/key-rotation.ts'
+import { containsMask, mask, maskUrl } from '../../../plugins/base/secrets/mask.ts'
 import { maskConfig } from '../../../plugins/base/secrets/mask-config.ts'
 import { unmask } from '../../../plugins/base/secrets/unmask.ts'
-import { maskPatterns } from '../../../plugins/base/secrets/own-credentials.ts'
-import { configRedactor } from '../../../plugins/base/secrets/redact.ts'
+import { maskLikelyCredentials } from '../../../plugins/base/secrets/own-credentials.ts'
+import { createConfigRedactor } from '../../../plugins/base/secrets/redact.ts'
 import { openKeyRing } from '../../../plugins/base/secrets/key-ring.ts'
 import { seal, unseal } from '../../../plugins/base/secrets/seal.ts'
 import { openVault } from '../../../plugins/base/secrets/vault.ts'
@@ -123,29 +123,29 @@ void test('sealing: a text that was changed anywhere is refused, and the sentenc
 void test('rotation: the first key seals, all open, and what an older one sealed is outdated', async () => {
   const [one, two, both] = [await withKey(HEX), await withKey(OTHER), await withKey(`${OTHER},${HEX}`)]
   const value = { env: { TOKEN: 'the-secret-itself' } }
-  const old = one.separateSecrets(value, 'p')
+  const old = one.encryptSecrets(value, 'p')
   const sealed = old.sealed ?? assert.fail()
-  assert.equal(one.isOutdated(sealed), false)
-  assert.deepEqual(both.restoreSecrets(old.value, sealed, 'p'), value)
-  assert.equal(both.isOutdated(sealed), true)
-  const anew = both.separateSecrets(both.restoreSecrets(old.value, sealed, 'p'), 'p')
-  assert.equal(both.isOutdated(anew.sealed ?? assert.fail()), false)
-  assert.deepEqual(two.restoreSecrets(anew.value, anew.sealed, 'p'), value, 'then the old key can go')
+  assert.equal(one.isSealedWithFormerKey(sealed), false)
+  assert.deepEqual(both.decryptSecrets(old.value, sealed, 'p'), value)
+  assert.equal(both.isSealedWithFormerKey(sealed), true)
+  const anew = both.encryptSecrets(both.decryptSecrets(old.value, sealed, 'p'), 'p')
+  assert.equal(both.isSealedWithFormerKey(anew.sealed ?? assert.fail()), false)
+  assert.deepEqual(two.decryptSecrets(anew.value, anew.sealed, 'p'), value, 'then the old key can go')
   assert.throws(
-    () => two.restoreSecrets(old.value, sealed, 'mcpServers/x'),
+    () => two.decryptSecrets(old.value, sealed, 'mcpServers/x'),
     (error: Error) =>
       error.message.includes(`encrypted with key ${keyIdOf(sealed)}, which is neither in ENCRYPTION_KEY`) &&
       error.message.includes('"mcpServers/x"') &&
       !error.message.includes('secret-itself')
   )
-  assert.equal(two.isOutdated(sealed), false, 'what cannot be opened cannot be sealed anew, and must stay')
+  assert.equal(two.isSealedWithFormerKey(sealed), false, 'what cannot be opened cannot be sealed anew, and must stay')
   // Replicas that go on meanwhile, as SECURITY.md says: at each step, each opens what those of the step before and after seal.
   const steps = [one, await withKey(`${HEX},${OTHER}`), both, two]
   for (const [at, step] of steps.entries()) {
     for (const other of steps.slice(at, at + 2)) {
       for (const [from, to] of [[step, other], [other, step]] as const) {
-        const hidden = from.separateSecrets(value, 'p')
-        assert.deepEqual(to.restoreSecrets(hidden.value, hidden.sealed, 'p'), value, `step ${at}`)
+        const hidden = from.encryptSecrets(value, 'p')
+        assert.deepEqual(to.decryptSecrets(hidden.value, hidden.sealed, 'p'), value, `step ${at}`)
       }
     }
   }
@@ -164,8 +164,8 @@ void test('rotation: what the log says of it, with the right number', async () =
   for (const [counts, anew, expected] of cases) {
     const said: string[] = []
     const left = [...counts]
-    const rotation = new KeyRotation({
-      resealing: { count: async () => ({ former: left.shift() ?? 0, locked: [] }), run: async () => ({ anew }) },
+    const rotation = new EncryptionKeyRotation({
+      resealing: { countOutdatedTexts: async () => ({ former: left.shift() ?? 0, locked: [] }), resealAll: async () => ({ anew }) },
       info: (sentence) => { said.push(sentence) },
       warn: (sentence) => { said.push(sentence) },
       pauses: { pass: 0, failure: 0 }
@@ -184,32 +184,32 @@ void test('key file: made by the first secret, private, and the same at the next
   const path = join(dataDir, 'encryption.key')
   const vault = await openVault({ dataDir })
   const early = await openVault({ dataDir })
-  assert.deepEqual(vault.separateSecrets({ command: 'node', env: {} }, 'p'), { value: { command: 'node', env: {} }, sealed: null })
-  assert.deepEqual(vault.restoreSecrets({ env: { A: 'b' } }, null, 'p'), { env: { A: 'b' } })
-  assert.equal(vault.isOutdated(await sealedBy(HEX)), false)
-  assert.throws(() => vault.restoreSecrets({}, 'v1.00000000.' + 'A'.repeat(40), 'p'), /encrypted with key 00000000/)
+  assert.deepEqual(vault.encryptSecrets({ command: 'node', env: {} }, 'p'), { value: { command: 'node', env: {} }, sealed: null })
+  assert.deepEqual(vault.decryptSecrets({ env: { A: 'b' } }, null, 'p'), { env: { A: 'b' } })
+  assert.equal(vault.isSealedWithFormerKey(await sealedBy(HEX)), false)
+  assert.throws(() => vault.decryptSecrets({}, 'v1.00000000.' + 'A'.repeat(40), 'p'), /encrypted with key 00000000/)
   assert.equal(existsSync(dataDir), false, 'nothing to seal, nothing made')
 
   const value = { env: { TOKEN: 'x' } }
-  const hidden = vault.separateSecrets(value, 'p')
+  const hidden = vault.encryptSecrets(value, 'p')
   assert.deepEqual([await modeOf(path), await modeOf(dataDir)], [0o600, 0o700])
   assert.deepEqual(await readdir(dataDir), ['encryption.key'])
   assert.match(await readFile(path, 'utf8'), /^[0-9a-f]{64}\n$/)
-  assert.deepEqual(vault.restoreSecrets(hidden.value, hidden.sealed, 'p'), value)
-  assert.deepEqual(early.restoreSecrets(hidden.value, hidden.sealed, 'p'), value, 'a process that was there before the file finds it')
+  assert.deepEqual(vault.decryptSecrets(hidden.value, hidden.sealed, 'p'), value)
+  assert.deepEqual(early.decryptSecrets(hidden.value, hidden.sealed, 'p'), value, 'a process that was there before the file finds it')
   const before = await readFile(path, 'utf8')
   const later = await openVault({ dataDir })
-  assert.equal(later.isOutdated(hidden.sealed ?? assert.fail()), false)
-  assert.deepEqual(later.restoreSecrets(hidden.value, later.separateSecrets(value, 'p').sealed, 'p'), value)
+  assert.equal(later.isSealedWithFormerKey(hidden.sealed ?? assert.fail()), false)
+  assert.deepEqual(later.decryptSecrets(hidden.value, later.encryptSecrets(value, 'p').sealed, 'p'), value)
   assert.equal(await readFile(path, 'utf8'), before)
 
   // From the file to the environment: with the same key nothing changes, with another one it is a rotation.
   const same = await openVault({ dataDir, encryptionKey: before.trim() })
-  assert.equal(same.isOutdated(hidden.sealed ?? assert.fail()), false)
+  assert.equal(same.isSealedWithFormerKey(hidden.sealed ?? assert.fail()), false)
   const moved = await openVault({ dataDir, encryptionKey: HEX })
-  assert.deepEqual(moved.restoreSecrets(hidden.value, hidden.sealed, 'p'), value)
-  assert.equal(moved.isOutdated(hidden.sealed ?? assert.fail()), true)
-  assert.equal(keyIdOf(moved.separateSecrets(value, 'p').sealed), keyIdOf(await sealedBy(HEX)))
+  assert.deepEqual(moved.decryptSecrets(hidden.value, hidden.sealed, 'p'), value)
+  assert.equal(moved.isSealedWithFormerKey(hidden.sealed ?? assert.fail()), true)
+  assert.equal(keyIdOf(moved.encryptSecrets(value, 'p').sealed), keyIdOf(await sealedBy(HEX)))
 })
 
 void test('key file: processes that start at once have one key', async (t) => {
@@ -219,7 +219,7 @@ void test('key file: processes that start at once have one key', async (t) => {
     const vault = await openVault({ dataDir: ${JSON.stringify(dataDir)} })
     console.log('ready')
     process.stdin.once('data', () => {
-      console.log(JSON.stringify(vault.separateSecrets({ env: { TOKEN: String(process.pid) } }, 'p')))
+      console.log(JSON.stringify(vault.encryptSecrets({ env: { TOKEN: String(process.pid) } }, 'p')))
       process.exit()
     })`
   const children = Array.from({ length: 4 }, () =>
@@ -232,7 +232,7 @@ void test('key file: processes that start at once have one key', async (t) => {
   const vault = await openVault({ dataDir })
   for (const [at, line] of lines.entries()) {
     const { value, sealed } = JSON.parse(String((await line.next()).value)) as { value: unknown, sealed: string }
-    assert.deepEqual(vault.restoreSecrets(value, sealed, 'p'), { env: { TOKEN: String(children[at]?.pid) } })
+    assert.deepEqual(vault.decryptSecrets(value, sealed, 'p'), { env: { TOKEN: String(children[at]?.pid) } })
   }
   await Promise.all(children.map(async (child) => { if (child.exitCode === null) await once(child, 'exit') }))
   assert.deepEqual(await readdir(dataDir), ['encryption.key'])
@@ -258,7 +258,7 @@ void test('key file: one that cannot be used is refused with a sentence, and sta
       error.message.includes(path) && error.message.includes(word) && !error.message.includes('garbage') && !error.message.includes('abab')
     await assert.rejects(openVault({ dataDir }), sentence)
     await assert.rejects(openVault({ dataDir, encryptionKey: OTHER }), sentence)
-    assert.throws(() => opened.separateSecrets({ env: { TOKEN: 'x' } }, 'p'), sentence)
+    assert.throws(() => opened.encryptSecrets({ env: { TOKEN: 'x' } }, 'p'), sentence)
     assert.equal(await readFile(path, 'utf8'), content)
     assert.equal(await modeOf(path), mode)
     await rm(path)
@@ -271,9 +271,9 @@ void test('key file: one that cannot be used is refused with a sentence, and sta
   await writeFile(file, '')
   for (const folder of [file, join(file, 'deeper')]) {
     const vault = await openVault({ dataDir: folder })
-    assert.deepEqual(vault.separateSecrets({ command: 'node' }, 'p').sealed, null)
+    assert.deepEqual(vault.encryptSecrets({ command: 'node' }, 'p').sealed, null)
     assert.throws(
-      () => vault.separateSecrets({ env: { TOKEN: 'x' } }, 'p'),
+      () => vault.encryptSecrets({ env: { TOKEN: 'x' } }, 'p'),
       (error) => error instanceof StorageError && error.message.includes('set ENCRYPTION_KEY') && !error.message.includes(dataDir)
     )
   }
@@ -320,10 +320,10 @@ void test('vault: what is revealed is what was hidden, member for member, in its
   fc.assert(fc.property(fc.dictionary(memberName, tree, { maxKeys: 8 }), (made) => {
     const value = stored(made)
     const text = JSON.stringify(value)
-    const hidden = vault.separateSecrets(value, 'mcpServers/x')
+    const hidden = vault.encryptSecrets(value, 'mcpServers/x')
     assert.equal(JSON.stringify(value), text, 'what is hidden is not changed')
     const shown = stored(hidden.value)
-    const revealed = vault.restoreSecrets(shown, hidden.sealed, 'mcpServers/x')
+    const revealed = vault.decryptSecrets(shown, hidden.sealed, 'mcpServers/x')
     assert.deepEqual(revealed, value)
     assert.equal(JSON.stringify(revealed), text)
     assert.deepEqual(shown, stored(hidden.value), 'nor is what is revealed')
@@ -331,11 +331,11 @@ void test('vault: what is revealed is what was hidden, member for member, in its
     if (hidden.sealed !== null) {
       sealed++
       const { sealed: text } = hidden
-      assert.throws(() => vault.restoreSecrets(shown, text, 'mcpServers/y'), /belongs elsewhere/)
+      assert.throws(() => vault.decryptSecrets(shown, text, 'mcpServers/y'), /belongs elsewhere/)
     }
   }), { seed, numRuns: 1_000 })
   assert.ok(sealed > 100, `${sealed} of them had secrets`)
-  for (const value of ['text', 7, null, ['token']]) assert.deepEqual(vault.separateSecrets(value, 'p'), { value, sealed: null })
+  for (const value of ['text', 7, null, ['token']]) assert.deepEqual(vault.encryptSecrets(value, 'p'), { value, sealed: null })
 })
 
 /** Every place where SECURITY says that a secret may stand. */
@@ -398,10 +398,10 @@ void test('vault: no secret is left in what a table shows, wherever it stood', a
       secrets.push(secret)
       return secret
     })
-    const hidden = vault.separateSecrets(config, 'systemConfig')
+    const hidden = vault.encryptSecrets(config, 'systemConfig')
     const shown = JSON.stringify(hidden.value)
     for (const secret of secrets) assert.ok(!shown.includes(JSON.stringify(secret).slice(1, -1)), secret)
-    assert.deepEqual(vault.restoreSecrets(stored(hidden.value), hidden.sealed, 'systemConfig'), config)
+    assert.deepEqual(vault.decryptSecrets(stored(hidden.value), hidden.sealed, 'systemConfig'), config)
   }), { seed, numRuns: 300 })
 })
 
@@ -415,9 +415,9 @@ void test('vault: addresses that hold more than a place are sealed, also where a
     },
     nameSeparator: '::'
   }
-  const { value: shown, sealed } = vault.separateSecrets(value, 'systemConfig', new Set(['install', 'nameSeparator']))
+  const { value: shown, sealed } = vault.encryptSecrets(value, 'systemConfig', new Set(['install', 'nameSeparator']))
   assert.deepEqual(shown, { install: { ...value.install, npmRegistry: '••••def/' }, nameSeparator: '::' })
-  assert.deepEqual(vault.restoreSecrets(shown, sealed, 'systemConfig'), value)
+  assert.deepEqual(vault.decryptSecrets(shown, sealed, 'systemConfig'), value)
 })
 
 void test('masks: what is no secret is shown as it is', async () => {
@@ -491,7 +491,7 @@ void test('masks: of an OpenAPI document the addresses are looked at, and nothin
   const document =
     'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: ' +
     'Many animals at once\n'
-  const redact = configRedactor({ openapi: { schema: document } })
+  const redact = createConfigRedactor({ openapi: { schema: document } })
   assert.equal(redact('line 6: description: Many animals at once: no answer'),
     'line 6: description: Many animals at once: no answer', 'the words of a document are no secrets')
   for (const leak of ['https://user:password1@h.example/v1 is away', 'wrong password: password1']) {
@@ -506,7 +506,7 @@ void test('masks: what names a user in an odd address is hidden whole where its 
     `https://u:password1@$${'{HOST}'}/x`
   ]) {
     const shown = maskUrl(url)
-    assert.ok(isMask(shown) && !shown.includes('word1'), `${url}: ${shown}`)
+    assert.ok(containsMask(shown) && !shown.includes('word1'), `${url}: ${shown}`)
   }
   assert.equal(maskUrl('https://user:password@host/mcp?key=0123456789abcdef&v=1#part'),
     `https://${MASK}@host/mcp?key=${MASK}cdef&v=${MASK}#part`)
@@ -593,8 +593,8 @@ void test('vault: whoever edits the table by hand is believed', async () => {
     env: { ONE: 'first-secret-1', TWO: 'second-secret-2', PUBLIC: MASK },
     oauth: { clientSecret: 'third-secret-3' }
   }
-  const { value, sealed } = vault.separateSecrets(config, 'p')
-  const reveal = (edited: unknown): unknown => vault.restoreSecrets(edited, sealed, 'p')
+  const { value, sealed } = vault.encryptSecrets(config, 'p')
+  const reveal = (edited: unknown): unknown => vault.decryptSecrets(edited, sealed, 'p')
   assert.deepEqual(reveal(value), config)
   const shown = stored(value)
   assert.deepEqual(reveal({ ...shown, env: { ...shown.env, ONE: 'a new one' } }),
@@ -618,10 +618,10 @@ void test('vault: whoever edits the table by hand is believed', async () => {
 })
 
 test('secrets of a config and what looks like a credential are masked in escapes of JSON, too', async () => {
-  const redact = configRedactor({ env: { TOKEN: 'a/secret"of-a-server' } })
+  const redact = createConfigRedactor({ env: { TOKEN: 'a/secret"of-a-server' } })
   for (const written of ['a\\/secret\\"of-a-server', '\\u0061/secret\\u0022of-a-server', 'a%2Fsecret%22of-a-server', '\\\\u0061/secret\\\\\\"of-a-server']) {
     assert.match(redact(`{"x":"${written}","y":"\\u0062"}`), /^\{"x":"••••[^"]{0,4}","y":"\\u0062"\}$/, written)
   }
-  assert.equal(maskPatterns('{"u":"https:\\/\\/me:pass@host\\/x","b":"Be\\u0061rer abcdefgh12345678","q":"\\u003fkey=abc"}').match(/pass|efgh|=abc/), null)
-  for (const kept of ['{"u":"https:\\/\\/host\\/x","b":"\\u0041\\u005c\\u0022"}', 'C:\\\\u0041']) assert.equal(maskPatterns(kept), kept)
+  assert.equal(maskLikelyCredentials('{"u":"https:\\/\\/me:pass@host\\/x","b":"Be\\u0061rer abcdefgh12345678","q":"\\u003fkey=abc"}').match(/pass|efgh|=abc/), null)
+  for (const kept of ['{"u":"https:\\/\\/host\\/x","b":"\\u0041\\u005c\\u0022"}', 'C:\\\\u0041']) assert.equal(maskLikelyCredentials(kept), kept)
 })

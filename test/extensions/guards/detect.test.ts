@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { maskJson, maskText, type DetectedKind } from '../../../plugins/extensions/guards/detect/mask.ts'
-import { Screen, SearchedCharacters } from '../../../plugins/extensions/guards/screen.ts'
+import { ContentScreener, SearchedCharacterCounter } from '../../../plugins/extensions/guards/screen.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 
 const all: readonly DetectedKind[] = ['secrets', 'email', 'card', 'iban', 'phone']
@@ -110,14 +110,14 @@ test('base64 is searched, and is not read as text only where it is media', async
 })
 
 test('what exceeds the budget of a message is searched in a worker, and short texts are not searched at all', async () => {
-  const screen = new Screen({ report: () => {}, warn: (error) => { throw error } })
+  const screen = new ContentScreener({ report: () => {}, warn: (error) => { throw error } })
   const guard: Guard = { id: 'g', name: 'Private', on: 'both', detect: [...all], action: 'mask' }
   const member = JSON.stringify({ data: Array.from({ length: 4_000 }, () => 'A') })
-  const apply = (searched: SearchedCharacters): string | Promise<string> =>
+  const apply = (searched: SearchedCharacterCounter): string | Promise<string> =>
     screen.apply(guard, member, { side: 'arguments', server: 's', tool: 't' }, 'owner', searched)
-  const message = new SearchedCharacters()
+  const message = new SearchedCharacterCounter()
   const answers = [apply(message), apply(message), apply(message), apply(message)]
   assert.deepEqual(answers.map((each) => typeof each === 'string'), [true, true, false, false])
   assert.deepEqual(await Promise.all(answers), [member, member, member, member])
-  assert.equal(typeof apply(new SearchedCharacters()), 'string', 'another message has a budget of its own')
+  assert.equal(typeof apply(new SearchedCharacterCounter()), 'string', 'another message has a budget of its own')
 })

@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
-import { acceptPending, compareWithPins, type Comparison, type PinMode, type PinnedServer } from '../../../plugins/extensions/pins/compare.ts'
-import { canonicalJson, definitionsOf, itemDigestOf, type Definition } from '../../../plugins/extensions/pins/definitions.ts'
+import { acceptPending, compareWithPins, type PinComparison, type PinMode, type ServerPins } from '../../../plugins/extensions/pins/compare.ts'
+import { canonicalJson, definitionsOf, knownItemDigest, type Definition } from '../../../plugins/extensions/pins/definitions.ts'
 import { listedCatalogueOf } from '../../../plugins/extensions/pins/listed-catalogue.ts'
 import { makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 
 const define = (item: string, text: string): Definition => ({ kind: 'tool', item, digest: `digest of ${text}`, text: JSON.stringify(text) })
 interface Read { source?: string, user?: string, mode?: PinMode, now?: string }
-const read = (pinned: PinnedServer | undefined, definitions: Definition[], { source = 'shared', user, mode = 'ask', now = 'later' }: Read = {}): Comparison =>
+const read = (pinned: ServerPins | undefined, definitions: Definition[], { source = 'shared', user, mode = 'ask', now = 'later' }: Read = {}): PinComparison =>
   compareWithPins(pinned, { definitions, source, user, mode, now })
-const first = (...definitions: Definition[]): PinnedServer => read(undefined, definitions, { user: 'ann', now: 'first' }).pinned
-const waiting = ({ pins }: PinnedServer): string[] => pins.flatMap(({ item, pending = [] }) => pending.map(({ digest }) => `${item}: ${digest}`))
+const first = (...definitions: Definition[]): ServerPins => read(undefined, definitions, { user: 'ann', now: 'first' }).pinned
+const waiting = ({ pins }: ServerPins): string[] => pins.flatMap(({ item, pending = [] }) => pending.map(({ digest }) => `${item}: ${digest}`))
 const a = define('t', 'a')
 const b = define('t', 'b')
 const c = define('t', 'c')
@@ -25,7 +25,7 @@ test('canonical JSON sorts members at each depth, and keeps the order of arrays'
 const digest = async (text: string): Promise<string | undefined> => {
   const item = { key: 't', text }
   await definitionsOf({ ...makeCatalogue({ name: 's', version: '1' }), lists: { tools: [item], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } })
-  return itemDigestOf(item)
+  return knownItemDigest(item)
 }
 
 test('the digest is of what the model reads: not of `_meta` and icons, nor of the order of members', async () => {
@@ -133,7 +133,7 @@ test('what waits is bounded, and texts are kept within their bounds', async () =
 test('ask and block list nothing while nothing is known; block leaves out what it cannot list as it was', async () => {
   const catalogue: Catalogue = makeCatalogue({ name: 's', version: '1', instructions: 'Do', tools: [{ name: 't' }], prompts: [{ name: 'p' }], resources: [{ uri: 'r:1' }] })
   const definitions = await definitionsOf(catalogue)
-  const listed = (pinned: PinnedServer | undefined, mode: 'ask' | 'block'): unknown[] => {
+  const listed = (pinned: ServerPins | undefined, mode: 'ask' | 'block'): unknown[] => {
     const { catalogue: { lists, instructions } } = listedCatalogueOf(catalogue, pinned, mode, true)
     return [lists.tools.length, lists.prompts.length, lists.resources.length, instructions]
   }

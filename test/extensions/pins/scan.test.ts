@@ -107,7 +107,7 @@ test('the warnings about a server follow what it and other servers list', async 
   const looks = new DefinitionScanner({ warn: () => {} })
   const list = (server: string, name: string, description = ''): void => {
     const text = JSON.stringify(tool(name, { description }))
-    looks.begin(server, 'all', [{ kind: 'tool', item: name, text, digest: text }])
+    looks.scanInBackground(server, 'all', [{ kind: 'tool', item: name, text, digest: text }])
   }
   const told = (): string[] => looks.warningsAbout('bad').map(({ message }) => message)
   const alike = 'its name resembles "read_file", a tool of the server "good"'

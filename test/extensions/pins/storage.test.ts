@@ -4,8 +4,8 @@ import { test } from 'tap'
 import { CatalogueFiles } from '../../../db/json/catalogues.ts'
 import { MemoryRecords } from '../../../db/memory/records.ts'
 import type { PinStore } from '../../../db/ports/pins.ts'
-import { CachedPins } from '../../../db/cached-pins.ts'
-import { RecordedPins } from '../../../db/ports/pins.ts'
+import { FilePinStore } from '../../../db/cached-pins.ts'
+import { RecordPinStore } from '../../../db/ports/pins.ts'
 import { Pins } from '../../../plugins/extensions/pins/pins.ts'
 import { makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import { silence } from '../../helpers/client.ts'
@@ -33,7 +33,7 @@ function make (store: PinStore): Made {
 const listed = (pins: Pins, catalogue: Catalogue): number => pins.listed('s', catalogue).lists.tools.length
 
 test('each store keeps pins, and refuses a write over one that it has not seen', async (t) => {
-  const stores = { records: new RecordedPins(new MemoryRecords()), files: new CachedPins(new CatalogueFiles(await temporaryFolder(t))) }
+  const stores = { records: new RecordPinStore(new MemoryRecords()), files: new FilePinStore(new CatalogueFiles(await temporaryFolder(t))) }
   for (const [name, store] of Object.entries(stores)) {
     assert.equal(await store.find('s'), undefined, name)
     const first = await store.swap('s', undefined, { a: 1 })
@@ -48,7 +48,7 @@ test('each store keeps pins, and refuses a write over one that it has not seen',
 })
 
 test('while pins cannot be read, ask lists nothing; it does as soon as they can, and says so once', async () => {
-  const store = new RecordedPins(new MemoryRecords())
+  const store = new RecordPinStore(new MemoryRecords())
   let isAway = true
   const find = store.find.bind(store)
   store.find = async (server) => { if (isAway) throw new Error('away'); return await find(server) }
@@ -66,7 +66,7 @@ test('while pins cannot be read, ask lists nothing; it does as soon as they can,
 })
 
 test('replicas that read a server at the same time pin it once, and tell a change once', async () => {
-  const store = new RecordedPins(new MemoryRecords())
+  const store = new RecordPinStore(new MemoryRecords())
   const all = [make(store), make(store), make(store)]
   const catalogues = all.map(() => catalogueOf('one'))
   await Promise.all(all.map(async ({ pins }, at) => { await pins.examine('s', catalogues[at] ?? catalogueOf(''), undefined) }))
@@ -80,11 +80,11 @@ test('replicas that read a server at the same time pin it once, and tell a chang
   assert.equal(listed(two.pins, changed[1] ?? catalogueOf('')), 0)
   await two.pins.refresh(60_000)
   assert.equal(listed(two.pins, changed[1] ?? catalogueOf('')), 1)
-  assert.deepEqual(await two.pins.changes('s'), [])
+  assert.deepEqual(await two.pins.readPendingChanges('s'), [])
 })
 
 test('nothing is stored of a server that is gone by then', async () => {
-  const store = new RecordedPins(new MemoryRecords())
+  const store = new RecordPinStore(new MemoryRecords())
   await make(store).pins.examine('gone', catalogueOf('one'), undefined)
   assert.equal(await store.find('gone'), undefined)
 })

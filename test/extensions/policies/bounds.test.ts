@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import {
-  compileCondition, KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext
+  compileCondition, KeyFacts, PrincipalFacts, toCelArguments, ItemFacts, type PolicyContext
 } from '../../../plugins/extensions/policies/cel.ts'
-import { ambiguityIn } from '../../../plugins/extensions/policies/ambiguity.ts'
+import { describeJsonAmbiguity } from '../../../plugins/extensions/policies/ambiguity.ts'
 import { initialize, KEY, settings } from '../../helpers/client.ts'
 import { addPolicy, rule, startWithPolicies } from '../../helpers/policies.ts'
 
@@ -24,7 +24,7 @@ test('arguments that programs may read differently are told from others', async 
     [' { "a" : "a" , "b" : [ "a" , "a" , { "a" : 1 } , { "a" : "x\\"" } ] , "c" : { "a" : null , "b" : true } } ', undefined],
     ['{"a":"9007199254740993","b":"{\\"p\\":1,\\"p\\":2}"}', undefined],
     ['{}', undefined], ['null', undefined]
-  ] as const) assert.equal(ambiguityIn(json), expected, json)
+  ] as const) assert.equal(describeJsonAmbiguity(json), expected, json)
 })
 
 test('what a policy reads, and what a person approves, is what the server gets', async (t) => {
@@ -54,7 +54,7 @@ test('what a policy reads, and what a person approves, is what the server gets',
 const key = new KeyFacts('', '')
 const facts: Omit<PolicyContext, 'args'> = {
   principal: new PrincipalFacts({ username: 'ada', isAdmin: false, teams: ['writers'], key, address: '', client: '' }),
-  tool: new ToolFacts({ server: 'up', name: 'read', kind: 'tool', annotations: {}, tags: ['safe'] }),
+  tool: new ItemFacts({ server: 'up', name: 'read', kind: 'tool', annotations: {}, tags: ['safe'] }),
   route: '/mcp',
   now: new Date(0)
 }

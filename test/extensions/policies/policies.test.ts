@@ -1,7 +1,7 @@
 // Policies as admins write them: what is stored, what a test of a call says, and what calls and lists then do.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { describeCall } from '../../../plugins/extensions/activities/describe.ts'
+import { toActivity } from '../../../plugins/extensions/activities/describe.ts'
 import type { FinishedCall } from '../../../plugins/gateway/hooks.ts'
 import { toy } from '../../fakes/toy.ts'
 import { appFor } from '../../helpers/app.ts'
@@ -107,7 +107,7 @@ test('the first enforced policy that matches decides; observing ones are recorde
   assert.deepEqual({ ...done.at(-1)?.policy, id: '' }, { id: '', name: 'watch', mode: 'observe', decision: 'deny' })
   assert.equal(await call({ a: 7 }), 'error: No sevens here')
   assert.deepEqual({ ...done.at(-1)?.policy, id: '' }, { id: '', name: 'no sevens', mode: 'enforce', decision: 'deny' })
-  const described = describeCall(done.at(-1) ?? assert.fail(), { includesPayloads: false, redact: (_server, text) => text })
+  const described = toActivity(done.at(-1) ?? assert.fail(), { includesPayloads: false, redact: (_server, text) => text })
   assert.deepEqual([described.status, described.refused, described.errorMessage], ['error', true, 'No sevens here'])
   assert.equal(await call({ a: 8 }), '10')
   assert.deepEqual(done.at(-1)?.policy?.name, 'eights')

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import type { Counters } from '../../../db/store.ts'
 import { Quotas } from '../../../plugins/extensions/quotas/quotas.ts'
 import type { GatewayCall } from '../../../plugins/gateway/index.ts'
-import { Refusal } from '../../../protocol/errors.ts'
+import { RuleRefusalError } from '../../../protocol/errors.ts'
 import type { Quota } from '../../../schemas/quotas.ts'
 
 /** Counters that begin with the first use, on a clock that the test holds. */
@@ -35,7 +35,7 @@ function heldCounters (now: () => number): Counters {
 
 interface World {
   /** Calls, and adds the tokens of a result that takes some seconds. @returns the refusal, if it is refused */
-  call: (tokens?: number, seconds?: number) => Promise<Refusal | undefined>
+  call: (tokens?: number, seconds?: number) => Promise<RuleRefusalError | undefined>
   wait: (seconds: number) => void
   readonly told: string[]
 }
@@ -62,7 +62,7 @@ function world (quota: Omit<Quota, 'id' | 'name' | 'per'>): World {
       try {
         await quotas.take(call)
       } catch (error) {
-        assert.ok(error instanceof Refusal)
+        assert.ok(error instanceof RuleRefusalError)
         return error
       }
       time += seconds * 1_000

@@ -16,7 +16,7 @@ import { EmbeddingQuota } from '../../../plugins/extensions/smart-routing/embedd
 import { EmbeddingsApi } from '../../fakes/embeddings-api.ts'
 import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
 import { appFor } from '../../helpers/app.ts'
-import { Outage } from '../../../plugins/base/limits/outage.ts'
+import { OutageLog } from '../../../plugins/base/limits/outage.ts'
 import { at, KEY, names, settings, type Json } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
 import { openSession, type InjectedSession } from '../../helpers/inject.ts'
@@ -363,7 +363,7 @@ void test('back-off and quota', async () => {
   backOff.recordSuccess()
   assert.equal(backOff.waitTime, 0)
   const told: string[] = []
-  const telling = new BackOff(() => now, new Outage((_level, sentence) => { told.push(sentence) }, { failing: 'ill', working: 'well' }, () => now))
+  const telling = new BackOff(() => now, new OutageLog((_level, sentence) => { told.push(sentence) }, { failing: 'ill', working: 'well' }, () => now))
   for (let n = 0; n < 5; n++) telling.recordFailure(0, new Error('HTTP 500'))
   for (let n = 0; n < 5; n++) telling.recordSuccess()
   assert.deepEqual(told.map((line) => line.slice(0, 13)), ['ill: HTTP 500', 'well again si'], 'the log hears of the first failure, and of the end')

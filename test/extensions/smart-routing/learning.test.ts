@@ -6,7 +6,7 @@ import { test } from 'tap'
 import { CatalogueFiles } from '../../../db/json/catalogues.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { ToolUseLearning } from '../../../plugins/extensions/smart-routing/learning/learning.ts'
-import { codeOf, ToolUses } from '../../../plugins/extensions/smart-routing/learning/uses.ts'
+import { wordCodeOf, ToolUses } from '../../../plugins/extensions/smart-routing/learning/uses.ts'
 import { ShownTool } from '../../../plugins/extensions/smart-routing/shown-tools.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
@@ -106,13 +106,13 @@ void test('what was learned outlives the process, without words, and is forgotte
 
 void test('counts are bounded, and unreadable ones are lost', () => {
   const uses = new ToolUses()
-  for (let i = 0; i < bounds.tools + 50; i++) uses.count(`t${i}`, Array.from({ length: 100 }, (_, n) => codeOf(`w${n}`)))
+  for (let i = 0; i < bounds.tools + 50; i++) uses.count(`t${i}`, Array.from({ length: 100 }, (_, n) => wordCodeOf(`w${n}`)))
   const stored = JSON.parse(uses.toText()) as Array<[string, unknown[]]>
   assert.equal(stored.length, bounds.tools)
   assert.ok(stored.every(([, words]) => words.length === bounds.words))
   assert.deepEqual(ToolUses.fromText(uses.toText()).toText(), uses.toText())
   for (const text of ['', '{', '7', '[1, [2], ["a"], ["b", [[1]]], ["c", [["x", 1]]]]']) {
-    assert.equal(ToolUses.fromText(text).evidence('a', [1]), 0)
+    assert.equal(ToolUses.fromText(text).shareOfUsedWords('a', [1]), 0)
   }
   return Promise.resolve()
 })

@@ -15,13 +15,13 @@ import { openSession } from '../../helpers/inject.ts'
 import { assetPath } from '../../../plugins/base/config/index.ts'
 import { modelBytes } from '../../../bench/search/train/model-bytes.ts'
 import { dotProduct, StaticModel } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
-import { ToolIndex, type SearchTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
+import { ToolIndex, type SearchableTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
 
 interface Manifest { sha256: string, sources: Array<{ name: string, version: string, licence: string, tools: number, sha256: string }> }
 
-const tool = (server: string, ownName: string, description = ''): SearchTool => ({ name: `${server}-${ownName}`, ownName, server, description })
+const tool = (server: string, ownName: string, description = ''): SearchableTool => ({ name: `${server}-${ownName}`, ownName, server, description })
 
-async function search (tools: readonly SearchTool[], query: string): Promise<string[]> {
+async function search (tools: readonly SearchableTool[], query: string): Promise<string[]> {
   const index = new ToolIndex()
   await index.update(tools)
   return (await rankedBy(index, tools)(query, 10)).map(({ ownName }) => ownName)

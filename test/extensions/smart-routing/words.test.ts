@@ -4,12 +4,12 @@ import { plainBm25, measure } from '../../../bench/search/quality.ts'
 import { readQuestions, readTools } from '../../../bench/search/questions.ts'
 import { syntheticTools } from '../../../bench/search/synthetic.ts'
 import { analyseTool } from '../../../plugins/extensions/smart-routing/words/analysis.ts'
-import { ToolIndex, type SearchTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
+import { ToolIndex, type SearchableTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
 import { tokensOf } from '../../../plugins/extensions/smart-routing/words/stem.ts'
 import { runsOf, wordsOf } from '../../../plugins/extensions/smart-routing/words/tokens.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 
-const tool = (server: string, ownName: string, description = '', more: Partial<SearchTool> = {}): SearchTool =>
+const tool = (server: string, ownName: string, description = '', more: Partial<SearchableTool> = {}): SearchableTool =>
   ({ name: `${server}-${ownName}`, ownName, server, description, ...more })
 
 const schema = (properties: Record<string, string>): unknown =>
@@ -30,7 +30,7 @@ const some = [
   tool('weather', 'get_forecast', 'Weather of the next days', { title: 'Forecast', inputSchema: schema({ zipCode: 'Postal code of the town' }) })
 ]
 
-async function indexed (tools: readonly SearchTool[]): Promise<ToolIndex> {
+async function indexed (tools: readonly SearchableTool[]): Promise<ToolIndex> {
   const index = new ToolIndex()
   await index.update(tools)
   return index
@@ -148,7 +148,7 @@ const nouns = [
   'deployment', 'container', 'playlist', 'contact', 'branch', 'channel_message', 'document', 'task', 'project', 'user_account', 'payment', 'refund',
   'subscription', 'product', 'order', 'shipment', 'certificate', 'dns_record', 'alert'
 ]
-const ofVerb = (verb: string, noun: string): SearchTool => {
+const ofVerb = (verb: string, noun: string): SearchableTool => {
   const description = `${verb.charAt(0).toUpperCase()}${verb.slice(1)}s ${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun.replace('_', ' ')} in the suite.`
   return tool('suite', `${verb}_${noun}`, description, { inputSchema: schema({ id: `Identifier of the ${noun}`, title: 'title' }) })
 }
@@ -167,7 +167,7 @@ test('a word that tools have and that differs by one letter is meant rather than
     const plurals = await indexed([tool('crm', 'list_customers', 'Lists all customers'), tool('shop', 'list_products', 'Lists all products')])
     assert.equal(first(plurals, 'customr'), 'list_customers')
   })
-  await t.test('and it is what a model is told', async () => { assert.equal(index.interpret('list contaners').join(' '), 'list contaners container') })
+  await t.test('and it is what a model is told', async () => { assert.equal(index.queryWords('list contaners').join(' '), 'list contaners container') })
   for (const [what, query, expected] of [
     ['a word of a language that the question is in', 'el archivo que se llama informe', 'read_file'],
     ['a form of an English word', 'reads', 'read_file'],
@@ -237,16 +237,16 @@ test('tools of other indexes influence nothing', async () => {
   other.search('delete the calender evnt', 100)
   const index = await indexed(some)
   assert.deepEqual(index.search('delete the calender evnt', 100), alone)
-  assert.deepEqual(index.interpret('delete the calender evnt'), ['delete', 'calender', 'calendar', 'evnt', 'event'])
+  assert.deepEqual(index.queryWords('delete the calender evnt'), ['delete', 'calender', 'calendar', 'evnt', 'event'])
 })
 
 test('a question is put right for a model', async () => {
   const index = await indexed(some)
-  assert.deepEqual(index.interpret('Lösche die Datei'), ['delete', 'file'])
-  assert.deepEqual(index.interpret('删除文件'), ['delete', 'file'])
-  assert.deepEqual(index.interpret('tkae a screnshot'), ['tkae', 'take', 'screnshot', 'screenshot'])
-  assert.deepEqual(index.interpret('…'), [])
-  assert.deepEqual(new ToolIndex().interpret('anything'), [])
+  assert.deepEqual(index.queryWords('Lösche die Datei'), ['delete', 'file'])
+  assert.deepEqual(index.queryWords('删除文件'), ['delete', 'file'])
+  assert.deepEqual(index.queryWords('tkae a screnshot'), ['tkae', 'take', 'screnshot', 'screenshot'])
+  assert.deepEqual(index.queryWords('…'), [])
+  assert.deepEqual(new ToolIndex().queryWords('anything'), [])
 })
 
 test('results are the same each time, at most as many as asked for', async () => {
@@ -263,7 +263,7 @@ test('hostile descriptions', async (t) => {
   const asked = ['send an email', 'create an issue on github', 'list files in a folder', 'delete the calendar event', 'take a screenshot', 'run a sql query']
   const words = [...new Set(honest.flatMap(({ ownName, description }) => `${ownName} ${description ?? ''}`.toLowerCase().split(/[^a-z]+/)))]
   const before = (await indexed(honest))
-  const stuffed: Record<string, SearchTool> = {
+  const stuffed: Record<string, SearchableTool> = {
     'all words in the description': tool('evil', 'tool', words.join(' ')),
     'the question a thousand times': tool('evil', 'tool', Array.from({ length: 1_000 }, () => asked.join(' ')).join(' ')),
     'many words in the name': tool('evil', words.slice(0, 2_000).join('_'), 'Does it all'),
@@ -298,7 +298,7 @@ test('hostile descriptions', async (t) => {
     assert.equal(first(index, 'send an email'), 'send_email')
     for (const text of [...odd, '__proto__ constructor toString hasOwnProperty', words.join(' ')]) {
       index.search(text, 10)
-      index.interpret(text)
+      index.queryWords(text)
     }
   })
 
@@ -349,7 +349,7 @@ test('words from the cache are the words of the text, whatever stands between th
 
 test('terms are counted rightly after the cache of words was emptied', async (t) => {
   const words = (seed: number): string => Array.from({ length: 200 }, (_, i) => `w${seed}x${i.toString(36)}`).join(' ')
-  const numbered = (i: number): SearchTool => ({ name: `t${i}`, ownName: 'read_file', server: 's', description: `Reads a file. ${words(i)} file file` })
+  const numbered = (i: number): SearchableTool => ({ name: `t${i}`, ownName: 'read_file', server: 's', description: `Reads a file. ${words(i)} file file` })
   const first = analyseTool(numbered(0))
   for (let i = 1; i <= 1.2 * extensionsLimits.wordSearch.cachedWords / 200; i++) analyseTool(numbered(i))
   const again = analyseTool(numbered(0))

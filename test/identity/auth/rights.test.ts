@@ -1,7 +1,7 @@
 // Rights are asked when they are used: of keys, open streams, running servers.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { createServerRestriction, withCurrentRights } from '../../../plugins/settings/access/restricted.ts'
+import { createRestrictedServerMarker, withCurrentRights } from '../../../plugins/settings/access/restricted.ts'
 import { isActiveKey, widensRights } from '../../../plugins/identity/keys/rights.ts'
 import { at, settings } from '../../helpers/client.ts'
 import { HeldRights, settingsOfAnn } from '../../helpers/held-rights.ts'
@@ -60,7 +60,7 @@ test('a change gives a key more where it opens more than before, or for longer',
 })
 
 test('a server is marked while its owner may not store it; what is not concerned stays the same object', async () => {
-  const read = createServerRestriction()
+  const read = createRestrictedServerMarker()
   const servers = {
     run: { command: 'x', owner: 'ann' },
     rest: { type: 'openapi' as const, url: 'http://x/', owner: 'ann' },

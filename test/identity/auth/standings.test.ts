@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
-import { identify, type IdentifyResult, type AuthStep } from '../../../plugins/identity/auth/chain.ts'
+import { identifyCaller, type IdentifyResult, type AuthStep } from '../../../plugins/identity/auth/chain.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
@@ -22,7 +22,7 @@ test('identify: a step may have to wait; the first that knows the caller decides
   const step = (name: string, found: IdentifyResult): AuthStep => () => { asked.push(name); return found }
   const find = (...chain: AuthStep[]): IdentifyResult => {
     asked.length = 0
-    return identify(chain, { headers: {}, query: {} }, 'mcp', {} as unknown as Snapshot)
+    return identifyCaller(chain, { headers: {}, query: {} }, 'mcp', {} as unknown as Snapshot)
   }
   const [ann, bob] = [person('ann'), person('bob')]
   const later = async (found: Principal | undefined): Promise<Principal | undefined> => { await turn(); return found }

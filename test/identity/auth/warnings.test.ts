@@ -5,9 +5,9 @@ import { createServer } from 'node:net'
 import { test } from 'tap'
 import { readOriginRules } from '../../../plugins/identity/auth/origin.ts'
 import { exposureSigns } from '../../../plugins/identity/auth/exposure.ts'
-import { configuredAddress } from '../../../plugins/settings/base-url.ts'
+import { findBaseUrlSetting } from '../../../plugins/settings/base-url.ts'
 import { explainListenError } from '../../../plugins/base/config/listening.ts'
-import { trustedProxies } from '../../../plugins/base/config/trust-proxy.ts'
+import { parseTrustProxy } from '../../../plugins/base/config/trust-proxy.ts'
 import { readEnv } from '../../../schemas/read-env.ts'
 import { startHub } from '../../helpers/hub.ts'
 
@@ -38,11 +38,11 @@ test('variables that cannot be right are named, with what they should be', async
   for (const text of [
     'nonsense', '10.0.0.1;10.0.0.2', '-1', 'abc', '10.0.0.0/99', '10.0.0.0/0', '10.0.0.0/255.0.255.0', 'fd00::/129',
     '127.0.0.1,'
-  ]) { assert.throws(() => trustedProxies(text), /TRUST_PROXY cannot have ".*": expected true, false, a number/, text) }
+  ]) { assert.throws(() => parseTrustProxy(text), /TRUST_PROXY cannot have ".*": expected true, false, a number/, text) }
   for (const text of ['127.0.0.1', '::1', '10.0.0.0/8, fd00::/8', 'loopback,uniquelocal', '10.0.0.0/255.0.0.0']) {
-    assert.deepEqual(trustedProxies(text), text.split(/, */))
+    assert.deepEqual(parseTrustProxy(text), text.split(/, */))
   }
-  assert.deepEqual([trustedProxies('true'), trustedProxies('false'), trustedProxies('')], [true, false, false])
+  assert.deepEqual([parseTrustProxy('true'), parseTrustProxy('false'), parseTrustProxy('')], [true, false, false])
 
   for (const text of ['nonsense', '*', 'https://a/path', 'https://a?b', 'app.example', 'https://*.app.example', 'null']) {
     assert.throws(() => readOriginRules('0.0.0.0', '', text), /ALLOWED_ORIGINS cannot contain ".*": expected origins such as/, text)
@@ -73,9 +73,9 @@ test('the signs that others than this machine come', async () => {
     ['::', 'a.example', 'no address', ['HOST=::', 'ALLOWED_HOSTS=a.example']]
   ]
   for (const [host, allowedHosts, baseUrl, signs] of table) {
-    assert.deepEqual(exposureSigns({ host, allowedHosts, address: configuredAddress({ install: { baseUrl } }, {}) }), signs)
+    assert.deepEqual(exposureSigns({ host, allowedHosts, address: findBaseUrlSetting({ install: { baseUrl } }, {}) }), signs)
   }
-  const address = configuredAddress({ install: { baseUrl: 'http://localhost:3000' } }, { BASE_URL: 'https://hub.example.com' })
+  const address = findBaseUrlSetting({ install: { baseUrl: 'http://localhost:3000' } }, { BASE_URL: 'https://hub.example.com' })
   assert.deepEqual(exposureSigns({ host: '127.0.0.1', allowedHosts: '', address }), ['BASE_URL=https://hub.example.com'])
 })
 

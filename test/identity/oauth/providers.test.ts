@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import type { Provider } from 'oidc-provider'
 import { test } from 'tap'
-import { OidcProviders } from '../../../plugins/identity/oauth/providers.ts'
+import { IssuerProviders } from '../../../plugins/identity/oauth/providers.ts'
 import { identityLimits } from '../../../plugins/identity/limits.ts'
 
 test('a provider that could not be loaded is loaded for the next request', async () => {
   let loads = 0
   let isBroken = true
-  const providers = new OidcProviders(async (issuer) => {
+  const providers = new IssuerProviders(async (issuer) => {
     loads++
     await Promise.resolve()
     if (isBroken) throw new Error('no memory for the library')

@@ -4,7 +4,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import { test } from 'tap'
 import { Outbound } from '../../../plugins/base/outbound/outbound.ts'
-import { cookieNames, parseOrigins, readSocialSettings } from '../../../plugins/identity/social/settings.ts'
+import { cookieSettingsFor, parseOrigins, readSocialSettings } from '../../../plugins/identity/social/settings.ts'
 import { GithubProvider } from '../../../plugins/identity/social/providers/github.ts'
 import { OidcProvider, googleSettings } from '../../../plugins/identity/social/providers/oidc.ts'
 import { appFor } from '../../helpers/app.ts'
@@ -103,7 +103,7 @@ test('the names of cookies', async () => {
     ['https://hub.example/', '__Host-tool-hub-social', '/', true],
     ['https://hub.example/hub', '__Secure-tool-hub-social', '/hub', true]
   ] as const) {
-    const { state, ...names } = cookieNames(base)
+    const { state, ...names } = cookieSettingsFor(base)
     assert.deepEqual(names, { session, path, isSecure })
     assert.equal(state, `${session}-state`)
   }
@@ -135,13 +135,13 @@ test('GitHub: the number of an account, and its primary address', async (t) => {
     ['id', 'read:user user:email', 's', 'S256'])
   const identify = async () => await github.identify({ ...login, code: 'c' })
   const person = { provider: 'codehost', subject: '42', name: 'ada' }
-  assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isVerified: true })
+  assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isEmailVerified: true })
   assert.match(asked[0]?.body ?? '', /code_verifier=v+/)
   assert.equal(asked.find((each) => each.url === '/user')?.authorization, 'Bearer gho_1')
   answers['/user/emails'] = [{ email: 'ada@example.com', primary: true, verified: false }]
-  assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isVerified: false })
+  assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isEmailVerified: false })
   answers['/user/emails'] = []
-  assert.deepEqual(await identify(), { ...person, email: undefined, isVerified: false })
+  assert.deepEqual(await identify(), { ...person, email: undefined, isEmailVerified: false })
   answers['/user'] = { login: 'ada' }
   await assert.rejects(identify(), { statusCode: 502 })
   answers['/token'] = { error: 'bad_verification_code' }
@@ -230,13 +230,13 @@ test('Google, by what its discovery document and its tokens look like', async (t
   await assert.rejects(provider.checkIssuer('https://evil.example'), { statusCode: 403 })
   const person = { provider: 'idp', subject: '110169484474386276334', name: 'Ada Lovelace' }
   world.claims = { email: 'ada@example.com', email_verified: true, hd: 'example.com', name: 'Ada Lovelace', picture: 'https://lh3.example/a' }
-  assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isVerified: true })
+  assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isEmailVerified: true })
   assert.deepEqual(
     ['grant_type', 'code', 'client_id', 'client_secret', 'code_verifier'].map((name) => world.fields.get(name)),
     ['authorization_code', '4/0A', 'id', 'secret', 'v'.repeat(43)]
   )
   world.claims = { email: 'ada@example.com', email_verified: false, name: 'Ada Lovelace' }
-  assert.equal((await identify()).isVerified, false)
+  assert.equal((await identify()).isEmailVerified, false)
   // Tokens that are not for this login, or not of Google.
   for (const claims of [{ aud: 'other' }, { azp: 'other' }, { iss: 'https://evil.example' }, { nonce: 'other' }, { exp: 1 }, { sub: undefined }]) {
     world.claims = claims

@@ -312,7 +312,7 @@ test('with READONLY, a login changes no membership', async (t) => {
   for (const READONLY of [false, true]) {
     const app = await appFor(t, { users: [carol], teams: [{ name: 'web', claims: ['eng'] }] }, { READONLY })
     const before = app.settings.current
-    await app.teams.recordLogin('carol', ['eng', 'other'])
+    await app.teams.recordLoginGroups('carol', ['eng', 'other'])
     assert.equal(app.settings.current === before, READONLY)
     assert.deepEqual(app.settings.current.users.get('carol')?.loginGroups, READONLY ? undefined : ['eng'])
   }

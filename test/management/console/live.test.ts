@@ -5,7 +5,7 @@ import { mock } from 'node:test'
 import type { FastifyReply } from 'fastify'
 import { test } from 'tap'
 import { LiveStreams } from '../../../plugins/management/console/live.ts'
-import type { ConsoleSessionStore, SignedInSession } from '../../../plugins/management/console/sessions.ts'
+import type { SignedInSessions, SignedInSession } from '../../../plugins/management/console/sessions.ts'
 import type { Principal, Settings } from '../../../plugins/settings/index.ts'
 import { mockTimers, turnsOfLoop } from '../../helpers/clock.ts'
 
@@ -24,7 +24,7 @@ void test('a stream that has ended is not written to while its browser reads not
   const signedIn: SignedInSession = {
     id: 'session', principal: { ...principal, inSnapshot: () => isDeleted ? undefined : principal }
   }
-  const sessions = { isValid: async () => true } as unknown as ConsoleSessionStore
+  const sessions = { isValid: async () => true } as unknown as SignedInSessions
   const streams = new LiveStreams(sessions, { current: {} } as unknown as Settings)
   t.after(() => { streams.close() })
   const { reply, raw, failures } = blockedResponse()

@@ -16,6 +16,6 @@ void test('a request that is cancelled before it begins is not sent', async () =
   } as unknown as FastifyInstance
   const request = { host: 'localhost', ip: '127.0.0.1' } as unknown as FastifyRequest
   const follow = { signal: AbortSignal.abort(), onProgress: () => {} }
-  await assert.rejects(new McpClient(outer).follow(request, '/mcp', 'tools/call', '{"name":"a"}', { follow }), /aborted/)
+  await assert.rejects(new McpClient(outer).askWithProgress(request, '/mcp', 'tools/call', '{"name":"a"}', { follow }), /aborted/)
   assert.equal(isSent, false)
 })

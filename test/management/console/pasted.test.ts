@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { jsoncToJson } from '../../../schemas/jsonc.ts'
-import { readPasted } from '../../../plugins/management/console/pasted/pasted.ts'
+import { parsePastedServers } from '../../../plugins/management/console/pasted/pasted.ts'
 
 /** What becomes of a text: names with their configs. */
 const read = (text: string): Array<[name: string, config: unknown]> =>
-  readPasted(text).map(({ name, config }) => [name, config])
+  parsePastedServers(text).map(({ name, config }) => [name, config])
 
 const memory = { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory'] }
 
@@ -18,7 +18,7 @@ void test('the configuration of a client, with comments', async () => {
 })
 
 void test('what has no effect is named', async () => {
-  const [server] = readPasted(JSON.stringify({ mcpServers: { a: { ...memory, autoApprove: ['x'] } } }))
+  const [server] = parsePastedServers(JSON.stringify({ mcpServers: { a: { ...memory, autoApprove: ['x'] } } }))
   assert.match(server?.remarks.join() ?? '', /autoApprove/)
 })
 
@@ -30,12 +30,12 @@ void test('an address without its scheme is one, and says so; a command stays a 
     ['box:8080', 'http://box:8080'], ['10.0.0.7/sse', 'http://10.0.0.7/sse'], ['hub.local:3000/mcp', 'http://hub.local:3000/mcp']
   ]
   for (const [text, url] of urls) {
-    const [server] = readPasted(text)
+    const [server] = parsePastedServers(text)
     assert.equal(server?.config.url, url, text)
     assert.match(server.remarks.join(), /treated as an address/, text)
   }
   for (const text of ['server.py', './mcp.example.com/run', '/usr/bin/server', 'node_modules/.bin/server', 'memory', 'run.sh/x', 'a@1.2', 'npx a.b/c']) {
-    const [server] = readPasted(text)
+    const [server] = parsePastedServers(text)
     assert.deepEqual([server?.config.url, typeof server?.config.command], [undefined, 'string'], text)
   }
 })
@@ -43,7 +43,7 @@ void test('an address without its scheme is one, and says so; a command stays a 
 void test('an input that VS Code asks for is a variable with a field', async () => {
   // eslint-disable-next-line no-template-curly-in-string
   const texts = { Authorization: 'Bearer ${input:api-key}', 'X-Zone': '${input:zone}' }
-  const [server] = readPasted(JSON.stringify({
+  const [server] = parsePastedServers(JSON.stringify({
     inputs: [{ id: 'zone', description: 'The zone', type: 'promptString', password: false, default: 'eu' }],
     servers: { a: { url: 'https://mcp.example.com/mcp', headers: texts } }
   }))
@@ -56,7 +56,7 @@ void test('an input that VS Code asks for is a variable with a field', async () 
 
 void test('a large text of comments, quotes and commas without an end takes no longer than its size', async () => {
   for (const part of ['/*', '"\\"', ', ', '{"a":"\\\\"},', '[1,/**/', '//"\n"', '{"1":']) {
-    assert.throws(() => readPasted(`{${part.repeat(1_000_000 / part.length)}`), /this is not JSON/, part)
+    assert.throws(() => parsePastedServers(`{${part.repeat(1_000_000 / part.length)}`), /this is not JSON/, part)
   }
 })
 
@@ -88,7 +88,7 @@ void test('TOML of Codex, and YAML', async () => {
   const aliases = (count: number): string => Array(count).fill('*a').join(', ')
   const repeated = `a: &a ${long}\nmcpServers:\n  s:\n    command: y\n    args: [${aliases(100)}]\n`
   const names = `a: &a {${long}: 1}\nb: [${aliases(100)}]\n`
-  for (const text of [bomb, 'a: &a\n  b: *a\n', repeated, names]) assert.throws(() => readPasted(text), /larger than its text/)
+  for (const text of [bomb, 'a: &a\n  b: *a\n', repeated, names]) assert.throws(() => parsePastedServers(text), /larger than its text/)
   const few = read(`a: &a [${'x'.repeat(300)}]\nmcpServers:\n  s: {command: y, args: *a}\n  t: {command: y, args: *a}\n`)
   assert.equal(few.length, 2, 'aliases that repeat little are fine')
 })
@@ -134,16 +134,16 @@ void test('a text with too many servers is refused, as lines and as JSON', async
     (count: number) => 'a\n'.repeat(count),
     (count: number) => JSON.stringify({ mcpServers: Object.fromEntries(many(count).map((name) => [name, memory])) })
   ]) {
-    assert.equal(readPasted(textOf(500)).length, 500)
-    assert.throws(() => readPasted(textOf(501)), /contains 501 servers: paste at most 500/)
+    assert.equal(parsePastedServers(textOf(500)).length, 500)
+    assert.throws(() => parsePastedServers(textOf(501)), /contains 501 servers: paste at most 500/)
   }
 })
 
 void test('a long line is read in one pass', async () => {
   const long = 1_000_000
-  assert.throws(() => readPasted(`[${'a'.repeat(long)}`), /not JSON/)
-  assert.equal(readPasted(`npx x/y${'@'.repeat(long)}`)[0]?.name, 'y')
-  assert.equal(readPasted(`npx ${'@'.repeat(long)}/y`)[0]?.name, 'y')
+  assert.throws(() => parsePastedServers(`[${'a'.repeat(long)}`), /not JSON/)
+  assert.equal(parsePastedServers(`npx x/y${'@'.repeat(long)}`)[0]?.name, 'y')
+  assert.equal(parsePastedServers(`npx ${'@'.repeat(long)}/y`)[0]?.name, 'y')
 })
 
 void test('a text that is none of these says what is missing', async () => {
@@ -151,7 +151,7 @@ void test('a text that is none of these says what is missing', async () => {
     ['  ', /paste/], ['{"a": 1}', /contains no servers/], ['{"mcpServers": {"a": 1}}', /"a" is not an object/], ['{"mcpServers": ', /not JSON/],
     ['npx "x', /closing quote/], ['claude mcp add', /needs a name/], ['A=1', /no command/], ['a:\n  - x', /this YAML contains no servers/], ['[mcp_servers.a]\nx', /not TOML/],
     ["code --add-mcp '[]'", /JSON object/], ['{"mcpServers": {}}', /there are no servers in this JSON/]
-  ] as const) assert.throws(() => readPasted(text), sentence, text)
+  ] as const) assert.throws(() => parsePastedServers(text), sentence, text)
 })
 
 void test('JSON with comments: comments and trailing commas become spaces, and nothing else changes', async () => {

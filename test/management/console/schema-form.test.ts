@@ -87,21 +87,21 @@ void test('what is wrong is named by the field', async () => {
 })
 
 void test('items are added and taken away, and the others keep what was typed', async () => {
-  const two = form.change(form.change(needed, 'add:arg/labels'), 'add:arg/labels')
+  const two = form.applyButton(form.applyButton(needed, 'add:arg/labels'), 'add:arg/labels')
   assert.deepEqual(Object.keys(two).filter((name) => name.startsWith('arg/labels')), ['arg/labels/0', 'arg/labels/1'])
   const typed = { ...two, 'arg/labels/0': 'a', 'arg/labels/1': 'b', 'arg/labels2/0': 'other' }
-  const one = form.change(typed, 'remove:arg/labels/0')
+  const one = form.applyButton(typed, 'remove:arg/labels/0')
   assert.deepEqual([one['arg/labels/0'], one['arg/labels/1'], one['arg/labels2/0']], ['b', undefined, 'other'])
   assert.deepEqual(fieldOf(form.fields(one), 'arg/labels')?.items?.map(({ value, remove }) => [value, remove]), [['b', 'remove:arg/labels/0']])
-  assert.deepEqual(form.change(one, 'remove:'), one)
-  assert.deepEqual(form.change(one, 'choose:arg/due'), one)
+  assert.deepEqual(form.applyButton(one, 'remove:'), one)
+  assert.deepEqual(form.applyButton(one, 'choose:arg/due'), one)
 })
 
 void test('arguments that were typed as JSON come into the form', async () => {
   const args = {
     owner: 'octo', body: 'x', count: 2, draft: true, state: 'open', labels: ['a', 'b'], place: { x: 1, inner: { x: 2 } }, due: { date: 'y' }, free: { z: 1 }
   }
-  assert.deepEqual(read(form.draft(args)), args)
+  assert.deepEqual(read(form.toDraft(args)), args)
 })
 
 void test('schemas that make no form become JSON, and none is followed for ever', async () => {
@@ -120,7 +120,7 @@ void test('a schema that multiplies gets a form of less depth, or a JSON field',
   const node = new SchemaForm({ type: 'object', properties: wide('#/$defs/node'), $defs: { node: { type: 'object', properties: wide('#/$defs/node') } } })
   assert.ok(sizeOf(node.fields({})) < 2_500)
   const args = { p0: { p1: { p2: { p3: 1 } } } }
-  const back = node.read(node.draft(args))
+  const back = node.read(node.toDraft(args))
   assert.deepEqual('json' in back && JSON.parse(back.json), args)
   const hint = new SchemaForm({ properties: wide('#/$defs/x'), $defs: { x: { type: 'string', description: 'x'.repeat(1_000_000) } } })
   const all = new SchemaForm({ type: 'object', properties: { a: { allOf: Array(12).fill({ $ref: '#/properties/a' }) } } })
@@ -129,7 +129,7 @@ void test('a schema that multiplies gets a form of less depth, or a JSON field',
     assert.deepEqual([field?.kind, field?.name, others], ['json', 'arg', []])
     assert.match(field?.hint ?? '', /too large for a form/)
     assert.deepEqual(form.read({}), { json: '{}' })
-    assert.deepEqual(form.read(form.draft({ a: 1 })), { json: '{\n  "a": 1\n}' })
+    assert.deepEqual(form.read(form.toDraft({ a: 1 })), { json: '{\n  "a": 1\n}' })
     assert.match(JSON.stringify([form.read({ arg: '[' }), form.read({ arg: '[]' })]), /not JSON.*a JSON object/)
   }
 })
@@ -150,13 +150,13 @@ void test('a reference that cannot be decoded is unknown', async () => {
 void test('texts under any names: entries are added, and a name that is missing or doubled stands at its field', async () => {
   const map = new SchemaForm({ type: 'object', properties: { env: { type: 'object', additionalProperties: { type: 'string' } }, any: { type: 'object', additionalProperties: {} } } })
   assert.deepEqual(map.fields({}).map(({ kind }) => kind), ['map', 'json'])
-  const draft = map.draft({ env: { A: '1', __proto: '2' } })
+  const draft = map.toDraft({ env: { A: '1', __proto: '2' } })
   assert.deepEqual(map.read(draft), { json: '{"env":{"A":"1","__proto":"2"}}' })
-  const more = map.change(draft, 'add:arg/env')
+  const more = map.applyButton(draft, 'add:arg/env')
   assert.equal(fieldOf(map.fields(more), 'arg/env/2')?.kind, 'pair')
   assert.deepEqual(map.read(more), map.read(draft))
   assert.deepEqual(map.read({ ...more, 'arg/env/1/name': 'A', 'arg/env/2/value': 'x' }), {
     errors: { 'arg/env/1/name': 'An entry with this name already exists.', 'arg/env/2/name': 'Enter a name.' }
   })
-  assert.deepEqual(map.read(map.change(draft, 'remove:arg/env/0')), { json: '{"env":{"__proto":"2"}}' })
+  assert.deepEqual(map.read(map.applyButton(draft, 'remove:arg/env/0')), { json: '{"env":{"__proto":"2"}}' })
 })

@@ -59,7 +59,7 @@ void test('what is refused stands at its field in words, and what was typed stay
   const app = await appFor(t, { users: [admin], mcpServers: { off, up: { url: upstream.url } } })
   const browser = new Browser(app)
   await browser.signIn('admin')
-  await until(() => app.upstreams.counts().connected === 1, 'it never connected')
+  await until(() => app.upstreams.countByStatus().connected === 1, 'it never connected')
   const any = { 'target.user': '', 'target.team': '', 'target.key': '', 'target.server': '', 'target.tool': '' }
   const { text: quota } = await browser.post('/quotas', { name: 'q', per: 'day', calls: '-5', resultTokens: '1.5', ...any })
   assert.match(quota, /id="calls-problem"[^§]*?<span>Must be at least 0</)

@@ -19,7 +19,7 @@ void test('a list is seen with the eyes that were chosen, and calls run as the r
       mcpServers: { secret: { url: upstream.url }, open: { url: upstream.url, visibility: 'public' } }
     }
   })
-  await until(() => app.upstreams.counts().connected === 2)
+  await until(() => app.upstreams.countByStatus().connected === 2)
   const browser = new Browser(app)
   await browser.signIn('admin')
   const mine = await browser.get('/playground?route=&eyes=self')
@@ -85,7 +85,7 @@ async function startAsking (t: Test): Promise<{ app: FastifyInstance, browser: B
     return { result: { resultType: 'complete', content: [{ type: 'text', text: `answers: ${JSON.stringify(params.inputResponses)}` }] } }
   })
   const { app } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   const browser = new Browser(app)
   await browser.signIn('admin')
   return { app, browser }
@@ -129,7 +129,7 @@ void test('a call whose server asks too many questions ends with the reason', as
     return method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: 'its own' } } : undefined
   })
   const { app } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   const browser = new Browser(app)
   await browser.signIn('admin')
   const path = '/playground?route=s&eyes=self&item=greet'
@@ -142,7 +142,7 @@ void test('a call whose server asks too many questions ends with the reason', as
 void test('the search lab shows what $smart finds, and why', async (t) => {
   const upstream = await startUpstream(t, { tools: [{ ...tool('weather'), description: 'Tells the weather of a city' }, tool('other')] })
   const { app } = await start(t, { settings: { mcpServers: { s: { url: upstream.url } } } })
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   const browser = new Browser(app)
   await browser.signIn('admin')
   const { status, text } = await browser.get('/search-lab?query=weather+tomorrow&route=')
@@ -186,7 +186,7 @@ void test('arguments that a server wants in headers are sent there', async (t) =
   const inputSchema = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' }, n: { type: 'integer' } } }
   const server = await startBareModern(t, [{ name: 'where', inputSchema }])
   const { app } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   const browser = new Browser(app)
   await browser.signIn('admin')
   const path = '/playground?route=s&eyes=self&item=where'
@@ -258,7 +258,7 @@ void test('the progress of a call is told as it comes, and then its page', async
     }
   })
   const { app } = await start(t, { settings: { mcpServers: { s: { url: upstream.url } } } })
-  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.upstreams.countByStatus().connected === 1)
   const browser = new Browser(app)
   await browser.signIn('admin')
   const path = '/playground?route=s&eyes=self&item=slow'

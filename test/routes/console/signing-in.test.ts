@@ -193,7 +193,7 @@ void test('pages have one policy, are kept by no cache, and are in no frame', as
 
 void test('the link of the first start is good once, from this machine alone, and sets a password', async (t) => {
   const app = await start(t)
-  const code = app.console.welcome.make(admin)
+  const code = app.console.welcome.createCode(admin)
   const path = `/welcome?code=${code}`
   for (const options of [
     { remoteAddress: '192.0.2.7' }, { headers: { 'x-forwarded-for': '127.0.0.1' } }, { headers: { forwarded: 'for=127.0.0.1' } },
@@ -224,7 +224,7 @@ void test('the link of the first start is good once, from this machine alone, an
 
 void test('the link is void once the admin has another password', async (t) => {
   const app = await start(t)
-  const code = app.console.welcome.make(admin)
+  const code = app.console.welcome.createCode(admin)
   const user = app.users.get('admin')
   assert.ok(user)
   await app.users.changePassword(user, 'Another-1')
@@ -246,7 +246,7 @@ void test('READONLY: people sign in and out, and nothing is changed', async (t) 
   const refused = await browser.post('/servers/one/toggle', { enabled: 'true' })
   assert.equal(refused.status, 403)
   assert.match(refused.text, /read-only \(READONLY\)/)
-  const code = app.console.welcome.make(admin)
+  const code = app.console.welcome.createCode(admin)
   assert.equal((await browser.post('/welcome', { code, password: 'My-own-1', repeated: 'My-own-1' })).status, 403)
   assert.equal((await browser.post('/sign-out', {})).location, '/console/login')
 })

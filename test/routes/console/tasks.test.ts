@@ -4,9 +4,9 @@ import { test } from 'tap'
 import type { EventSubscription } from '../../../db/ports/event-webhooks.ts'
 import type { TaskRecord } from '../../../db/ports/tasks.ts'
 import type { Storage } from '../../../db/store.ts'
-import { serverIdentity } from '../../../plugins/gateway/index.ts'
+import { serverFingerprint } from '../../../plugins/gateway/index.ts'
 import { makeView } from '../../../plugins/settings/index.ts'
-import { PlainClient } from '../../../protocol/exchange.ts'
+import { NonMcpClient } from '../../../protocol/exchange.ts'
 import { appFor } from '../../helpers/app.ts'
 import { otherKey } from '../../helpers/client.ts'
 import { Browser } from '../../helpers/console.ts'
@@ -53,7 +53,7 @@ void test('running tasks and webhooks are shown to their users, and all to admin
     bearerKeys: [hersKey, hisKey],
     mcpServers: { pager: { url: 'http://127.0.0.1:9/mcp', visibility: 'public' } }
   }, {}, { wrap: (opened) => (storage = opened) })
-  const pager = serverIdentity('pager', app.settings.current.servers.get('pager')?.config)
+  const pager = serverFingerprint('pager', app.settings.current.servers.get('pager')?.config)
   await storage?.tasks.put(task('hers', { tool: `<script>\u202e${'y'.repeat(500)}` }), day)
   await storage?.tasks.put(task('ended', { tool: 'ended_tool', state: 'completed' }), day)
   await storage?.tasks.put(task('operators', { username: undefined, keyName: 'system', tool: 'sweep', state: 'input_required', ttl: 5_400_000 } as never), day)
@@ -105,7 +105,7 @@ void test('an open page is told of tasks that begin and end', async (t) => {
   const view = makeView({ key: 'ann', kind: 'user-key', user: 'ann', isAdmin: false }, { kind: 'global' })
   const target = { provider: 'builds', server: 'i', tool: 'run_build', id: '1', run: '' }
   for (const [status, row] of [['working', /run_build/], ['completed', /No tasks are running/]] as const) {
-    await app.gateway.tasks.recordState(view, new PlainClient('c', 'ann'), target, 'h', JSON.stringify({ status }))
+    await app.gateway.tasks.recordState(view, new NonMcpClient('c', 'ann'), target, 'h', JSON.stringify({ status }))
     await told()
     assert.match((await browser.get('/tasks-and-webhooks', { headers: { 'x-console-refresh': '1' } })).text, row)
   }

@@ -45,10 +45,10 @@ test('a later account of the same name gets neither the connection nor the origi
   await call(former)
   assert.equal(new Set(sessions).size, 1, 'a user has one connection')
   assert.equal((await ask('POST', '/resources/read', former, { uri })).status, 200)
-  const before = app.upstreams.links
+  const before = app.upstreams.linkCount
 
   assert.equal((await ask('DELETE', '/users/eve', admin)).status, 200)
-  await until(() => app.upstreams.links < before)
+  await until(() => app.upstreams.linkCount < before)
   const later = await enter()
   assert.equal((await ask('POST', '/resources/read', later, { uri })).status, 404)
   await call(later)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fastify from 'fastify'
 import fp from 'fastify-plugin'
 import { test } from 'tap'
-import type { Server, Snapshot, StoredGroup } from '../../../db/store.ts'
+import type { Server, Snapshot, NormalizedGroup } from '../../../db/store.ts'
 import access from '../../../plugins/settings/access/index.ts'
 import type { KeyScope, Principal, View } from '../../../plugins/settings/access/view.ts'
 import type { PublicToolsMode } from '../../../plugins/settings/access/visibility.ts'
@@ -62,7 +62,7 @@ function worldOf (random: Random, version: number): World {
     }
     return [name, { name, config }]
   })
-  const groups = groupNames.map((name): [string, StoredGroup] => {
+  const groups = groupNames.map((name): [string, NormalizedGroup] => {
     const members = random.shuffled(random.some([...serverNames, 'no-such'])).map((member) => ({ name: member }))
     return [`id-${name}`, { id: `id-${name}`, name, members, owner: random.pick(['admin', ...userNames]) }]
   })

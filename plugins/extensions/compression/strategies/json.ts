@@ -34,7 +34,7 @@ export const jsonStrategy: Strategy = (text) => {
  * shortened.
  * @param text one JSON value
  */
-export const renderPlainJson = (text: string): Renderings => renderingsOf(text, true)
+export const renderAsValidJson = (text: string): Renderings => renderingsOf(text, true)
 
 function renderingsOf (text: string, isPlain: boolean): Renderings {
   const containers = new Containers()

@@ -25,7 +25,7 @@ export function visitLines (text: string, visit: (start: number, end: number, ne
 }
 
 /** Returns the line that begins at an index, without its line break. */
-export function lineAt (text: string, start: number): string {
+export function lineStartingAt (text: string, start: number): string {
   const found = text.indexOf('\n', start)
   if (found === -1) return text.slice(start)
   return text.slice(start, found > start && text.charCodeAt(found - 1) === 0x0d ? found - 1 : found)

@@ -1,5 +1,7 @@
 import { pushTo } from '../../../../protocol/grouping.ts'
-import { visitLines, roundRobinOrder, lineAt, stripAnsiCodes, shortenLine, joinWithGaps, OffsetList } from './lines.ts'
+import {
+  visitLines, roundRobinOrder, lineStartingAt, stripAnsiCodes, shortenLine, joinWithGaps, OffsetList
+} from './lines.ts'
 import { FailureNeighbours, type FoldedLog } from './neighbours.ts'
 import { strategyBounds, formatQuantity, type Strategy } from './strategy.ts'
 
@@ -60,7 +62,7 @@ export const logStrategy: Strategy = (text) => {
         const { afterFailure: after = [], beforeFailure: before = [] } = around?.get(index) ?? {}
         const toShownText = (lines: readonly string[]): string =>
           lines.map((line) => shortenLine(stripAnsiCodes(line))).join('\n')
-        const lines = [lineAt(text, entries.starts.at(index)), ...more?.get(index) ?? [], ...after]
+        const lines = [lineStartingAt(text, entries.starts.at(index)), ...more?.get(index) ?? [], ...after]
         const rest = entries.linesBefore.at(index + 1) - entries.linesBefore.at(index) - lines.length - before.length
         const head = rest === 0
           ? toShownText(lines)
@@ -262,7 +264,7 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
     let shown = 0
     for (let next = index + 1; next < total && next <= index + maxStackEntries; next++) {
       const start = starts.at(next)
-      const line = stripAnsiCodes(lineAt(text.slice(start, start + parsedLength), 0))
+      const line = stripAnsiCodes(lineStartingAt(text.slice(start, start + parsedLength), 0))
       if (!continuation.test(line)) break
       const isCause = cause.test(line)
       // The frame after a cause shows its location.

@@ -1,4 +1,4 @@
-import { roundRobinOrder, lineAt, type OffsetList } from './lines.ts'
+import { roundRobinOrder, lineStartingAt, type OffsetList } from './lines.ts'
 
 /**
  * A log as entries. An entry is a line together with the following lines that differ from it only in numbers, ids and
@@ -71,12 +71,12 @@ export class FailureNeighbours {
     const { starts } = this.#entries
     const text = this.#text
     const start = starts.at(entry)
-    const first = lineAt(text, start)
+    const first = lineStartingAt(text, start)
     const lines: string[] = []
     let at = isBefore ? starts.at(entry + 1) : text.indexOf('\n', start) + 1
     while (lines.length < count) {
       if (isBefore) at = text.lastIndexOf('\n', at - 2) + 1
-      const line = lineAt(text, at)
+      const line = lineStartingAt(text, at)
       if (line === first) break
       lines.push(line)
       if (!isBefore) at = text.indexOf('\n', at) + 1

@@ -18,7 +18,7 @@ const parsedLength = 1_000
 export const searchStrategy: Strategy = (text) => {
   const found = new HitCollector()
   visitLines(text, (start, end) => {
-    found.readLine(text.slice(start, end))
+    found.addLine(text.slice(start, end))
     return true
   })
   const { files, otherCount: others, totalCount: total } = found
@@ -64,7 +64,7 @@ export class HitCollector {
 
   get files (): FileHits[] { return [...this.#files.values()] }
 
-  readLine (line: string): void {
+  addLine (line: string): void {
     const start = line.slice(0, parsedLength)
     const headed = this.#heading === undefined ? null : headedHitPattern.exec(start)
     if (headed && this.#heading !== undefined) {

@@ -1,4 +1,4 @@
-import { findPhrases } from './phrases.ts'
+import { findInjectionPhrases } from './phrases.ts'
 import { toSearchableText } from './hidden-unicode.ts'
 
 /** Runs of base64 or hexadecimal digits that are long enough to hold a command. */
@@ -9,11 +9,11 @@ const isHex = /^(?:[0-9a-f]{2})+$/i
 const isReadable = /^[\t\n\r -~]+$/
 
 /** Returns a clause about an encoded command or instruction in a text; undefined if none is found. */
-export function findEncodedPayload (text: string): string | undefined {
+export function describeEncodedPayload (text: string): string | undefined {
   for (const [run] of [...text.matchAll(runs)].slice(0, maxRuns)) {
     const decoded = Buffer.from(run, isHex.test(run) ? 'hex' : 'base64').toString('latin1')
     if (!isReadable.test(decoded)) continue
-    const [first] = findPhrases(toSearchableText(decoded), false)
+    const [first] = findInjectionPhrases(toSearchableText(decoded), false)
     if (first !== undefined) return `encoded text: ${first}`
   }
   return undefined

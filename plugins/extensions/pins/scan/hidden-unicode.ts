@@ -40,7 +40,7 @@ const rangeOf = (point: number): string =>
   ranges.find(([first, last]) => point >= first && point <= last)?.[2] ?? 'invisible characters'
 
 /** Returns a clause about the hidden characters of a text; undefined if there are none. */
-export function findHiddenUnicode (text: string): string | undefined {
+export function describeHiddenUnicode (text: string): string | undefined {
   const found = withoutOrdinary(text).match(hidden)
   if (found === null) return undefined
   const kinds = new Set(found.map((each) => rangeOf(each.codePointAt(0) ?? 0)))

@@ -140,7 +140,7 @@ function isMention (text: string, at: number): boolean {
 }
 
 /** Returns the messages of the rules that a text matches. @param text a result of `toSearchableText` */
-export function findPhrases (text: string, isInSchema: boolean): string[] {
+export function findInjectionPhrases (text: string, isInSchema: boolean): string[] {
   return rules.flatMap(({ message, patterns, ignoresMentions, where }) => {
     if (where === 'schema' && !isInSchema) return []
     const isFound = patterns.some((pattern) => {

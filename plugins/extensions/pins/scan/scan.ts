@@ -1,8 +1,8 @@
 // Scans definitions for content that may poison agents. A pure function that runs in the worker pool, since the texts
 // are untrusted.
-import { findEncodedPayload } from './encoded.ts'
-import { findHiddenUnicode, toSearchableText } from './hidden-unicode.ts'
-import { findPhrases } from './phrases.ts'
+import { describeEncodedPayload } from './encoded.ts'
+import { describeHiddenUnicode, toSearchableText } from './hidden-unicode.ts'
+import { findInjectionPhrases } from './phrases.ts'
 import { textsOf } from './texts.ts'
 
 /** A definition: its kind, its name, and its JSON text (for instructions, a JSON string). */
@@ -33,7 +33,8 @@ export function scanDefinitions (definitions: readonly ScannedDefinition[]): Sca
       const text = whole.slice(0, maxText)
       const visible = toSearchableText(text)
       const cut = whole.length > maxText ? `only its first ${maxText} characters were checked` : undefined
-      const messages = [cut, findHiddenUnicode(text), ...findPhrases(visible, isInSchema), findEncodedPayload(text)]
+      const messages =
+        [cut, describeHiddenUnicode(text), ...findInjectionPhrases(visible, isInSchema), describeEncodedPayload(text)]
       for (const message of messages) if (message !== undefined) findings.push({ kind, item, place, message })
       for (const [, name = ''] of visible.matchAll(calledName)) names.push({ kind, item, place, name })
     }

@@ -1,5 +1,5 @@
 import { messageOf } from '../../../../db/errors.ts'
-import type { Outage } from '../../../base/limits/index.ts'
+import type { OutageLog } from '../../../base/limits/index.ts'
 
 /**
  * Exponential back-off: 1 s after the first failure, doubled after each further one, up to a minute; a longer
@@ -7,12 +7,14 @@ import type { Outage } from '../../../base/limits/index.ts'
  */
 export class BackOff {
   readonly #now: () => number
-  readonly #outage: Pick<Outage, 'recordFailure' | 'recordSuccess'> | undefined
+  readonly #outage: Pick<OutageLog, 'recordFailure' | 'recordSuccess'> | undefined
   #failureCount = 0
   #retryAt = 0
 
   /** @param now a clock, in ms @param outage logs the start and the end of an outage */
-  constructor (now: () => number = () => performance.now(), outage?: Pick<Outage, 'recordFailure' | 'recordSuccess'>) {
+  constructor (
+    now: () => number = () => performance.now(), outage?: Pick<OutageLog, 'recordFailure' | 'recordSuccess'>
+  ) {
     this.#now = now
     this.#outage = outage
   }

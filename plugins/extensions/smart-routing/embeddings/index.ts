@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { VectorStore } from '../../../../db/ports/vectors.ts'
 import type { Counters } from '../../../../db/store.ts'
-import { Outage } from '../../../base/limits/index.ts'
+import { OutageLog } from '../../../base/limits/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import type { SemanticSearch, SimilarityResult } from '../search.ts'
 import type { ShownTool } from '../shown-tools.ts'
@@ -83,7 +83,7 @@ export class ApiEmbeddings implements SemanticSearch {
     const api = new EmbeddingsApi(outbound, options)
     const vectors = async (): Promise<VectorStore> => dbUrl === undefined ? own : await vectorsAt.open(dbUrl)
     const backOffOf = (failing: string, working: string): BackOff =>
-      new BackOff(undefined, new Outage((_level, sentence) => { warn(undefined, sentence) }, { failing, working }))
+      new BackOff(undefined, new OutageLog((_level, sentence) => { warn(undefined, sentence) }, { failing, working }))
     const backOff = backOffOf('tools cannot be embedded', 'tools are embedded')
     const embedder = new Embedder({ api, backOff, vectors, collection, counters, ownerOf, warn })
     const isStored = (id: string): boolean => embedder.isStored(id)

@@ -1,13 +1,13 @@
-import type { OpenVectorStore, VectorStore } from '../../../../db/ports/vectors.ts'
+import type { OpenedVectorStore, VectorStore } from '../../../../db/ports/vectors.ts'
 import { BackOff } from './back-off.ts'
 
 /** The vectors in a separate database (`smartRouting.dbUrl`), which is opened on first use. */
 export class SeparateVectors {
-  readonly #openDatabase: (dbUrl: string) => Promise<OpenVectorStore>
+  readonly #openDatabase: (dbUrl: string) => Promise<OpenedVectorStore>
   #backOff = new BackOff()
-  #currentDatabase: { readonly dbUrl: string, readonly opening: Promise<OpenVectorStore> } | undefined
+  #currentDatabase: { readonly dbUrl: string, readonly opening: Promise<OpenedVectorStore> } | undefined
 
-  constructor (open: (dbUrl: string) => Promise<OpenVectorStore>) {
+  constructor (open: (dbUrl: string) => Promise<OpenedVectorStore>) {
     this.#openDatabase = open
   }
 

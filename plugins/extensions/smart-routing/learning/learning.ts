@@ -1,7 +1,7 @@
 import type { CatalogueCache } from '../../../../db/store.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
 import type { SearchHit } from '../answer.ts'
-import { codeOf, ToolUses } from './uses.ts'
+import { wordCodeOf, ToolUses } from './uses.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.learning
@@ -49,12 +49,15 @@ export class ToolUseLearning {
     principal: string, words: readonly string[], found: readonly SearchHit[]
   ): Promise<SearchHit[]> {
     await this.#counting
-    const codes = [...new Set(words)].slice(0, bounds.wordsOfQuery).map(codeOf)
+    const codes = [...new Set(words)].slice(0, bounds.wordsOfQuery).map(wordCodeOf)
     const uses = new Map<string, ToolUses>()
     for (const { tool } of found) if (!uses.has(tool.server)) uses.set(tool.server, await this.#usesOf(tool.server))
     const lifted = found.map((hit) => {
       const { tool, score } = hit
-      return { ...hit, score: score + bounds.margin * (uses.get(tool.server)?.evidence(tool.ownName, codes) ?? 0) }
+      return {
+        ...hit,
+        score: score + bounds.margin * (uses.get(tool.server)?.shareOfUsedWords(tool.ownName, codes) ?? 0)
+      }
     })
     const highest = lifted.reduce((most, { score }) => Math.max(most, score), 1)
     const ranked = lifted.sort((a, b) => b.score - a.score).map((hit) => ({ ...hit, score: hit.score / highest }))

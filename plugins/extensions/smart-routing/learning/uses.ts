@@ -6,7 +6,7 @@ import { extensionsLimits } from '../../limits.ts'
 const bounds = extensionsLimits.smartRouting.learning
 
 /** Returns the number under which a word is stored; words themselves are not stored. */
-export const codeOf = (word: string): number => Number.parseInt(sha256(word).slice(0, 8), 16)
+export const wordCodeOf = (word: string): number => Number.parseInt(sha256(word).slice(0, 8), 16)
 
 /** The uses of one server's tools: how often each was called after a query with a word, by the word's code. */
 export class ToolUses {
@@ -22,7 +22,7 @@ export class ToolUses {
   }
 
   /** Returns the share of a query's words for which the tool was used before, from 0 to 1. */
-  evidence (tool: string, codes: readonly number[]): number {
+  shareOfUsedWords (tool: string, codes: readonly number[]): number {
     const uses = this.#tools.get(tool)
     if (!uses || codes.length === 0) return 0
     return codes.reduce((sum, code) => sum + Math.min(1, (uses.get(code) ?? 0) / bounds.enough), 0) / codes.length

@@ -1,7 +1,7 @@
 import { LoopBudget } from '../../../../protocol/yield.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { readAssetBytes } from '../../../base/config/index.ts'
-import type { SearchTool } from '../words/index.ts'
+import type { SearchableTool } from '../words/index.ts'
 import { modelWordsOf, dotProducts, StaticModel } from './model.ts'
 import { extensionsLimits } from '../../limits.ts'
 
@@ -26,7 +26,7 @@ async function loadModel (): Promise<StaticModel> {
 }
 
 /** Compares queries with tools by the word vectors shipped with the gateway. */
-export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
+export class StaticSimilarity<Tool extends SearchableTool = SearchableTool> {
   readonly #vectors = new WeakMap<Tool, Float32Array>()
   readonly #views = new WeakMap<ReadonlyMap<string, Tool>, Promise<ToolVectors<Tool>>>()
 
@@ -36,7 +36,7 @@ export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
    * @returns undefined if the model knows none of the words
    */
   async cosines (
-    words: readonly string[], tools: ReadonlyMap<string, Tool>, found: ReadonlySet<SearchTool>
+    words: readonly string[], tools: ReadonlyMap<string, Tool>, found: ReadonlySet<SearchableTool>
   ): Promise<Map<Tool, number> | undefined> {
     const queryVector = (await loadModel()).embed([[1, words]])
     if (!queryVector) return undefined
@@ -86,7 +86,7 @@ function nthHighest (cosines: Float32Array, count: number): number {
 
 /** Returns the vector of a tool: of its name, the first sentence of its description and the names of its parameters. */
 function vectorOf (
-  { ownName, title = '', description = '', inputSchema }: SearchTool, model: StaticModel
+  { ownName, title = '', description = '', inputSchema }: SearchableTool, model: StaticModel
 ): Float32Array | undefined {
   const schema = isObject(inputSchema) && isObject(inputSchema.properties) ? inputSchema.properties : {}
   const properties = Object.keys(schema)

@@ -1,5 +1,5 @@
 import { isObject } from '../../../../protocol/json.ts'
-import type { SearchTool } from './search-tool.ts'
+import type { SearchableTool } from './search-tool.ts'
 import { clearFullWordCache, stemOf, tokenOf, tokensOf, tokensOfAll, type WordToken } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
@@ -47,7 +47,7 @@ const bounds = extensionsLimits.wordSearch
 const maxValueLength = 40
 
 /** Returns the terms of a tool. */
-export function analyseTool (tool: SearchTool): Analysis {
+export function analyseTool (tool: SearchableTool): Analysis {
   clearFullWordCache()
   const terms = new Terms()
   const { name, title, server, summary, description, parameters } = fields

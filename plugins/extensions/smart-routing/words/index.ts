@@ -4,18 +4,18 @@ import { analyseTool, weightUnit, type Analysis } from './analysis.ts'
 import { loadLexicon, type Lexicon, type Variant } from './lexicon.ts'
 import { interpretQuery, type Concept } from './query.ts'
 import { Scores } from './scores.ts'
-import type { SearchTool } from './search-tool.ts'
+import type { SearchableTool } from './search-tool.ts'
 import { ServerNames } from './server-names.ts'
 import { tuning } from './tuning.ts'
 import { slotOf, Vocabulary, placeWeight } from './vocabulary.ts'
-import { mergeTerms, type ScoreExplanation } from './score-explanation.ts'
+import { toTermShares, type ScoreExplanation } from './score-explanation.ts'
 
-export type { SearchTool } from './search-tool.ts'
+export type { SearchableTool } from './search-tool.ts'
 export type { ScoreExplanation } from './score-explanation.ts'
 
 /** A tool found by words, with its score. `explanation`: the parts of the score, if the search explains. */
 export interface RankedTool {
-  readonly tool: SearchTool
+  readonly tool: SearchableTool
   readonly score: number
   readonly explanation?: ScoreExplanation
 }
@@ -28,7 +28,7 @@ const exactNameBonus = 1_000
 /** The analysis of a tool, shared by all indexes. */
 const analysisOf = memoized(analyseTool)
 
-interface IndexedTool { readonly tool: SearchTool, readonly analysis: Analysis }
+interface IndexedTool { readonly tool: SearchableTool, readonly analysis: Analysis }
 
 /**
  * The word search index of one view's tools. It ranks by BM25F: fields have different weights, and rare words weigh
@@ -40,12 +40,12 @@ export class ToolIndex {
   readonly #servers = new ServerNames()
   #lexicon: Lexicon | undefined
   readonly #slots: Array<IndexedTool | undefined> = []
-  readonly #slotOf = new Map<SearchTool, number>()
+  readonly #slotOf = new Map<SearchableTool, number>()
   #freeSlots: number[] = []
   /** The tools that a search may return, with their positions in the list. */
-  #searchedTools: ReadonlyMap<SearchTool, number> = new Map()
+  #searchedTools: ReadonlyMap<SearchableTool, number> = new Map()
   /** The tools of the newest update, in order and without duplicates. */
-  #newestTools: readonly SearchTool[] = []
+  #newestTools: readonly SearchableTool[] = []
   /** The tools of the last completed update. */
   #appliedTools = this.#newestTools
   #updating: Promise<void> | undefined
@@ -54,7 +54,7 @@ export class ToolIndex {
    * Replaces the searched tools. Only new and changed tools are analysed. Yields to the event loop every few ms.
    * Removed tools are no longer found as soon as this is called; new ones are found once the promise resolves.
    */
-  async update (tools: readonly SearchTool[]): Promise<void> {
+  async update (tools: readonly SearchableTool[]): Promise<void> {
     this.#newestTools = [...new Set(tools)]
     this.#searchedTools = new Map(this.#newestTools.map((tool, place) => [tool, place]))
     while (this.#appliedTools !== this.#newestTools) {
@@ -97,7 +97,7 @@ export class ToolIndex {
     this.#freeSlots.push(...removedAnalyses.keys())
   }
 
-  #insert (tool: SearchTool): void {
+  #insert (tool: SearchableTool): void {
     const analysis = analysisOf(tool)
     const slot = this.#freeSlots.pop() ?? this.#slots.length
     this.#slots[slot] = { tool, analysis }
@@ -134,7 +134,7 @@ export class ToolIndex {
   }
 
   #explain (
-    tool: SearchTool, concepts: readonly Concept[], queryWeights: ReadonlyMap<string, number>, exact: string
+    tool: SearchableTool, concepts: readonly Concept[], queryWeights: ReadonlyMap<string, number>, exact: string
   ): ScoreExplanation {
     const slot = this.#slotOf.get(tool) ?? -1
     const wordOf = (term = ''): string => this.#vocabulary.get(term)?.word ?? term
@@ -149,7 +149,7 @@ export class ToolIndex {
       return [{ word: wordOf(best.term), ...first !== best.term && { asked: wordOf(first) }, score: best.score }]
     })
     return {
-      terms: mergeTerms(terms),
+      terms: toTermShares(terms),
       name: this.#namePart(slot, tool.server, queryWeights),
       isNamed: tool.name === exact || tool.ownName === exact
     }
@@ -172,7 +172,7 @@ export class ToolIndex {
       }
       scores.endRound(concept.weight * tuning.coverage / total)
     }
-    scores.finish(1 - tuning.coverage)
+    scores.applyCoverage(1 - tuning.coverage)
     return scores
   }
 
@@ -221,7 +221,7 @@ export class ToolIndex {
   }
 
   /** Returns the words of a query. Foreign words are translated; unknown words are followed by their corrections. */
-  interpret (query: string): readonly string[] {
+  queryWords (query: string): readonly string[] {
     return this.#lexicon ? interpretQuery(query, this.#lexicon, this.#vocabulary).words : []
   }
 }

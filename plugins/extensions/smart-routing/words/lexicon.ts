@@ -3,14 +3,14 @@ import { LoopBudget } from '../../../../protocol/yield.ts'
 import { readAsset } from '../../../base/config/index.ts'
 import { stopWords } from './stop-words.ts'
 import { stemOf } from './stem.ts'
-import { foldCase, isUnspaced, wordsOf } from './tokens.ts'
+import { foldCaseAndAccents, isUnspaced, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { letterBits, WordList } from './typos.ts'
 
 /** A term that can replace another one; `weight`: its value relative to an exact match. */
 export interface Variant { readonly term: string, readonly weight: number }
 /** The English meaning of a foreign word, as a term and in words. */
-export interface ForeignWord { readonly language: string, readonly english: string, readonly term: string }
+export interface EnglishMeaning { readonly language: string, readonly english: string, readonly term: string }
 
 /**
  * The English terms of the tools' domains. `common`: everyday words. `same`: groups of spellings with one meaning.
@@ -33,9 +33,9 @@ export class Lexicon {
   readonly #equivalents = new Map<string, string[][]>()
   readonly #synonyms = new Map<string, string[][]>()
   readonly #stopWords = new Map<string, string[]>()
-  readonly #foreign = new Map<string, ForeignWord[]>()
-  readonly #beginnings = new Map<string, ForeignWord[]>()
-  readonly #unspaced = new Map<string, ForeignWord[]>()
+  readonly #foreign = new Map<string, EnglishMeaning[]>()
+  readonly #beginnings = new Map<string, EnglishMeaning[]>()
+  readonly #unspaced = new Map<string, EnglishMeaning[]>()
   readonly #commonWords = new Set<string>()
   /** All English words of the lexicons, unstemmed. */
   readonly #englishWords = new Set<string>()
@@ -50,14 +50,14 @@ export class Lexicon {
   }
 
   addLanguage ({ language, stop, words }: LanguageFile): void {
-    for (const word of stop.split(' ')) pushTo(this.#stopWords, foldCase(word), language)
+    for (const word of stop.split(' ')) pushTo(this.#stopWords, foldCaseAndAccents(word), language)
     for (const [english, list] of Object.entries(words)) {
       const foreign = { language, english, term: this.#termOf(english) }
       for (const item of list.split(',')) this.#addForeign(item.trim(), foreign)
     }
   }
 
-  #addForeign (item: string, foreign: ForeignWord): void {
+  #addForeign (item: string, foreign: EnglishMeaning): void {
     if (isUnspaced(item)) pushTo(this.#unspaced, item, foreign)
     else pushTo(item.endsWith('*') ? this.#beginnings : this.#foreign, wordsOf(item, 8, false).join(' '), foreign)
   }
@@ -87,7 +87,7 @@ export class Lexicon {
    * Whether a word is a written form of an English word or inflection. Comparing stems would not suffice: the stem of
    * `invoce` is that of `invocation`.
    */
-  isWritten (word: string): boolean {
+  isEnglishWord (word: string): boolean {
     const bare = word.replace(/(?:ing|ed)$/, '')
     return [
       word, `${word}s`, word.replace(/e?s$/, ''), word.replace(/[sd]$/, ''), word.replace(/ie[sd]$/, 'y'), bare,
@@ -99,7 +99,7 @@ export class Lexicon {
   isCommon (word: string): boolean { return this.#commonWords.has(word) || stopWords.has(word) }
 
   /** Returns the English words of a given length. */
-  ofLength (length: number): WordList | undefined { return this.#byLength.get(length) }
+  wordsOfLength (length: number): WordList | undefined { return this.#byLength.get(length) }
 
   /** Returns the synonyms and spellings of a term, without the term itself; best first. */
   variants (term: string): Variant[] {
@@ -121,10 +121,10 @@ export class Lexicon {
   }
 
   /** Returns the languages in which a word is a stop word. */
-  stopLanguages (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
+  languagesWithStopWord (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
   /** Returns the meanings of a word, or of several words joined by spaces, in all languages. */
-  meaningsOf (text: string): readonly ForeignWord[] {
+  meaningsOf (text: string): readonly EnglishMeaning[] {
     for (const spelling of [text, text.replace(/([aou])e/g, '$1')]) {
       const found = [...this.#foreign.get(spelling) ?? [], ...this.#findByBeginning(spelling)]
       if (found.length > 0) return found
@@ -135,7 +135,7 @@ export class Lexicon {
   /** Whether a language has exactly this word; a common prefix is not enough. */
   isForeign (word: string): boolean { return this.#foreign.has(word) }
 
-  #findByBeginning (word: string): readonly ForeignWord[] {
+  #findByBeginning (word: string): readonly EnglishMeaning[] {
     for (let length = word.length; length >= Math.max(3, word.length - maxEndingLength); length--) {
       const found = this.#beginnings.get(word.slice(0, length))
       if (found) return word.includes(' ', length) ? [] : found
@@ -144,8 +144,8 @@ export class Lexicon {
   }
 
   /** Splits text without spaces into words, the longest at each position. @returns the meanings of each word */
-  splitUnspaced (text: string): ForeignWord[][] {
-    const found: ForeignWord[][] = []
+  splitUnspaced (text: string): EnglishMeaning[][] {
+    const found: EnglishMeaning[][] = []
     const characters = [...text]
     for (let at = 0; at < characters.length;) {
       let length = Math.min(maxUnspacedLength, characters.length - at)

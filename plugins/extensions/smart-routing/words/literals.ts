@@ -70,7 +70,7 @@ const kinds: readonly Kind[] = [
 const anyLiteral = new RegExp(kinds.map(({ pattern }) => `(${pattern.source})`).join('|'), 'giu')
 
 /** Splits a query into plain text and literals, in order. */
-export function literalsOf (text: string): Piece[] {
+export function splitAtLiterals (text: string): Piece[] {
   const pieces: Piece[] = []
   let from = 0
   for (const match of text.matchAll(anyLiteral)) {

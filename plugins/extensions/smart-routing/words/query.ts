@@ -1,5 +1,5 @@
-import { literalsOf } from './literals.ts'
-import type { ForeignWord, Lexicon, Variant } from './lexicon.ts'
+import { splitAtLiterals } from './literals.ts'
+import type { EnglishMeaning, Lexicon, Variant } from './lexicon.ts'
 import { similarToolWords, similarWords } from './spelling.ts'
 import { stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
@@ -67,7 +67,7 @@ class QueryReader implements InterpretedQuery {
   constructor (query: string, lexicon: Lexicon, vocabulary: Vocabulary) {
     this.#lexicon = lexicon
     this.#vocabulary = vocabulary
-    for (const { text, weight, hint = '' } of literalsOf(query)) {
+    for (const { text, weight, hint = '' } of splitAtLiterals(query)) {
       for (const word of wordsOf(text, bounds.words - this.#list.length, false)) {
         this.#list.push(word)
         this.#weights.push(weight)
@@ -86,7 +86,7 @@ class QueryReader implements InterpretedQuery {
     const evidence = new Map<string, number>()
     for (const word of this.#list) {
       if (stopWords.has(word)) continue
-      const languages = new Set(this.#lexicon.stopLanguages(word))
+      const languages = new Set(this.#lexicon.languagesWithStopWord(word))
       const meanings = this.#lexicon.isForeign(word) && !this.#isKnown(word) ? this.#lexicon.meaningsOf(word) : []
       for (const { language } of meanings) languages.add(language)
       for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
@@ -97,7 +97,7 @@ class QueryReader implements InterpretedQuery {
   }
 
   /** Whether a tool has a word, or it is a form of an English word in the lexicon. */
-  #isKnown (word: string): boolean { return this.#vocabulary.has(stemOf(word)) || this.#lexicon.isWritten(word) }
+  #isKnown (word: string): boolean { return this.#vocabulary.has(stemOf(word)) || this.#lexicon.isEnglishWord(word) }
 
   /** Adds a concept with the synonyms of its terms, once for each first term. */
   #add (meant: readonly Variant[], weight: number): void {
@@ -117,7 +117,7 @@ class QueryReader implements InterpretedQuery {
     this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
   }
 
-  #addForeign (meanings: readonly ForeignWord[], weight: number, more: readonly Variant[] = []): void {
+  #addForeign (meanings: readonly EnglishMeaning[], weight: number, more: readonly Variant[] = []): void {
     this.#add([...more, ...meanings.map(({ term }) => ({ term, weight: tuning.translation }))], weight)
     for (const { english } of meanings.slice(0, 1)) this.words.push(...english.split(' '))
   }
@@ -144,7 +144,7 @@ class QueryReader implements InterpretedQuery {
   }
 
   /** Returns the meanings of foreign words in the languages of the query, or in all languages if there are none. */
-  #foreign (words: string): readonly ForeignWord[] {
+  #foreign (words: string): readonly EnglishMeaning[] {
     const all = this.#lexicon.meaningsOf(words)
     const own = all.filter(({ language }) => this.#languages.has(language))
     return own.length > 0 ? own : all
@@ -154,7 +154,7 @@ class QueryReader implements InterpretedQuery {
   #addWord (at: number): number {
     const [word = '', term = '', factor = 1] = [this.#list[at], this.#stems[at], this.#weights[at]]
     if (stopWords.has(word)) return 1
-    if (this.#lexicon.stopLanguages(word).some((language) => this.#languages.has(language))) return 1
+    if (this.#lexicon.languagesWithStopWord(word).some((language) => this.#languages.has(language))) return 1
     if (isUnspaced(word)) {
       this.#add([{ term, weight: 1 }], factor * tuning.pair)
       return 1
@@ -172,7 +172,7 @@ class QueryReader implements InterpretedQuery {
   }
 
   /** Adds a word that no tool has: as a tool's word that differs by one letter, a foreign word, or a misspelled one. */
-  #addUnknown (word: string, foreign: readonly ForeignWord[], factor: number): void {
+  #addUnknown (word: string, foreign: readonly EnglishMeaning[], factor: number): void {
     const isLookedUp = this.#lookUps++ < bounds.misspelled
     const near = isLookedUp && !this.#lexicon.isForeign(word) ? similarToolWords(word, this.#vocabulary) : []
     if (near.length === 0 && foreign.length > 0) {

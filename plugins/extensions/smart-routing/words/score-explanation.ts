@@ -14,7 +14,7 @@ interface Term { readonly word: string, readonly asked?: string, readonly part: 
 /**
  * Converts the scores of a tool by concept to shares of their sum; the scores of a term in several concepts are added.
  */
-export function mergeTerms (
+export function toTermShares (
   scored: ReadonlyArray<{ readonly word: string, readonly asked?: string, readonly score: number }>
 ): Term[] {
   const sum = scored.reduce((all, { score }) => all + score, 0)

@@ -48,7 +48,7 @@ export class Scores {
   }
 
   /** Multiplies each score by `base` plus the covered share of the query. */
-  finish (base: number): void {
+  applyCoverage (base: number): void {
     for (const slot of this.#scored) this.scale(slot, base + (this.#covered[slot] ?? 0))
   }
 

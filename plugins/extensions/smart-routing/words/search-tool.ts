@@ -1,5 +1,5 @@
 /** A tool to be searched. An unchanged tool must stay the same object. */
-export interface SearchTool {
+export interface SearchableTool {
   /** The name on the route, for example `github-create_issue`. */
   readonly name: string
   /** Its name on the server. */

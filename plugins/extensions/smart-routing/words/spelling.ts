@@ -1,7 +1,7 @@
 import type { Lexicon, Variant } from './lexicon.ts'
 import { singularOf } from './stem.ts'
 import { tuning } from './tuning.ts'
-import { distance, letterBits, maxMistakes, type Word, type WordList } from './typos.ts'
+import { editDistance, letterBits, maxMistakes, type ComparableWord, type WordList } from './typos.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { Vocabulary } from './vocabulary.ts'
 interface Candidate { readonly term: string, readonly rank: number, readonly mistakes: number, readonly places: number }
 
 /** A word of the tools, or, without `places`, of the lexicon. */
-interface KnownWord extends Word { readonly places?: readonly number[] }
+interface KnownWord extends ComparableWord { readonly places?: readonly number[] }
 
 /** Returns the known words of a given length. */
 type Source = (length: number) => ReadonlyArray<WordList<KnownWord> | undefined>
@@ -38,7 +38,9 @@ function visitSimilar (
     for (let length = form.length === 3 ? 4 : form.length - max; length <= form.length + max + 1; length++) {
       for (const words of source(length)) {
         for (const known of words?.findSimilar(bits, 2 * max + 1) ?? []) {
-          const mistakes = Math.min(distance(form, known.word, max), distance(form, singularOf(known.word), max))
+          const mistakes = Math.min(
+            editDistance(form, known.word, max), editDistance(form, singularOf(known.word), max)
+          )
           if (mistakes <= max) found(mistakes, known)
         }
       }
@@ -92,7 +94,7 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
     const rank = mistakes + (other.charCodeAt(0) === letter ? 0 : penalty.first) + (isUseful ? 0 : penalty.useless)
     found.push({ term, mistakes, rank, places: places?.length ?? 0 })
   }
-  visitSimilar(word, max, (length) => [vocabulary.startingWith(letter, length), lexicon.ofLength(length)], add)
+  visitSimilar(word, max, (length) => [vocabulary.startingWith(letter, length), lexicon.wordsOfLength(length)], add)
   const isClear = found.some(({ rank }) => rank <= 1)
   if (word.length > 3 && !isClear) visitSimilar(word, 1, (length) => vocabulary.notStartingWith(letter, length), add)
   return toVariants(found)

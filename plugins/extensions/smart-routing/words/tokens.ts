@@ -21,7 +21,7 @@ const unspacedRun = new RegExp(`[${scripts}ー]+(?: [\\p{Script=Han}\\p{Script=H
 const letterReplacements: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
 
 /** Converts a word to lower case without accents. */
-export function foldCase (word: string): string {
+export function foldCaseAndAccents (word: string): string {
   const lower = word.toLowerCase()
   if (plainAscii.test(lower)) return lower
   return lower.normalize('NFD').replace(/[\u0300-\u036f]/g, '').normalize('NFC').replace(/[ßłøæœıđ]/g, (letter) =>
@@ -84,7 +84,7 @@ function addIdentifier (words: string[], identifier: string, isWhole: boolean): 
 }
 
 function addPart (words: string[], part: string): void {
-  const word = foldCase(part)
+  const word = foldCaseAndAccents(part)
   words.push(word)
   if (!/\p{N}/u.test(word)) return
   for (const letters of word.match(/\p{L}{3,}/gu) ?? []) words.push(letters)

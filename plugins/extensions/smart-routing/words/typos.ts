@@ -1,11 +1,11 @@
 /** A word that a misspelled word can be compared with. `bits`: its letters as a bit set. */
-export interface Word { readonly word: string, readonly term: string, readonly bits: number }
+export interface ComparableWord { readonly word: string, readonly term: string, readonly bits: number }
 
 /** Returns the max number of mistakes in a word of this length. */
 export const maxMistakes = (length: number): number => length < 4 ? 0 : length < 8 ? 1 : 2
 
 /** Returns the edit distance of two words with transpositions (optimal string alignment), at most `maxDistance + 1`. */
-export function distance (a: string, b: string, maxDistance: number): number {
+export function editDistance (a: string, b: string, maxDistance: number): number {
   if (Math.abs(a.length - b.length) > maxDistance || b.length >= rowLength) return maxDistance + 1
   let [before, last, row] = rows
   for (let j = 0; j <= b.length; j++) last[j] = j
@@ -49,7 +49,7 @@ function countDifferentBits (a: number, b: number): number {
 }
 
 /** A list of words with an array of their bit sets. Comparing bit sets first makes a search ten times as fast. */
-export class WordList<Entry extends Word = Word> {
+export class WordList<Entry extends ComparableWord = ComparableWord> {
   readonly #words: Entry[] = []
   readonly #bits: number[] = []
 

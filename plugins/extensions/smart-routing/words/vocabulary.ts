@@ -1,11 +1,11 @@
 import { maxWeight, type Analysis } from './analysis.ts'
-import { letterBits, WordList, type Word } from './typos.ts'
+import { letterBits, WordList, type ComparableWord } from './typos.ts'
 
 /**
  * A term with its first written form and its places: slots of tools with weights, packed as `slot << bits | weight`.
  * `removedCount`: the number of places being removed.
  */
-interface Entry extends Word { places: number[], removedCount: number }
+interface Entry extends ComparableWord { places: number[], removedCount: number }
 
 const bits = Math.log2(maxWeight + 1)
 /** Returns the slot of the tool in a place. */

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../../db/store.ts'
 import type { BearerKey } from '../../../../schemas/settings.ts'
-import { type Credential, keyHeaderOf, owningTeam, type Principal } from '../../../settings/index.ts'
+import { type CredentialReference, bearerKeyHeaderName, owningTeam, type Principal } from '../../../settings/index.ts'
 import type { BearerKeys } from '../../keys/keys.ts'
 import { isActiveKey } from '../../keys/rights.ts'
 import { type AuthStep, bearerTokenIn, type RequestCredentials } from '../chain.ts'
@@ -10,7 +10,7 @@ import { type AuthStep, bearerTokenIn, type RequestCredentials } from '../chain.
  * outside the MCP routes also in `Authorization`. The management API accepts only unscoped system keys.
  */
 export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, routes, snapshot) => {
-  const name = keyHeaderOf(snapshot)
+  const name = bearerKeyHeaderName(snapshot)
   const named = headers[name]
   const key = typeof named === 'string' ? keys.find(bearerTokenIn(named) ?? named.trim()) : undefined
   if (routes === 'mcp') return key && recordUse(keys, key, principalOf(key, snapshot))
@@ -30,10 +30,10 @@ export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, route
  * Returns why the management API refuses the valid key of a request, as a sentence; undefined if the request has no
  * valid key, or one that the API accepts.
  */
-export function keyRestriction (
+export function keyRefusalReason (
   keys: BearerKeys, headers: RequestCredentials['headers'], snapshot: Snapshot
 ): string | undefined {
-  for (const header of [headers.authorization, headers[keyHeaderOf(snapshot)]]) {
+  for (const header of [headers.authorization, headers[bearerKeyHeaderName(snapshot)]]) {
     const key = typeof header === 'string' ? keys.find(bearerTokenIn(header) ?? header.trim()) : undefined
     if (key?.kind === 'user') return 'This is a user key, which is for MCP only. '
     if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a limited scope, so it is for MCP only. '
@@ -100,7 +100,7 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   return { ...common, kind: 'user-key', user: username, username, isAdmin: owner.isAdmin === true }
 }
 
-const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
+const credentialOf = ({ id, name }: BearerKey): CredentialReference => ({ id, name })
 
 /** Returns the current principal of a key; undefined if the key is not active, or its owner does not exist. */
 export const currentPrincipalOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>

@@ -41,7 +41,7 @@ const seconds = (ms: number): number => Math.floor(ms / 1_000)
  * Whether a request may get a refresh token. If a client adds the grant type (RFC 7592) after the user's consent, its
  * registration at the time of the consent decides.
  */
-export function isRefreshable (ctx: KoaContextWithOIDC): boolean {
+export function canGetRefreshToken (ctx: KoaContextWithOIDC): boolean {
   const consent = ctx.oidc.result?.consent as Partial<GivenConsent> | undefined
   const source = presentedPayloads.get(ctx) as { isRefreshable?: boolean } | undefined
   return ctx.oidc.client?.grantTypeAllowed('refresh_token') === true &&
@@ -95,7 +95,7 @@ function adaptPresented (granted: AdapterPayload, { issuer, allowedScopes }: Tok
  * Returns the library's storage adapter on the gateway's storage ports. Secrets are stored as hashes.
  * @returns a function from the name of a model to its adapter
  */
-export const createAdapters = (storage: AuthorizationStorage, terms: TokenTerms) => (model: string): Adapter => {
+export const createAdapterFactory = (storage: AuthorizationStorage, terms: TokenTerms) => (model: string): Adapter => {
   switch (model) {
     case 'AuthorizationCode': return codesOn(storage, terms)
     case 'AccessToken': return tokensOn(storage, 'access', terms)
@@ -113,7 +113,9 @@ const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage, terms: 
   ...emptyAdapter,
   upsert: async (code, { jti: _, ...payload }) => {
     const { grantId = '', exp = 0 } = payload
-    await grants.put(sha256(code), grantId, { ...payload, isRefreshable: isRefreshable(currentContext()) }, exp * 1_000)
+    await grants.put(
+      sha256(code), grantId, { ...payload, isRefreshable: canGetRefreshToken(currentContext()) }, exp * 1_000
+    )
   },
   find: async (code) => {
     const taken = await grants.take(sha256(code))

@@ -26,7 +26,9 @@ const unusedParameters = [
 type Context = Parameters<Parameters<Provider['use']>[0]>[0]
 
 /** Adjusts a request before the library handles it, and the library's response. */
-export async function correctExchange (ctx: Context, next: () => Promise<void>, deps: CorrectionDeps): Promise<void> {
+export async function correctRequestAndResponse (
+  ctx: Context, next: () => Promise<void>, deps: CorrectionDeps
+): Promise<void> {
   const isAuthorization = ctx.path.startsWith('/oauth/authorize')
   if (isAuthorization) {
     const query = new URLSearchParams(ctx.querystring)

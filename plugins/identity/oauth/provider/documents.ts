@@ -10,7 +10,7 @@ import { identityLimits } from '../../limits.ts'
  * its redirect URIs like those of registered clients. Does nothing for other clients.
  * @throws InvalidClientMetadata
  */
-export function checkClientDocument (metadata: Record<string, unknown>): void {
+export function adaptClientDocument (metadata: Record<string, unknown>): void {
   if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
   metadata.application_type = 'native'
   for (const name of ['sector_identifier_uri', 'jwks_uri', 'jwks', 'response_modes']) metadata[name] = undefined

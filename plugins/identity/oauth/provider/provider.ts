@@ -10,9 +10,9 @@ import type { Outbound } from '../../../base/outbound/index.ts'
 import { matchesHash } from '../clients.ts'
 import { issuerPath, resourcePath } from '../identifiers.ts'
 import { allowsClientDocuments, type OAuthSettings } from '../settings.ts'
-import { createAdapters, isRefreshable, type AuthorizationStorage } from './adapter.ts'
-import { answerUnavailable, correctExchange, type CorrectionDeps } from './corrections.ts'
-import { checkClientDocument, fetchClientDocument } from './documents.ts'
+import { createAdapterFactory, canGetRefreshToken, type AuthorizationStorage } from './adapter.ts'
+import { answerUnavailable, correctRequestAndResponse, type CorrectionDeps } from './corrections.ts'
+import { adaptClientDocument, fetchClientDocument } from './documents.ts'
 import { loadGrant, type FindConsent } from './grants.ts'
 import { identityLimits } from '../../limits.ts'
 
@@ -49,7 +49,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   /** Requests for which a client metadata document was fetched, successfully or not. */
   const fetched = new WeakSet<IncomingMessage>()
   const provider: Provider = new Provider(issuer, {
-    adapter: createAdapters(storage, { issuer, allowedScopes: () => settings().allowedScopes }),
+    adapter: createAdapterFactory(storage, { issuer, allowedScopes: () => settings().allowedScopes }),
     routes: { authorization: '/oauth/authorize', token: '/oauth/token', revocation: '/oauth/revoke' },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     responseTypes: ['code'],
@@ -84,7 +84,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     },
     allowOmittingSingleRegisteredRedirectUri: false,
     rotateRefreshToken: true,
-    issueRefreshToken: (ctx) => isRefreshable(ctx),
+    issueRefreshToken: (ctx) => canGetRefreshToken(ctx),
     expiresWithSession: () => false,
     clientBasedCORS: () => true,
     cookies: cookiesOf(issuer),
@@ -103,12 +103,12 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     extraClientMetadata: {
       properties: ['redirect_uris'],
       validator: (_ctx, _key, _value, metadata) => {
-        checkClientDocument(metadata)
+        adaptClientDocument(metadata)
       }
     },
     fetch: async (input) => await fetchClientDocument(outbound, String(input)),
     fetchResponseBodyLimits: { 'client_id metadata document': identityLimits.oauth.document },
-    // `correctExchange` renders the page.
+    // `correctRequestAndResponse` renders the page.
     renderError: (ctx, out) => {
       ctx.state.problem = out
     },
@@ -159,9 +159,10 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     return await checkSecret(deps, this.clientId, () => matchesHash(actual, this.clientSecret))
   }
   provider.use(async (ctx, next) => {
-    // The library would derive this from the request URL, but cannot once `correctExchange` has changed the query.
+    // The library would derive this from the request URL, but cannot once `correctRequestAndResponse` has changed the
+    // query.
     ctx.mountPath = issuerPath(issuer)
-    await correctExchange(ctx, next, deps)
+    await correctRequestAndResponse(ctx, next, deps)
   })
   provider.on('server_error', (ctx, error) => {
     deps.log(error, 'a request to the authorization server failed')

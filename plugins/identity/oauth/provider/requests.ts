@@ -15,7 +15,7 @@ export function fastifyRequestOf (raw: IncomingMessage): FastifyRequest {
 /**
  * Rewrites a request as if it were sent to the issuer's address, since the library builds URLs from request headers.
  */
-export function setIssuerAddress (issuer: string, raw: IncomingMessage): void {
+export function rewriteToIssuerAddress (issuer: string, raw: IncomingMessage): void {
   const { host, protocol } = new URL(issuer)
   raw.headers.host = host
   raw.headers['x-forwarded-proto'] = protocol.slice(0, -1)
@@ -32,7 +32,7 @@ export function passToProvider (
 ): void {
   const raw: IncomingMessage & { originalUrl?: string } = request.raw
   requests.set(raw, request)
-  setIssuerAddress(issuer, raw)
+  rewriteToIssuerAddress(issuer, raw)
   raw.url = path
   // Fastify stores the original URL here; the library would build its URLs from it instead of from the issuer.
   delete raw.originalUrl

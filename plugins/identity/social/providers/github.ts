@@ -3,12 +3,7 @@ import type { Outbound } from '../../../base/outbound/index.ts'
 import type { ClientCredentials } from '../settings.ts'
 import { codeChallenge } from './oidc.ts'
 import {
-  ProviderClient,
-  nonEmptyText,
-  withQuery,
-  type AuthorizationRequest,
-  type AuthorizationResponse,
-  type IdentityProvider,
+  ProviderClient, nonEmptyText, withQuery, type AuthorizationRequest, type CodeExchangeInput, type IdentityProvider,
   type Person
 } from './provider.ts'
 
@@ -48,7 +43,7 @@ export class GithubProvider implements IdentityProvider {
 
   async checkIssuer (): Promise<void> {}
 
-  async identify ({ code, codeVerifier, redirectUri }: AuthorizationResponse): Promise<Person> {
+  async identify ({ code, codeVerifier, redirectUri }: CodeExchangeInput): Promise<Person> {
     const { clientId, clientSecret } = this.#credentials
     const tokens = await this.#client.post(this.#endpoints.token, {
       client_id: clientId,
@@ -76,7 +71,7 @@ export class GithubProvider implements IdentityProvider {
       provider: this.id,
       subject: String(id),
       email,
-      isVerified: email !== undefined && primary?.verified === true,
+      isEmailVerified: email !== undefined && primary?.verified === true,
       name: nonEmptyText('login' in user ? user.login : undefined)
     }
   }

@@ -4,8 +4,8 @@ import { errors } from '../../../base/errors/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import type { ClientCredentials, OidcSettings } from '../settings.ts'
 import {
-  type AuthorizationRequest, type AuthorizationResponse, type IdentityProvider, nonEmptyText, type Person,
-  ProviderClient, withQuery
+  type AuthorizationRequest, type CodeExchangeInput, type IdentityProvider, nonEmptyText, type Person, ProviderClient,
+  withQuery
 } from './provider.ts'
 import { identityLimits } from '../../limits.ts'
 
@@ -66,7 +66,7 @@ export class OidcProvider implements IdentityProvider {
     }
   }
 
-  async identify ({ code, codeVerifier, redirectUri, nonce }: AuthorizationResponse): Promise<Person> {
+  async identify ({ code, codeVerifier, redirectUri, nonce }: CodeExchangeInput): Promise<Person> {
     const { clientId, clientSecret, groupsClaim, pkce } = this.#settings
     const metadata = await this.#load()
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64')
@@ -95,7 +95,7 @@ export class OidcProvider implements IdentityProvider {
       provider: this.id,
       subject,
       email: nonEmptyText(email),
-      isVerified: nonEmptyText(email) !== undefined && (verified === true || verified === 'true'),
+      isEmailVerified: nonEmptyText(email) !== undefined && (verified === true || verified === 'true'),
       name: nonEmptyText(claims.name) ?? nonEmptyText(info.name),
       ...(groupsClaim !== undefined && { groups: groupsIn(claims[groupsClaim] ?? info[groupsClaim]) })
     }

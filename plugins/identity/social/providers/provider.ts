@@ -12,7 +12,7 @@ export interface Person {
   readonly subject: string
   readonly email?: string
   /** Whether the provider has verified that the e-mail address is the person's. */
-  readonly isVerified: boolean
+  readonly isEmailVerified: boolean
   readonly name?: string
   /** The groups of the person; undefined if the provider is not asked for them. */
   readonly groups?: readonly string[]
@@ -27,7 +27,7 @@ export interface AuthorizationRequest {
   readonly redirectUri: string
 }
 
-export interface AuthorizationResponse extends Omit<AuthorizationRequest, 'state'> { readonly code: string }
+export interface CodeExchangeInput extends Omit<AuthorizationRequest, 'state'> { readonly code: string }
 
 /**
  * An identity provider. Methods may throw UpstreamFailed or UpstreamSlow, whose messages contain nothing that the
@@ -42,7 +42,7 @@ export interface IdentityProvider {
   /** Checks `iss` of an authorization response (RFC 9207). @throws Forbidden */
   checkIssuer: (iss: string | undefined) => Promise<void>
   /** Exchanges the code for the provider's claims about its user. @throws Forbidden if they cannot be trusted */
-  identify: (response: AuthorizationResponse) => Promise<Person>
+  identify: (response: CodeExchangeInput) => Promise<Person>
 }
 
 type Get = (url: string, headers?: Record<string, string>) => Promise<Record<string, unknown> | readonly unknown[]>

@@ -82,7 +82,7 @@ function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
 const comparableForm = (path: string): string => path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
 
 /** Checks the paths of an archive: each must be valid, and no two may have the same `comparableForm`. */
-export class ArchivePaths {
+export class ArchivePathChecker {
   readonly #bounds: ArchiveBounds
   /** The paths by their comparable form. `isStated`: whether an entry has this path, not only a path below it. */
   readonly #pathsByForm = new Map<string, { readonly path: string, readonly isFolder: boolean, isStated: boolean }>()

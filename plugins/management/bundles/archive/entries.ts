@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { fromFdPromise, type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
 import {
-  type ArchiveBounds, type ArchiveEntry, ArchiveError, decodeEntryName, ArchivePaths, quoteEntryName
+  type ArchiveBounds, type ArchiveEntry, ArchiveError, decodeEntryName, ArchivePathChecker, quoteEntryName
 } from './archive.ts'
 import { findCentralDirectory } from './end.ts'
 
@@ -29,7 +29,7 @@ export async function readEntries (
     fromFdPromise(file.fd, { autoClose: false, decodeStrings: false, strictFileNames: true })
   )
   const entries: ArchiveEntry[] = []
-  const paths = new ArchivePaths(bounds)
+  const paths = new ArchivePathChecker(bounds)
   let total = 0
   // The reader is not closed, since that would close the caller's file.
   const found = zip.eachEntry()

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { crc32, createInflateRaw } from 'node:zlib'
 import pLimit from 'p-limit'
-import { syncPath } from '../../../../db/folder.ts'
+import { fsyncPath } from '../../../../db/folder.ts'
 import { ArchiveError, quoteEntryName, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
 
 /** Number of bytes read at once. */
@@ -52,7 +52,7 @@ export async function extractEntries (
   }
   const limit = pLimit(maxConcurrentSyncs)
   const paths = [...entries.filter(({ isFolder }) => !isFolder).map(({ path }) => path), ...folders]
-  await Promise.all(paths.map(async (path) => { await limit(async () => { await syncPath(join(folder, path)) }) }))
+  await Promise.all(paths.map(async (path) => { await limit(async () => { await fsyncPath(join(folder, path)) }) }))
 }
 
 async function extractFile (

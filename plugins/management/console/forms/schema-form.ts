@@ -7,8 +7,8 @@ import {
   readJsonField
 } from './draft.ts'
 import { fillMap, mapFields, readMap } from './map-fields.ts'
-import { type Schema, type FieldShape, type FormContext, shapeOf } from './schema.ts'
-import { chosenVariantOf, describeVariant, variantFieldName } from './variants.ts'
+import { type Schema, type FieldShape, type FormContext, fieldShapeOf } from './schema.ts'
+import { parseVariantIndex, describeVariant, variantFieldName } from './variants.ts'
 
 export type { FormField } from './draft.ts'
 
@@ -36,8 +36,8 @@ export class SchemaForm {
    * @param schema the schema of an object, which is not validated
    * @param options `wantsText`: whether a required string must not be empty; by default, it may be
    */
-  constructor (schema: unknown, { wantsText: requiresText = false }: { readonly wantsText?: boolean } = {}) {
-    this.#wantsText = requiresText
+  constructor (schema: unknown, { wantsText = false }: { readonly wantsText?: boolean } = {}) {
+    this.#wantsText = wantsText
     this.#schema = isObject(schema) ? schema : {}
     this.#context = this.#newContext(0)
     let depth = maxDepth
@@ -70,7 +70,7 @@ export class SchemaForm {
   }
 
   /** Converts arguments to a draft. @throws InvalidInput as `fields` */
-  draft (value: unknown): Draft {
+  toDraft (value: unknown): Draft {
     const draft: Record<string, string> = {}
     if (this.#depth === undefined) return { [argumentsField]: JSON.stringify(value, undefined, 2) ?? '' }
     this.#context = this.#newContext(this.#depth)
@@ -83,7 +83,7 @@ export class SchemaForm {
    * @param button the value of the button: `add:<field name>`, `remove:<field name of the item>`, or
    *   `choose:<field name>`, which changes no texts
    */
-  change (draft: Draft, button: string): Draft {
+  applyButton (draft: Draft, button: string): Draft {
     const [, action, name = ''] = /^(add|remove):(.*)$/s.exec(button) ?? []
     if (action === 'add') {
       const count = countItems(draft, name)
@@ -128,7 +128,7 @@ export class SchemaForm {
   }
 
   #shape (schema: unknown, name: string, depth: number): FieldShape {
-    return shapeOf(schema, this.#context, name, depth)
+    return fieldShapeOf(schema, this.#context, name, depth)
   }
 
   #field (schema: unknown, name: string, label: string, isRequired: boolean, draft: Draft, depth: number): FormField {
@@ -157,7 +157,7 @@ export class SchemaForm {
       case 'map': return { ...common, kind, items: mapFields(name, draft), add: `add:${name}` }
       case 'either': {
         const variants = shape.variants ?? []
-        const chosen = chosenVariantOf(typed, variants.length)
+        const chosen = parseVariantIndex(typed, variants.length)
         return {
           ...common,
           kind,
@@ -221,7 +221,7 @@ export class SchemaForm {
       case 'map': return readMap(name, isRequired, draft, errors)
       case 'either': {
         const variants = shape.variants ?? []
-        const chosen = chosenVariantOf(typed, variants.length)
+        const chosen = parseVariantIndex(typed, variants.length)
         return this.#read(variants[chosen], variantFieldName(name, chosen), isRequired, draft, errors, depth + 1)
       }
       case 'choice':

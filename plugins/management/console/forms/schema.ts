@@ -60,7 +60,7 @@ const longTextName = /^(?:body|content|text|description|message|code|query|sql|p
  * @param depth the depth of the field in the form; the form itself has depth 0
  * @throws InvalidInput if not enough steps are left
  */
-export function shapeOf (schema: unknown, context: FormContext, name: string, depth: number): FieldShape {
+export function fieldShapeOf (schema: unknown, context: FormContext, name: string, depth: number): FieldShape {
   const own = resolve(schema, context)
   const shown = JSON.stringify([own.title, own.description, own.default, own.enum, own.const])
   takeSteps(context, stepsPerField + Math.ceil(shown.length / charactersPerStep))
@@ -107,7 +107,7 @@ function shapeOfAlternatives (
   const [only] = variants
   if (only === undefined) return { kind: 'json', ...common }
   // For "X or null", the form omits the value instead of sending null.
-  if (variants.length === 1) return { ...shapeOf(only, context, name, depth + 1), ...common }
+  if (variants.length === 1) return { ...fieldShapeOf(only, context, name, depth + 1), ...common }
   if (variants.every((each) => Object.hasOwn(each, 'const'))) {
     return { kind: 'choice', ...common, values: variants.map((each) => each.const) }
   }

@@ -76,14 +76,14 @@ export class ServerForm {
   }
 
   /** Converts a config to a draft; undefined if the form cannot represent the config without loss. */
-  draft (config: Config): Draft | undefined {
-    const draft = this.#form.draft(config)
+  toDraft (config: Config): Draft | undefined {
+    const draft = this.#form.toDraft(config)
     const read = this.#form.read(draft)
     return 'json' in read && isSame(this.#merged(read.json, config), config) ? draft : undefined
   }
 
   /** As `SchemaForm.change`. */
-  change (draft: Draft, button: string): Draft { return this.#form.change(draft, button) }
+  applyButton (draft: Draft, button: string): Draft { return this.#form.applyButton(draft, button) }
 
   /**
    * Converts a submitted draft to a config.
@@ -107,7 +107,7 @@ export class ServerForm {
     const all = 'errors' in read ? base : this.#merged(read.json, base)
     const type = transportTypes[Number(draft[fieldNameOf(argumentsField, 'type')] || NaN)]
     const form = new ServerForm(type === undefined ? all : { type }, this.#isAdmin)
-    return { form, draft: form.type === this.type ? draft : { ...form.#form.draft(all), ...draft }, base: all }
+    return { form, draft: form.type === this.type ? draft : { ...form.#form.toDraft(all), ...draft }, base: all }
   }
 
   #merged (json: string, base: Config): Config { return replaceTyped(base, JSON.parse(json) as Config, this.#schema) }
@@ -116,7 +116,7 @@ export class ServerForm {
    * Maps messages by members of the config, such as `config.env.HOME`, to fields. A message about the config as a whole
    * is shown at the first member that it names in quotes.
    */
-  errors (fields: FieldErrors, draft: Draft): FieldErrors {
+  toFieldErrors (fields: FieldErrors, draft: Draft): FieldErrors {
     const shown = (path: string): string | undefined => this.#fieldOf(path, draft)
     return Object.fromEntries(Object.entries(fields).map(([path, text]) => {
       const quoted = [...text.matchAll(/"([\w.]{1,100})"/g)].map(([, member = '']) => member)

@@ -5,7 +5,7 @@ import type { Schema } from './schema.ts'
 export const variantFieldName = (name: string, at: number): string => `${name}~or${at}`
 
 /** Returns the index of the chosen alternative from the text of its field; 0 if the text is no valid index. */
-export function chosenVariantOf (typed: string | undefined, count: number): number {
+export function parseVariantIndex (typed: string | undefined, count: number): number {
   const at = Number(typed ?? 0)
   return Number.isInteger(at) && at >= 0 && at < count ? at : 0
 }

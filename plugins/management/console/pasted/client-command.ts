@@ -31,7 +31,7 @@ const optionsWithValue: Readonly<Record<string, 'transport' | 'env' | 'header' |
  * @returns undefined for any other command
  * @throws SyntaxError if a part is missing or is not valid JSON
  */
-export function readClientCommand (words: readonly string[]): AddedServer | undefined {
+export function parseClientCommand (words: readonly string[]): AddedServer | undefined {
   const [client = '', ...rest] = words
   const program = client.replace(/^.*[\\/]/, '')
   if (/^(code|code-insiders|cursor|codium)$/.test(program) && rest[0] === '--add-mcp') {

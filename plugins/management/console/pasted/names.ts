@@ -1,18 +1,18 @@
-import { toModelCharacters } from '../../../../schemas/names.ts'
+import { toModelSafeText } from '../../../../schemas/names.ts'
 
 /** Words that do not identify a server. */
 const genericWord = /^(?:mcp|server|www|api|com|org|net|io|dev|app|ai)$/
 
 /** Returns a server name made of the identifying words of a text. @param fallback the name if the text has no words */
 function nameOfWords (text: string, fallback: string): string {
-  const words = toModelCharacters(text.toLowerCase()).split(/[-_]+/).filter((word) => word !== '')
+  const words = toModelSafeText(text.toLowerCase()).split(/[-_]+/).filter((word) => word !== '')
   const identifying = words.filter((word) => !genericWord.test(word))
   const name = (identifying.length > 0 ? identifying : words).join('-').slice(0, 40).replace(/-+$/, '')
   return name === '' ? fallback : name
 }
 
 /** Returns a server name for an address: `notion` for `https://mcp.notion.com/mcp`. @param url an absolute URL */
-export function nameOfAddress (url: string): string {
+export function serverNameFromUrl (url: string): string {
   const { hostname } = new URL(url)
   if (/^[\d.]+$|^\[/.test(hostname) || hostname === 'localhost') return 'local'
   const labels = hostname.split('.')
@@ -26,7 +26,7 @@ const optionWithValue =
   /^(?:-p|--package|--from|--with|--python|-e|--env|-v|--volume|--mount|--name|--network|-w|--env-file)$/
 
 /** Returns a server name for a command: `memory` for `npx -y @modelcontextprotocol/server-memory@1.2`. */
-export function nameOfCommand (command: string, args: readonly string[]): string {
+export function serverNameFromCommand (command: string, args: readonly string[]): string {
   const program = command.replace(/^.*[\\/]/, '').replace(/\.(?:cmd|exe|bat)$/i, '')
   const isRunner = /^(?:npx|bunx|uvx|pnpx|pnpm|yarn|npm|uv|pipx|docker|podman|node|bun|deno|python3?|cmd|bash|sh)$/
     .test(program)
@@ -42,5 +42,5 @@ export function nameOfCommand (command: string, args: readonly string[]): string
 }
 
 /** Returns a server name for the title of an OpenAPI document. */
-export const nameOfTitle = (title: unknown): string =>
+export const serverNameFromTitle = (title: unknown): string =>
   nameOfWords((typeof title === 'string' ? title : '').replace(/\bopenapi\b|\d+\.\d+/gi, ''), 'api')

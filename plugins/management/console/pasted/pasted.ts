@@ -1,6 +1,6 @@
 import { messageOf } from '../../../../db/errors.ts'
 import { orderedEntries } from '../../../../db/order.ts'
-import { recordTextOrder } from '../../../../db/text-order.ts'
+import { rememberTextOrder } from '../../../../db/text-order.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { translateConfig } from '../../../../schemas/foreign-config.ts'
@@ -11,8 +11,8 @@ import { jsoncToJson } from '../../../../schemas/jsonc.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
 import { commandLinesOf, splitCommandLine } from './command-line.ts'
-import { readClientCommand } from './client-command.ts'
-import { nameOfAddress, nameOfCommand, nameOfTitle } from './names.ts'
+import { parseClientCommand } from './client-command.ts'
+import { serverNameFromUrl, serverNameFromCommand, serverNameFromTitle } from './names.ts'
 
 type Config = Record<string, unknown>
 
@@ -41,7 +41,7 @@ const orderedLevels = 4
  * OpenAPI document, or lines with an address, a command, or a client's command such as `claude mcp add`.
  * @throws InvalidInput
  */
-export function readPasted (text: string): PastedServer[] {
+export function parsePastedServers (text: string): PastedServer[] {
   const whole = withoutBom(text).trim()
   if (whole === '') throw new errors.InvalidInput('"text": paste a configuration, a command line or an address')
   const format = textFormatOf(whole)
@@ -78,7 +78,7 @@ interface Found {
 
 function ofJson (text: string): Found[] {
   const json = jsoncToJson(text)
-  return ofValue(recordTextOrder(json, parse('JSON', () => JSON.parse(json) as unknown), orderedLevels), 'JSON')
+  return ofValue(rememberTextOrder(json, parse('JSON', () => JSON.parse(json) as unknown), orderedLevels), 'JSON')
 }
 
 function ofValue (value: unknown, format: string): Found[] {
@@ -95,7 +95,7 @@ function ofValue (value: unknown, format: string): Found[] {
   if (isObject(value)) {
     if (isDescription(value)) {
       const { title } = isObject(value.info) ? value.info : {}
-      return [{ name: nameOfTitle(title), config: { type: 'openapi', openapi: { schema: value } } }]
+      return [{ name: serverNameFromTitle(title), config: { type: 'openapi', openapi: { schema: value } } }]
     }
     if (isServer(value)) {
       const { name, ...config } = value
@@ -138,7 +138,7 @@ function ofLines (text: string): Found[] {
     }
     try {
       const words = splitCommandLine(line)
-      return readClientCommand(words) ?? ofCommand(words)
+      return parseClientCommand(words) ?? ofCommand(words)
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error
       throw new errors.InvalidInput(`"text": ${JSON.stringify(line.slice(0, 60))}: ${error.message}`)
@@ -171,7 +171,7 @@ function ofAddress (url: string): Found {
   const { pathname } = new URL(url)
   const isDescribed = /\.(?:json|ya?ml)$|\/(?:openapi|swagger|api-docs)(?:\/|$)/i.test(pathname)
   return {
-    name: nameOfAddress(url),
+    name: serverNameFromUrl(url),
     config: isDescribed
       ? { type: 'openapi', openapi: { url } }
       : { ...pathname.endsWith('/sse') && { type: 'sse' }, url }
@@ -188,14 +188,16 @@ function ofCommand (words: readonly string[]): Found {
     return [word.slice(0, at), word.slice(at + 1)]
   }))
   return {
-    name: nameOfCommand(command, args),
+    name: serverNameFromCommand(command, args),
     config: { command, args, ...start > 0 && { env } }
   }
 }
 
 function nameOf ({ command, args, url }: Config): string {
-  if (typeof url === 'string' && URL.canParse(url)) return nameOfAddress(url)
-  return typeof command === 'string' ? nameOfCommand(command, Array.isArray(args) ? args.map(String) : []) : 'server'
+  if (typeof url === 'string' && URL.canParse(url)) return serverNameFromUrl(url)
+  return typeof command === 'string'
+    ? serverNameFromCommand(command, Array.isArray(args) ? args.map(String) : [])
+    : 'server'
 }
 
 function limitServers (count: number): void {

@@ -4,7 +4,7 @@ import { percentDecode } from '../../../../protocol/text.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
-import { memberJsonTexts, pairsOf, percentEncode, scalarOf } from './values.ts'
+import { memberJsonTexts, toNameValuePairs, percentEncode, scalarOf } from './values.ts'
 
 /** The bytes of a request body, and its `content-type`. */
 interface EncodedBody { contentType: string, bytes: Buffer }
@@ -58,11 +58,11 @@ function fieldsOf (
  * Object").
  */
 function urlencodedPairs ({ name, serialization, contentType }: BodyField, text: string): string[] {
-  if (serialization) return pairsOf(name, serialization, text)
+  if (serialization) return toNameValuePairs(name, serialization, text)
   if (text.startsWith('{') || (contentType !== undefined && isJsonMediaType(contentType))) {
     return [`${percentEncode(name)}=${percentEncode(toOneLine(text))}`]
   }
-  return pairsOf(name, { style: 'form', explode: true }, text)
+  return toNameValuePairs(name, { style: 'form', explode: true }, text)
 }
 
 /** Encodes a multipart form (RFC 7578). */

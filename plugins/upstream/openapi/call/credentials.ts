@@ -1,7 +1,7 @@
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import { parseJsonObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
-import { securityOf, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
+import { normalizeSecurity, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import type { Outbound, OutboundAccess } from '../../../base/outbound/index.ts'
 import { clientBasicAuthorization, toHeader } from '../http-syntax.ts'
 import type { SecurityDefaults } from '../plan.ts'
@@ -9,7 +9,7 @@ import type { ApiRequest } from './request.ts'
 import { percentEncode } from './values.ts'
 import { upstreamLimits } from '../../limits.ts'
 
-type Security = ReturnType<typeof securityOf>
+type Security = ReturnType<typeof normalizeSecurity>
 
 /** An access token, and the time until which it is used, in ms since the epoch. */
 interface AccessToken { text: string, until: number }
@@ -36,7 +36,7 @@ export class ApiCredentials {
   #isSecretInBody = false
 
   constructor (security: OpenApiSecurity | undefined, outbound: Outbound, access: OutboundAccess) {
-    this.#security = securityOf(security ?? { type: 'none' })
+    this.#security = normalizeSecurity(security ?? { type: 'none' })
     this.#outbound = outbound
     this.#access = access
   }

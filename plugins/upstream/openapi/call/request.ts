@@ -3,7 +3,7 @@ import { toHeaderValue } from '../http-syntax.ts'
 import type { OperationPlan, Parameter } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
 import { encodeBody } from './body.ts'
-import { memberJsonTexts, expandParameter, pairsOf } from './values.ts'
+import { memberJsonTexts, expandParameter, toNameValuePairs } from './values.ts'
 
 /** A request to an HTTP API, before credentials. */
 export interface ApiRequest {
@@ -41,8 +41,8 @@ export function toRequest (plan: OperationPlan, paramsText: string, server: stri
     if (text === undefined) continue
     const { name, in: location } = parameter
     const value = parameter.json ? JSON.stringify(text) : text
-    if (location === 'query') query.push(...pairsOf(name, parameter, value))
-    else if (location === 'cookie') cookies.push(...pairsOf(name, parameter, value))
+    if (location === 'query') query.push(...toNameValuePairs(name, parameter, value))
+    else if (location === 'cookie') cookies.push(...toNameValuePairs(name, parameter, value))
     else if (location === 'header') {
       headers.set(name.toLowerCase(), headerValue(parameter, expandParameter(parameter, text)))
     } else pathValues.set(name, expandParameter(parameter, text))

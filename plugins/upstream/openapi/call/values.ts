@@ -92,7 +92,9 @@ export function expandParameter (
  * pairs.
  * @param text the argument as JSON text
  */
-export function pairsOf (name: string, { style, explode, allowReserved }: Serialization, text: string): string[] {
+export function toNameValuePairs (
+  name: string, { style, explode, allowReserved }: Serialization, text: string
+): string[] {
   if (isNull(text)) return []
   const encode = allowReserved ? percentEncodeReserved : percentEncode
   const key = percentEncode(name)

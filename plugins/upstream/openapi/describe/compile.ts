@@ -1,18 +1,18 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { type CompiledDescription, DescriptionError, type OperationPlan } from '../plan.ts'
-import { ArgumentNames, type NamedOperation, ToolNames } from './names.ts'
+import { ArgumentNames, type OperationIdentity, ToolNames } from './names.ts'
 import { describeParameters } from './parameters.ts'
-import { References } from './refs.ts'
+import { ReferenceResolver } from './refs.ts'
 import { describeBody } from './request-body.ts'
 import { SchemaConverter } from './schema.ts'
 import { securityDefaultsOf, serverUrlOf } from './servers.ts'
-import { swaggerOperation, swaggerSchemes, swaggerServers } from './swagger.ts'
-import { type ToolLimits, toolText } from './tool.ts'
+import { operationFromSwagger, securitySchemesFromSwagger, serversFromSwagger } from './swagger.ts'
+import { type ToolTextLimits, createToolTextWriter } from './tool.ts'
 
 type Dict = Record<string, unknown>
 
-interface CompileOptions extends ToolLimits {
+interface CompileOptions extends ToolTextLimits {
   /** The URL that relative server URLs are resolved against. */
   baseUrl: string | undefined
   /** Max operations; the others are omitted, with a warning. */
@@ -39,7 +39,7 @@ export function compileDescription (document: Dict, options: CompileOptions): Co
   const isSwagger = isSwagger2(document)
   const { paths } = document
   if (!isObject(paths)) throw new DescriptionError('it has no "paths", so there are no operations')
-  const refs = new References(document)
+  const refs = new ReferenceResolver(document)
   const compiled = emptyDescription(document, options)
   let omittedWarnings = 0
   const warn = (sentence: string): void => {
@@ -47,12 +47,12 @@ export function compileDescription (document: Dict, options: CompileOptions): Co
     else omittedWarnings++
   }
   try {
-    compiled.serverUrl = serverUrlOf(isSwagger ? swaggerServers(document) : serversOf(document), options.baseUrl)
+    compiled.serverUrl = serverUrlOf(isSwagger ? serversFromSwagger(document) : serversOf(document), options.baseUrl)
   } catch (error) {
     if (!(error instanceof DescriptionError)) throw error
     warn(error.message)
   }
-  const schemes = isSwagger ? swaggerSchemes(document) : securitySchemesOf(document)
+  const schemes = isSwagger ? securitySchemesFromSwagger(document) : securitySchemesOf(document)
   if (isObject(schemes)) {
     compiled.securityDefaults =
       securityDefaultsOf(schemes, document.security, refs, compiled.serverUrl ?? options.baseUrl)
@@ -146,7 +146,7 @@ const serversOf = ({ servers }: Dict): unknown[] =>
 const securitySchemesOf = ({ components }: Dict): unknown => isObject(components) ? components.securitySchemes : {}
 
 function * eachOperation (
-  paths: Dict, refs: References, warn: (sentence: string) => void
+  paths: Dict, refs: ReferenceResolver, warn: (sentence: string) => void
 ): Iterable<DescribedOperation> {
   for (const [path, given] of Object.entries(paths)) {
     if (!path.startsWith('/')) {
@@ -176,10 +176,10 @@ interface OperationContext {
   document: Dict
   /** Whether the document is Swagger 2.0. */
   isSwagger: boolean
-  refs: References
+  refs: ReferenceResolver
   schemas: SchemaConverter
   names: ToolNames
-  toolLimits: ToolLimits
+  toolLimits: ToolTextLimits
   /** The URL that relative server URLs are resolved against. */
   baseUrl: string | undefined
 }
@@ -187,7 +187,7 @@ interface OperationContext {
 /** An operation as a tool. `tool`: its JSON text. `unplaced`: path parameters for which the path has no `{…}`. */
 interface CompiledOperation { plan: OperationPlan, tool: string, name: string, unplaced: string[] }
 
-const namedOperation = ({ operation: { operationId }, method, path }: DescribedOperation): NamedOperation =>
+const namedOperation = ({ operation: { operationId }, method, path }: DescribedOperation): OperationIdentity =>
   ({ operationId, method: method.toUpperCase(), path })
 
 /** Compiles one operation. @throws DescriptionError */
@@ -197,7 +197,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
   const method = described.method.toUpperCase()
   const given = parametersOf(operation, pathItem, refs)
   const { parameters, requestBody } = isSwagger
-    ? swaggerOperation(operation, given, document)
+    ? operationFromSwagger(operation, given, document)
     : { parameters: given, requestBody: refs.resolveObject(operation.requestBody) }
   const argumentNames = new ArgumentNames()
   const { path: template, parameters: describedParameters, unplaced } =
@@ -214,7 +214,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
 
   const requiredParameters = plan.parameters.filter(({ required }) => required).map(({ argument }) => argument)
   const properties = describedParameters.map(({ parameter, schema }) => [parameter.argument, schema] as const)
-  const tool = toolText({
+  const tool = createToolTextWriter({
     method,
     path,
     operation,
@@ -228,7 +228,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
 }
 
 /** The parameters of a path item and its operation, resolved. One of the operation replaces that of the path item. */
-function parametersOf (operation: Dict, pathItem: Dict, refs: References): Dict[] {
+function parametersOf (operation: Dict, pathItem: Dict, refs: ReferenceResolver): Dict[] {
   const parameters = new Map<string, Dict>()
   for (const list of [pathItem.parameters, operation.parameters]) {
     for (const each of Array.isArray(list) ? list : []) {

@@ -2,7 +2,7 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { isUnicodePattern } from '../../../base/json-schema/index.ts'
 import { DescriptionError } from '../plan.ts'
-import type { References } from './refs.ts'
+import type { ReferenceResolver } from './refs.ts'
 
 /** A schema of JSON Schema 2020-12. */
 export type JsonSchema = Record<string, unknown>
@@ -129,11 +129,11 @@ export function relaxSchema ({
 
 /** Finds schemas whose conversion is lossy: a constraint is dropped, so that the result accepts more. */
 export class LossDetector {
-  readonly #refs: References
+  readonly #refs: ReferenceResolver
   /** For each reference, the references in its target, as `losslessRefs` returns them. */
   readonly #refsIn = new Map<string, readonly string[] | undefined>()
 
-  constructor (refs: References) {
+  constructor (refs: ReferenceResolver) {
     this.#refs = refs
   }
 

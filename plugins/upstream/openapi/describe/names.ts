@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { addTo } from '../../../../protocol/grouping.ts'
 import { truncate } from '../../../../protocol/text.ts'
-import { isModelName, maxModelNameLength as maxNameLength, toModelCharacters } from '../../../../schemas/names.ts'
+import { isModelSafeName, maxModelSafeNameLength as maxNameLength, toModelSafeText } from '../../../../schemas/names.ts'
 
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
@@ -10,8 +10,8 @@ const shortHash = (text: string): string => createHash('sha256').update(text).di
  * result may be empty.
  */
 function toNameCharacters (text: string): string {
-  if (isModelName(text)) return text
-  const name = toModelCharacters(text).replace(/^_+/, '')
+  if (isModelSafeName(text)) return text
+  const name = toModelSafeText(text).replace(/^_+/, '')
   // The pattern `/_+$/` would take quadratic time.
   let end = Math.min(name.length, maxNameLength)
   while (name[end - 1] === '_') end--
@@ -33,7 +33,7 @@ function sourceOf (operationId: unknown, method: string, path: string): NameSour
   return { text, folded: toNameCharacters(text) }
 }
 
-export interface NamedOperation { readonly operationId: unknown, readonly method: string, readonly path: string }
+export interface OperationIdentity { readonly operationId: unknown, readonly method: string, readonly path: string }
 
 /**
  * Assigns a unique tool name to each operation: its operationId, or else its method and path, as model APIs accept it.
@@ -46,14 +46,14 @@ export class ToolNames {
   readonly #sources = new Map<string, Set<string>>()
 
   /** @param operations all operations of the description */
-  constructor (operations: Iterable<NamedOperation>) {
+  constructor (operations: Iterable<OperationIdentity>) {
     for (const { operationId, method, path } of operations) {
       const { text, folded } = sourceOf(operationId, method, path)
       addTo(this.#sources, folded, text)
     }
   }
 
-  assign ({ operationId, method, path }: NamedOperation): string {
+  assign ({ operationId, method, path }: OperationIdentity): string {
     const { text, folded } = sourceOf(operationId, method, path)
     const isOnlyOne = text === folded || (this.#sources.get(folded)?.size ?? 0) < 2
     const isWhole = text.length <= maxNameLength

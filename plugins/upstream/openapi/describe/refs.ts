@@ -6,7 +6,7 @@ import { DescriptionError } from '../plan.ts'
 const maxHops = 32
 
 /** Resolves the Reference Objects of a description. Only references within the description are followed. */
-export class References {
+export class ReferenceResolver {
   readonly #document: Record<string, unknown>
 
   constructor (document: Record<string, unknown>) {

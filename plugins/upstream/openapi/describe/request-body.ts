@@ -3,7 +3,7 @@ import { bodyFormatOf, isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody, Serialization, SerializationStyle } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
 import { type ArgumentNames, describeArgument } from './names.ts'
-import type { References } from './refs.ts'
+import type { ReferenceResolver } from './refs.ts'
 import type { SchemaConverter } from './schema.ts'
 
 type Dict = Record<string, unknown>
@@ -35,7 +35,7 @@ const preferences: ReadonlyArray<(mediaType: string) => boolean> = [
 export function describeBody (
   requestBody: Dict,
   names: ArgumentNames,
-  refs: References,
+  refs: ReferenceResolver,
   schemas: SchemaConverter
 ): DescribedBody | undefined {
   const content = isObject(requestBody.content) ? requestBody.content : {}
@@ -140,7 +140,7 @@ function asBytes (schema: JsonSchema): JsonSchema {
 }
 
 /** Whether a schema describes bytes, as Swagger, OpenAPI 3.0 or 3.1 express them. */
-function isBytes (schema: unknown, refs: References): boolean {
+function isBytes (schema: unknown, refs: ReferenceResolver): boolean {
   const { type, format, contentEncoding, contentMediaType } = refs.resolveObject(schema) ?? {}
   if (type === 'file') return true
   if (type !== 'string') return false
@@ -152,7 +152,7 @@ const isStyle = (value: unknown): value is SerializationStyle =>
   ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
 
 /** A field of a form. @param encoding the Encoding Object of the property, if there is one */
-function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: References): BodyField {
+function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: ReferenceResolver): BodyField {
   const field: BodyField = { name }
   const encodingObject = isObject(encoding) ? encoding : {}
   const { contentType, delimiter } = encodingObject
@@ -209,7 +209,7 @@ const conditionalKeywords = [
  * The properties of an object schema, including those of its `allOf`, without those that are `readOnly`.
  * @returns undefined for a schema that does not describe an object, or not completely by a list of properties
  */
-function schemaMembers (schema: unknown, refs: References, depth = 0): Members | undefined {
+function schemaMembers (schema: unknown, refs: ReferenceResolver, depth = 0): Members | undefined {
   const object = refs.resolveObject(schema)
   if (!object || depth > maxDepth) return undefined
   const { type, properties, required, additionalProperties, allOf } = object

@@ -2,10 +2,9 @@ import { isObject } from '../../../../protocol/json.ts'
 import { DescriptionError } from '../plan.ts'
 import {
   copiedKeywords, dropsPattern, isSchema, isString, isTypeName, type JsonSchema, LossDetector, relaxSchema,
-  schemaKeywords,
-  schemaListKeywords, toUnicodePattern
+  schemaKeywords, schemaListKeywords, toUnicodePattern
 } from './keywords.ts'
-import type { References } from './refs.ts'
+import type { ReferenceResolver } from './refs.ts'
 
 type ConvertedKeywords = Map<string, unknown>
 
@@ -15,7 +14,7 @@ type ConvertedKeywords = Map<string, unknown>
  * The schemas are those of requests: properties that are `readOnly` are omitted.
  */
 export class SchemaConverter {
-  readonly #refs: References
+  readonly #refs: ReferenceResolver
   readonly #losses: LossDetector
   /** Whether the description is OpenAPI 3.1 or later, whose schemas are JSON Schema 2020-12 already. */
   readonly #isModern: boolean
@@ -24,7 +23,7 @@ export class SchemaConverter {
   readonly #refByName = new Map<string, string>()
   readonly #definitions = new Map<string, JsonSchema>()
 
-  constructor (refs: References, isModern: boolean) {
+  constructor (refs: ReferenceResolver, isModern: boolean) {
     this.#refs = refs
     this.#losses = new LossDetector(refs)
     this.#isModern = isModern

@@ -1,6 +1,6 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { DescriptionError, type SecurityDefaults } from '../plan.ts'
-import type { References } from './refs.ts'
+import type { ReferenceResolver } from './refs.ts'
 
 /**
  * The URL of the first Server Object, with the default value of each server variable.
@@ -44,7 +44,7 @@ function withVariables (template: string, given: unknown): string {
 export function securityDefaultsOf (
   schemes: Readonly<Record<string, unknown>>,
   security: unknown,
-  refs: References,
+  refs: ReferenceResolver,
   baseUrl: string | undefined
 ): SecurityDefaults {
   const defaults: SecurityDefaults = {}
@@ -72,7 +72,7 @@ export function securityDefaultsOf (
 const isLocation = (value: unknown): value is 'header' | 'query' | 'cookie' =>
   value === 'header' || value === 'query' || value === 'cookie'
 
-function resolveScheme (scheme: unknown, refs: References): Record<string, unknown> | undefined {
+function resolveScheme (scheme: unknown, refs: ReferenceResolver): Record<string, unknown> | undefined {
   try {
     return refs.resolveObject(scheme)
   } catch {

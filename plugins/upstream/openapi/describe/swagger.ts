@@ -35,7 +35,7 @@ function schemaOf ({
 }
 
 /** The Server Objects of a Swagger 2.0 document: with https if possible; a relative URL if there is no host. */
-export function swaggerServers ({ host, basePath, schemes }: Dict): unknown[] {
+export function serversFromSwagger ({ host, basePath, schemes }: Dict): unknown[] {
   const path = typeof basePath === 'string' ? basePath : '/'
   if (typeof host !== 'string' || host === '') return [{ url: path }]
   return [{ url: `${schemeOf(stringsIn(schemes))}//${host}${path.startsWith('/') ? path : `/${path}`}` }]
@@ -51,7 +51,7 @@ function schemeOf (schemes: readonly string[]): string {
  * Converts the parameters of a Swagger 2.0 operation, which include bodies and fields, to parameters and body of
  * OpenAPI 3.0.
  */
-export function swaggerOperation (
+export function operationFromSwagger (
   operation: Dict,
   parameters: readonly Dict[],
   document: Dict
@@ -105,7 +105,7 @@ function fieldName ({ name }: Dict): string {
 }
 
 /** The Security Scheme Objects of a Swagger 2.0 document, as far as they are used here. */
-export function swaggerSchemes ({ securityDefinitions }: Dict): Dict {
+export function securitySchemesFromSwagger ({ securityDefinitions }: Dict): Dict {
   if (!isObject(securityDefinitions)) return {}
   return Object.fromEntries(Object.entries(securityDefinitions).map(([name, scheme]) => {
     if (!isObject(scheme) || scheme.type !== 'oauth2') return [name, scheme]

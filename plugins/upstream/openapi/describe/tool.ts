@@ -17,7 +17,7 @@ interface ToolParts {
 }
 
 /** Max lengths within one tool's text, in characters. */
-export interface ToolLimits { schema: number, description: number }
+export interface ToolTextLimits { schema: number, description: number }
 
 const maxTitle = 256
 const definitionPrefix = '#/$defs/'
@@ -29,10 +29,10 @@ const definitionPrefix = '#/$defs/'
  * @returns a function that returns the tool's JSON text for a name
  * @throws DescriptionError
  */
-export function toolText (
+export function createToolTextWriter (
   { method, path, operation, properties, required, additionalProperties }: ToolParts,
   schemas: SchemaConverter,
-  toolLimits: ToolLimits
+  toolLimits: ToolTextLimits
 ): (name: string) => string {
   const inputSchema = {
     type: 'object',

@@ -1,0 +1,28 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import {
+  checkFormFieldCount, chunkedBodyReservation, createBodyMemoryHook, readBodyText
+} from '../../base/body/index.ts'
+import { ownerOfAddress } from '../../base/limits/index.ts'
+import { chargedOwnerOf, type Principal } from '../../settings/index.ts'
+import { managementLimits } from '../limits.ts'
+
+/** Makes URL-encoded forms the only bodies that are parsed. A field that occurs several times becomes a list. */
+export function parseForms (scope: FastifyInstance): void {
+  const max = managementLimits.console.formSize
+  const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
+    principal ? chargedOwnerOf(principal, ip) : ownerOfAddress(ip)
+  scope.removeAllContentTypeParsers()
+  scope.addHook('preParsing', createBodyMemoryHook({ limit: () => max, ownerOf: senderOf }))
+  scope.addContentTypeParser('application/x-www-form-urlencoded', async (
+    request: FastifyRequest, payload: FastifyRequest['raw']
+  ) => fieldsOf(checkFormFieldCount(await readBodyText(payload, max, chunkedBodyReservation(request)))))
+}
+
+function fieldsOf (text: string): Record<string, string | string[]> {
+  const fields = new Map<string, string | string[]>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    const former = fields.get(name)
+    fields.set(name, former === undefined ? value : [former, value].flat())
+  }
+  return Object.fromEntries(fields)
+}
