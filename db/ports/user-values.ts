@@ -8,7 +8,7 @@ export interface UserValueKey {
   readonly user: string
   /** An id of the account; a later account with the same username has another one. */
   readonly account: string
-  /** An id of the address or command that the values may be sent to, without colons. */
+  /** Identifies the address or command that the values may be sent to; contains no colons. */
   readonly target: string
 }
 

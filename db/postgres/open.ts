@@ -196,6 +196,6 @@ function describeMigrationFailure (error: unknown): string {
   return `${message}${code === undefined ? '' : ` (${code})`}.`
 }
 
-/** Returns the database's message: Drizzle wraps the driver's error, whose message it is, as the cause of its own. */
+/** Returns the database's own message. Drizzle wraps the driver's error, as the `cause` of its own. */
 const messageOfCause = (error: unknown): string =>
   messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)

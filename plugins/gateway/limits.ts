@@ -85,14 +85,14 @@ export const gatewayLimits = {
   templateWork: 10_000_000,
 
   /**
-   * Max resources remembered from resource links in results; beyond that, the oldest of the principal with the most is
-   * forgotten, and can be read only on its server's own routes.
+   * Max resources remembered from resource links in results; beyond that, the principal with the most loses its oldest,
+   * which can then be read only on its server's own routes.
    */
   resourceLinks: 10_000,
 
   /**
-   * Max tasks remembered for lists and notifications; beyond that, the oldest of the principal with the most is
-   * forgotten, and can still be requested by its id.
+   * Max tasks remembered for lists and notifications; beyond that, the principal with the most loses its oldest, which
+   * can still be requested by its id.
    */
   tasks: 10_000,
 

@@ -50,7 +50,7 @@ export class Upstream implements Provider {
   readonly #passesHeaders: boolean
   /** The logins at the server; undefined if the gateway does not log in there. */
   readonly login: ServerLogin | undefined
-  /** The values that its users provide; undefined if it has no such variables. */
+  /** The values that users provide for this server's variables; undefined if its config has no user variables. */
   readonly values: ServerValues | undefined
 
   constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {

@@ -1,6 +1,6 @@
 import { Call, type CallOptions } from '../call.ts'
 import { refuseEcho, instanceId, instanceKey } from '../instance.ts'
-import { identityExtraOf } from '../identity.ts'
+import { serverIdentityRestOf } from '../identity.ts'
 import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
@@ -246,6 +246,6 @@ function identityOf (result: string): ServerIdentity {
     capabilities: isObject(capabilities) ? capabilities : {},
     serverInfo: memberOf(result, 'serverInfo') ?? '{}',
     instructions: typeof instructions === 'string' ? instructions : undefined,
-    identityExtra: identityExtraOf(result)
+    identityExtra: serverIdentityRestOf(result)
   }
 }

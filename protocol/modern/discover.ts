@@ -1,5 +1,5 @@
 import { RpcError, UpstreamError } from '../errors.ts'
-import { identityExtraOf } from '../identity.ts'
+import { serverIdentityRestOf } from '../identity.ts'
 import { instanceId, instanceKey } from '../instance.ts'
 import { isObject, memberOf } from '../json.ts'
 import { isLegacyVersion } from '../legacy/versions.ts'
@@ -94,7 +94,7 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
     capabilities: isObject(capabilities) ? capabilities : {},
     serverInfo: mend(info, serverInfoShape, true).text,
     instructions: typeof instructions === 'string' ? instructions : undefined,
-    identityExtra: identityExtraOf(result)
+    identityExtra: serverIdentityRestOf(result)
   }
 }
 

@@ -81,7 +81,7 @@ export function argumentAt (args: unknown, path: readonly string[]): ParamHeader
 
 /**
  * The headers that repeat arguments, by tool of one server. All connections to the server share them, since not every
- * connection reads the lists. While the tools are read again, former headers apply to the tools that are not read yet.
+ * connection reads the lists. While the tools are read again, the former headers apply to tools that were not read yet.
  */
 export class ToolParamHeaders {
   #current = new Map<string, readonly ParamHeader[]>()
@@ -102,7 +102,13 @@ export class ToolParamHeaders {
       this.#previous = this.#current
       this.#current = new Map()
     }
-    if (!result.includes(annotation)) return result
+    const shown = result.includes(annotation) ? this.#recordPage(result, warn) : result
+    const isLast = this.#previous.size > 0 && (memberOf(result, 'nextCursor') ?? 'null') === 'null'
+    if (isLast) this.#previous = this.#current
+    return shown
+  }
+
+  #recordPage (result: string, warn: (sentence: string) => void): string {
     const tools = elementsOf(memberOf(result, 'tools') ?? '[]')
     const valid = tools.filter((tool) => {
       if (!tool.includes(annotation)) return true

@@ -62,7 +62,7 @@ export class StandaloneStream {
     this.#answer?.abort()
   }
 
-  /** Opens the stream. @param failures the number of consecutive failures before */
+  /** Opens the stream. @param failures the number of consecutive failures so far */
   #request (failures: number): void {
     const begun = Date.now()
     let status = 0

@@ -145,7 +145,7 @@ export default routes
 /** Max number of names in a sentence. */
 const maxNames = 10
 
-/** Returns a number of objects with their names, such as `2 keys ("a", "b")`. */
+/** Formats a count with its noun and the names, such as `2 keys ("a", "b")`. */
 function countWithNames (names: readonly string[], noun: string): string {
   const shown = names.slice(0, maxNames).map((name) => JSON.stringify(name)).join(', ')
   const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : ''

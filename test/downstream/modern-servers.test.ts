@@ -172,6 +172,22 @@ test('headers of arguments that are not known here go on to the server, beside t
   assert.deepEqual([made['mcp-param-region'], made['mcp-param-b']], [undefined, 'b'])
 })
 
+test('a tool that no longer declares headers has none once its list is read; until then, it has the former ones', async () => {
+  const headers = new ToolParamHeaders()
+  const annotated = (name: string): Json => ({ name, inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } } })
+  const page = (tools: Json[], more: Json = {}): string => JSON.stringify({ tools, ...more })
+  const known = (): boolean[] => ['a', 'b'].map((name) => headers.of(name) !== undefined)
+  const none = (): void => {}
+  headers.record(page([annotated('a'), annotated('b')]), true, none)
+  assert.deepEqual(known(), [true, true])
+  headers.record(page([{ name: 'a', inputSchema: { type: 'object' } }], { nextCursor: '1' }), true, none)
+  assert.deepEqual(known(), [true, true])
+  headers.record(page([annotated('b')]), false, none)
+  assert.deepEqual(known(), [false, true])
+  headers.record(page([]), true, none)
+  assert.deepEqual(known(), [false, false])
+})
+
 test('tools that run as tasks only are shown to clients of both eras', async (t) => {
   const tools = [tool('plain', { execution: { taskSupport: 'optional' } }), tool('task', { execution: { taskSupport: 'required' } })]
   const server = await startUpstream(t, { tools })

@@ -53,7 +53,7 @@ const hasBegunAnswer = (socket: Socket & { _httpMessage?: ServerResponse | null 
 
 /**
  * The error for a request head that is too large because of its URL or its headers. If the head arrived in several
- * packets, only the last one is known; if it has no spaces or line breaks, it is part of the URL.
+ * packets, only the last one is available; a packet without spaces or line breaks is taken to be part of the URL.
  */
 function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string): HeadError {
   const text = Buffer.isBuffer(rawPacket)

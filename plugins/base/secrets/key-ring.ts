@@ -4,7 +4,7 @@ import { SecretFile } from './secret-file.ts'
 
 /** An encryption key. */
 interface Key {
-  /** 8 hex digits. They prefix every text sealed with the key, and reveal nothing about it. */
+  /** 8 hex digits. Every text sealed with the key contains them (`v1.<id>.`); they reveal nothing about the key. */
   readonly id: string
   readonly secret: KeyObject
 }

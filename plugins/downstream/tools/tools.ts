@@ -21,7 +21,7 @@ export interface HttpCaller {
 }
 
 /** A tool as a route identifies it. `name`: the group or server in the route's path, if any. */
-export interface RouteTool { server: string, tool: string, name?: string }
+export interface ToolAddress { server: string, tool: string, name?: string }
 
 /** The query of the URL, and the body if there is one. */
 interface SentArguments { search: string, body?: string }
@@ -119,7 +119,7 @@ export class Tools {
    * @throws as `call`; NoSuch does not distinguish missing tools from those closed to the caller
    */
   async callOnOpenRoute (
-    caller: HttpCaller, { server, tool, name }: RouteTool, { search, body }: SentArguments
+    caller: HttpCaller, { server, tool, name }: ToolAddress, { search, body }: SentArguments
   ): Promise<string> {
     const query = parseQueryArguments(search)
     const { group } = query

@@ -12,7 +12,7 @@ export interface RegisteredProvider extends Server {
 }
 
 /** Settings whose servers include the registered providers. */
-export interface SnapshotWithProviders extends Snapshot { readonly registered?: readonly RegisteredProvider[] }
+export interface SnapshotWithRegistered extends Snapshot { readonly registered?: readonly RegisteredProvider[] }
 
 /**
  * The servers that access is decided for: the configured ones, and the providers that the gateway registers itself. A
@@ -21,7 +21,7 @@ export interface SnapshotWithProviders extends Snapshot { readonly registered?: 
 export class ServerDirectory {
   readonly #settings: () => Snapshot
   readonly #registered = new Map<string, RegisteredProvider>()
-  #merged: { from: Snapshot, snapshot: SnapshotWithProviders } | undefined
+  #merged: { from: Snapshot, snapshot: SnapshotWithRegistered } | undefined
 
   /** @param settings the current settings */
   constructor (settings: () => Snapshot) {
@@ -29,7 +29,7 @@ export class ServerDirectory {
   }
 
   /** The current settings, with the registered providers after the servers. The same object until either changes. */
-  get current (): SnapshotWithProviders {
+  get current (): SnapshotWithRegistered {
     const settings = this.#settings()
     if (this.#registered.size === 0) return settings
     if (this.#merged?.from !== settings) {

@@ -73,7 +73,10 @@ export const alternativeName = (name: string, identity: string): string => withH
 export const alternativeItemName = (name: string, server: string, key: string): string =>
   alternativeName(name, `${server}\n${key}`)
 
-/** Maps the names that calls accept for a server's items, listed and unconverted, to the items' own names. */
+/**
+ * Maps each name that a call may use for a server's item (the listed name, or the one with the unconverted prefix) to
+ * the item's own name.
+ */
 export function mapToOwnNames (label: string, separator: string, names: Iterable<string>): Map<string, string> {
   const [prefix, unconverted] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
   const found = new Map<string, string>()

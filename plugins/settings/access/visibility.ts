@@ -2,7 +2,7 @@ import { isUsableServer, type Server, type Snapshot, type NormalizedGroup } from
 import { memoized } from '../../../protocol/memoized.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
-import type { SnapshotWithProviders } from './directory.ts'
+import type { SnapshotWithRegistered } from './directory.ts'
 import { findSharedWithEntry } from './teams.ts'
 import type { KeyScope, Principal, ViewScope, View } from './view.ts'
 
@@ -66,7 +66,7 @@ export interface VisibleServer {
  * order decides which of two servers gets a contested name, so a user's server never takes a name from an admin's.
  */
 export function visibleServers (
-  snapshot: SnapshotWithProviders, view: View, publicTools: PublicToolsMode
+  snapshot: SnapshotWithRegistered, view: View, publicTools: PublicToolsMode
 ): VisibleServer[] {
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
@@ -85,7 +85,7 @@ export function visibleServers (
 const rankOf = ({ server, isOwnedByAdmin }: VisibleServer): number =>
   server.unprefixed === true ? 2 : isOwnedByAdmin ? 0 : 1
 
-function membersOf (snapshot: SnapshotWithProviders, scope: ViewScope): readonly GroupMember[] {
+function membersOf (snapshot: SnapshotWithRegistered, scope: ViewScope): readonly GroupMember[] {
   if (scope.kind === 'server') return [{ name: scope.name }]
   const routed = snapshot.registered?.filter(({ memberIn }) => memberIn !== undefined) ?? []
   const own = scope.kind === 'group'

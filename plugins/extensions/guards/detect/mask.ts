@@ -109,7 +109,7 @@ class Masker {
     return from === 0 ? json : parts.join('') + json.slice(from)
   }
 
-  /** Masks a key. A number after all masked keys but the first keeps the keys of an object different. */
+  /** Masks a member name. From the second masked name on, a number is appended so that the names stay distinct. */
   #key (text: string): string {
     const masked = this.plain(text)
     if (masked === text) return text

@@ -18,7 +18,7 @@ export class EmbeddingsError extends Error {
     readonly retryAfter?: number, readonly isRefusal?: boolean
   } = {}) {
     super(message)
-    this.name = 'EmbeddingsFailed'
+    this.name = 'EmbeddingsError'
     this.retryAfter = retryAfter
     this.isRefusal = isRefusal
   }

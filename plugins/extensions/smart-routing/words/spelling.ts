@@ -1,5 +1,5 @@
 import type { Lexicon, Variant } from './lexicon.ts'
-import { singularOf } from './stem.ts'
+import { withoutPluralEnding } from './stem.ts'
 import { tuning } from './tuning.ts'
 import { editDistance, letterBits, maxMistakes, type ComparableWord, type WordList } from './typos.ts'
 import type { Vocabulary } from './vocabulary.ts'
@@ -33,13 +33,13 @@ const maxMistakesIn = (word: string): number =>
 function visitSimilar (
   word: string, max: number, source: Source, found: (mistakes: number, known: KnownWord) => void
 ): void {
-  for (const form of new Set([word, singularOf(word)])) {
+  for (const form of new Set([word, withoutPluralEnding(word)])) {
     const bits = letterBits(form)
     for (let length = form.length === 3 ? 4 : form.length - max; length <= form.length + max + 1; length++) {
       for (const words of source(length)) {
         for (const known of words?.findSimilar(bits, 2 * max + 1) ?? []) {
           const mistakes = Math.min(
-            editDistance(form, known.word, max), editDistance(form, singularOf(known.word), max)
+            editDistance(form, known.word, max), editDistance(form, withoutPluralEnding(known.word), max)
           )
           if (mistakes <= max) found(mistakes, known)
         }

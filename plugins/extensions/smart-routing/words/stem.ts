@@ -37,7 +37,7 @@ function stem (word: string): string {
   if (own !== undefined) return own
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word
   let stemmed = word.startsWith('y') ? `Y${word.slice(1)}` : word
-  stemmed = singularOf(stemmed)
+  stemmed = withoutPluralEnding(stemmed)
   stemmed = withoutVerbEnding(stemmed)
   const y = /^(.+?)y$/.exec(stemmed)?.[1]
   if (y !== undefined && hasVowel.test(y)) stemmed = `${y}i`
@@ -51,7 +51,7 @@ function stem (word: string): string {
 }
 
 /** Removes the plural ending (step 1a); `ies` becomes `i`. */
-export function singularOf (word: string): string {
+export function withoutPluralEnding (word: string): string {
   if (/(ss|i)es$/.test(word)) return word.slice(0, -2)
   return /[^s]s$/.test(word) ? word.slice(0, -1) : word
 }
