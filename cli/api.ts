@@ -3,7 +3,9 @@ import { exitCodes, CommandError } from './errors.ts'
 import { requestLocalGateway, type GatewayResponse } from './request.ts'
 
 /** Sends one request. @throws CommandError if there is no response */
-type Send = (method: string, path: string, body: string | undefined) => Promise<GatewayResponse>
+type Send = (
+  method: string, path: string, body: string | undefined, headers: Readonly<Record<string, string>>
+) => Promise<GatewayResponse>
 
 /** A client of the management API, over HTTP or within this process. */
 export class ManagementApi {
@@ -27,11 +29,27 @@ export class ManagementApi {
     this.headers = headers
   }
 
-  /** Sends a request. @returns the parsed body of a successful response @throws CommandError with the API's message */
-  async request<Value> (method: string, path: string, body?: object): Promise<Value> {
-    const { status, text } = await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body))
+  /**
+   * Sends a request.
+   * @param ifMatch the `etag` of the version that may be changed; if another is stored, the request fails
+   * @returns the parsed body of a successful response
+   * @throws CommandError with the API's message
+   */
+  async request<Value> (method: string, path: string, body?: object, ifMatch?: string): Promise<Value> {
+    return (await this.#request<Value>(method, path, body, ifMatch)).value
+  }
+
+  async #request<Value> (
+    method: string, path: string, body?: object, ifMatch?: string
+  ): Promise<{ value: Value, etag?: string }> {
+    const headers = {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch })
+    }
+    const { status, text, etag } =
+      await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body), headers)
     const answer = parseJsonObject(text)
-    if (status < 400 && answer !== undefined) return answer as Value
+    if (status < 400 && answer !== undefined) return { value: answer as Value, etag }
     // Routes that call tools send the error code as `error`.
     const { message, error, code = error, errors } = answer ?? {}
     const findings = readErrorMessages(errors).filter((each) => !String(message).includes(each)).join(', ')
@@ -57,6 +75,13 @@ export class ManagementApi {
   /** Sends a GET request. @returns `data` of the response @throws CommandError */
   async get<Value> (path: string): Promise<Value> { return (await this.request<{ data: Value }>('GET', path)).data }
 
+  /** Sends a GET request. @returns `data` and the ETag of the response @throws CommandError */
+  async getWithEtag<Value> (path: string): Promise<{ data: Value, etag?: string }> {
+    const { value, etag } = await this.#request<{ data: Value }>('GET', path)
+    // A proxy that compresses marks the ETag as weak, which If-Match does not accept (RFC 9110 §8.8.1).
+    return { data: value.data, etag: etag?.replace(/^W\//, '') }
+  }
+
   async close (): Promise<void> { await this.#close() }
 }
 
@@ -76,16 +101,12 @@ const readErrorMessages = (errors: unknown): string[] =>
  */
 export function createHttpApi (base: string, key: string, isLocal = false): ManagementApi {
   const headers = { authorization: `Bearer ${key}` }
-  return new ManagementApi(async (method, path, body) => {
+  return new ManagementApi(async (method, path, body, more) => {
     try {
-      const options = {
-        method,
-        headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-        body
-      }
+      const options = { method, headers: { ...headers, ...more }, body }
       if (isLocal) return await requestLocalGateway(`${base}${path}`, options)
       const response = await fetch(`${base}${path}`, options)
-      return { status: response.status, text: await response.text() }
+      return { status: response.status, text: await response.text(), etag: response.headers.get('etag') ?? undefined }
     } catch (error) {
       const { cause } = error as { cause?: { code?: string, message?: string } }
       throw new CommandError(`No gateway answers at ${base} ` +

@@ -62,16 +62,14 @@ export async function createOfflineApi (
     })
     await app.ready()
     const base = app.config.basePath
-    return new ManagementApi(async (method, path, body) => {
-      const { statusCode, payload } = await app.inject({
+    return new ManagementApi(async (method, path, body, more) => {
+      const { statusCode, payload, headers: { etag } } = await app.inject({
         method: method as 'GET',
         url: `${base}${path}`,
-        headers: {
-          authorization: `Bearer ${localToken}`, ...(body === undefined ? {} : { 'content-type': 'application/json' })
-        },
+        headers: { authorization: `Bearer ${localToken}`, ...more },
         payload: body
       })
-      return { status: statusCode, text: payload }
+      return { status: statusCode, text: payload, etag: etag?.toString() }
     }, { close: async () => { await app.close() } })
   } catch (error) {
     await storage?.store.close()

@@ -1,8 +1,8 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** A response of the gateway, with its body as text. */
-export interface GatewayResponse { readonly status: number, readonly text: string }
+/** A response of the gateway, with its body as text. `etag`: its ETag header. */
+export interface GatewayResponse { readonly status: number, readonly text: string, readonly etag?: string }
 
 interface GatewayRequestOptions {
   readonly method?: string
@@ -22,7 +22,8 @@ export async function requestLocalGateway (
   try {
     return await new Promise<GatewayResponse>((resolve, reject) => {
       const outgoing = request(url, { ...options, agent: false }, (response) => {
-        text(response).then((whole) => { resolve({ status: response.statusCode ?? 0, text: whole }) }, reject)
+        const { statusCode: status = 0, headers: { etag } } = response
+        text(response).then((whole) => { resolve({ status, text: whole, etag }) }, reject)
       })
       outgoing.once('error', reject)
       outgoing.end(body)

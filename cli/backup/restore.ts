@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { messageOf } from '../../db/errors.ts'
 import { unpackBackup, backupFiles, type BackupDescription } from './archive.ts'
 import { exitCodes, CommandError, explainFileError } from '../errors.ts'
 import { gatewayPathsOf, type GatewayPaths } from '../gateway-paths.ts'
@@ -20,7 +21,10 @@ interface RestoreOptions {
   readonly withoutKey: boolean
 }
 
-/** Restores a backup. @throws Error with a message for the user; nothing is changed then */
+/** A restore failed, and some of its steps could not be undone. */
+class IncompleteUndoError extends Error {}
+
+/** Restores a backup. @throws Error with a message for the user, which says so if something was changed */
 export async function restoreBackup (
   { io, report }: MaintenanceContext,
   { file, replace, keepTokens, withoutKey }: RestoreOptions
@@ -29,6 +33,7 @@ export async function restoreBackup (
   checkDatabaseVariables(io.env)
   const paths = gatewayPathsOf(env, io.cwd)
   const work = join(paths.dataDir, `.restore-${randomUUID()}`)
+  let keepsWork = false
   try {
     await mkdir(paths.dataDir, { recursive: true, mode: 0o700 })
     const { description, bundles } = await unpackBackup(resolve(io.cwd, file), work)
@@ -51,6 +56,7 @@ export async function restoreBackup (
       `${basename(file)} of ${description.createdAt} is restored to ${target.location}, with ${bundles.length} bundles.`
     )
   } catch (error) {
+    keepsWork = error instanceof IncompleteUndoError
     throw explainFileError(error, {
       target: `What is in ${paths.dataDir} and ${dirname(paths.settings)}`,
       folder: '/',
@@ -58,7 +64,7 @@ export async function restoreBackup (
         'free space.'
     })
   } finally {
-    await rm(work, { recursive: true, force: true }).catch(() => {})
+    if (!keepsWork) await rm(work, { recursive: true, force: true }).catch(() => {})
     // Removes the folder only if it is empty, since this command may have created it.
     await rmdir(paths.dataDir).catch(() => {})
   }
@@ -123,8 +129,14 @@ async function restoreFiles (
     }
     await target.commit()
   } catch (error) {
-    for (const step of undo) await step()
-    throw error
+    const failures: string[] = []
+    for (const step of undo) await step().catch((failure: unknown) => { failures.push(messageOf(failure)) })
+    if (failures.length === 0) throw error
+    throw new IncompleteUndoError(
+      `The restore failed (${messageOf(error)}), and not all of its steps could be undone: ${failures.join('; ')}. ` +
+      `The bundles of before the restore are in ${existsSync(former) ? former : paths.bundles}; move them to ` +
+      `${paths.bundles} before the gateway starts.`
+    )
   }
 }
 

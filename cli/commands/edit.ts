@@ -51,16 +51,20 @@ export function addEditCommands (program: Command, run: CommandRun): void {
         )
       }
       await withApi(run, command, async ({ api, out }) => {
-        const { config: stored } = await api.get<{ config: Config }>(serverApiPath(name))
-        const config = isByOptions ? applyOptions(given ?? stored, options) : await openInEditor(run, name, stored)
-        if (config === undefined) {
-          out.writeResult({ name, changed: false }, 'Nothing was changed')
-          return
+        const { data: { config: stored }, etag } = await api.getWithEtag<{ config: Config }>(serverApiPath(name))
+        const store = async (config: Config, ifMatch?: string): Promise<void> => {
+          const body = { config, ...(options.name === undefined ? {} : { newName: options.name }) }
+          const { data, warnings = [] } =
+            await api.request<{ data: ApiServerRecord, warnings?: string[] }>('PUT', serverApiPath(name), body, ifMatch)
+          out.writeResultWithWarnings(data, warnings, `The server ${JSON.stringify(data.name)} was changed`)
         }
-        const body = { config, ...(options.name === undefined ? {} : { newName: options.name }) }
-        const { data, warnings = [] } =
-          await api.request<{ data: ApiServerRecord, warnings?: string[] }>('PUT', serverApiPath(name), body)
-        out.writeResultWithWarnings(data, warnings, `The server ${JSON.stringify(data.name)} was changed`)
+        if (given !== undefined) {
+          await store(applyOptions(given, options))
+        } else if (isByOptions) {
+          await store(applyOptions(stored, options), etag)
+        } else if (!await editInEditor(run, name, stored, async (config) => { await store(config, etag) })) {
+          out.writeResult({ name, changed: false }, 'Nothing was changed')
+        }
       })
     })
 }
@@ -90,11 +94,13 @@ function applyOptions (config: Config, { env, header, description, visibility }:
 }
 
 /**
- * Opens a config in the user's editor.
- * @returns the new config, or undefined if the user changed nothing
- * @throws CommandError; if the text is not a JSON object, its file is kept
+ * Opens a config in the user's editor, and stores it unless the user changed nothing.
+ * @returns whether the config was stored
+ * @throws CommandError; if the text cannot be stored, its file is kept
  */
-async function openInEditor ({ env }: CommandRun, name: string, config: Config): Promise<Config | undefined> {
+async function editInEditor (
+  { env }: CommandRun, name: string, config: Config, store: (config: Config) => Promise<void>
+): Promise<boolean> {
   const editor = env.VISUAL || env.EDITOR || 'vi'
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-edit-'))
   const file = join(folder, 'config.json')
@@ -109,14 +115,16 @@ async function openInEditor ({ env }: CommandRun, name: string, config: Config):
     throw new CommandError(`The editor (${editor}) failed, so ${JSON.stringify(name)} was not changed`)
   }
   const after = await readFile(file, 'utf8')
-  let value: unknown
   try {
-    value = parseJsonArgument(after, 'The config')
-    if (!isObject(value)) throw new CommandError('The config is not an object', exitCodes.usage)
+    if (after !== before) {
+      const value = parseJsonArgument(after, 'The config')
+      if (!isObject(value)) throw new CommandError('The config is not an object', exitCodes.usage)
+      await store(value)
+    }
   } catch (error) {
-    const problem = messageOf(error)
+    const problem = messageOf(error).replace(/\.$/, '')
     throw new CommandError(`${problem}. ${JSON.stringify(name)} was not changed; your text is in ${file}`)
   }
   await rm(folder, { recursive: true, force: true })
-  return after === before ? undefined : value
+  return after !== before
 }

@@ -4,8 +4,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { temporaryFolder } from '../fakes/store-file.ts'
+import { appFor } from '../helpers/app.ts'
 import { cli } from '../helpers/cli.ts'
-import type { Json } from '../helpers/client.ts'
+import { KEY, settings as settingsOf, type Json } from '../helpers/client.ts'
 import type { Cleanup } from '../helpers/hub.ts'
 
 const headers = { Authorization: 'Bearer the-secret-of-the-server' }
@@ -115,6 +116,26 @@ test('edit in an editor', async (t) => {
   const [, kept = ''] = /your text is in (\S+)/.exec(broken.err) ?? []
   assert.equal(await readFile(kept, 'utf8'), '{')
   assert.match((await editing('process.exit(3)')).err, /The editor .* failed, so "one" was not changed/)
+  const refused = await editing('fs.writeFileSync(file, JSON.stringify({ command: 5 }))')
+  assert.match(refused.err, /command.* "one" was not changed; your text is in \S+/s)
+})
+
+test('edit in an editor while somebody else changes the server: theirs stays, and the text too', async (t) => {
+  const folder = await temporaryFolder(t)
+  const app = await appFor(t, settingsOf({ one: { url: 'http://127.0.0.1:9/mcp', enabled: false } }))
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const env = { TOOL_HUB_URL: url, TOOL_HUB_KEY: KEY, HOME: folder, EDITOR: `node ${join(folder, 'editor.cjs')}` }
+  await writeFile(join(folder, 'editor.cjs'), `
+    const fs = require('fs'); const file = process.argv.at(-1); const config = JSON.parse(fs.readFileSync(file))
+    fs.writeFileSync(file, JSON.stringify({ ...config, description: 'mine' }))
+    const body = JSON.stringify({ config: { ...config, description: 'theirs' } })
+    fetch('${url}/api/servers/one', { method: 'PUT', headers: { authorization: 'Bearer ${KEY}', 'content-type': 'application/json' }, body })
+      .then(({ ok }) => { process.exit(ok ? 0 : 1) })`)
+  const { code, err } = await cli(env, { isTerminal: true })('edit', 'one', '--no-color')
+  assert.equal(code, 1)
+  const [, kept = ''] = /changed in the meantime.*"one" was not changed; your text is in (\S+)/s.exec(err) ?? assert.fail(err)
+  assert.match(await readFile(kept, 'utf8'), /mine/)
+  assert.equal(app.settings.current.servers.get('one')?.config.description, 'theirs')
 })
 
 test('completions know these commands, and their options', async (t) => {
