@@ -1,11 +1,11 @@
 // What is hidden from a caller answers as what is not there.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { tokenOf } from '../../helpers/token.ts'
-import { connected, initialize, send, Session, type Json, type SendOptions, type Stream } from '../../helpers/client.ts'
-import { startUpstream, tool } from '../../fakes/fault-http.ts'
-import { manage, shared } from '../../fakes/replica.ts'
-import { bearerKey, startHub, until, type Hub } from '../../helpers/hub.ts'
+import { tokenOf } from '../helpers/token.ts'
+import { connected, initialize, send, Session, type Json, type SendOptions, type Stream } from '../helpers/client.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { manage, shared } from '../fakes/replica.ts'
+import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
 
 /**
  * One answer as far as a caller can tell two apart: without its date, its hash and the id of a new session, and with the names of the

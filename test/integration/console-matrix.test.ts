@@ -1,10 +1,10 @@
 // Who may open which page and send which form: every route of the console, asked by everybody.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
-import { admin, alice, key } from '../../helpers/doors.ts'
-import type { RouteRow } from '../../../plugins/base/scopes/index.ts'
+import { appFor } from '../helpers/app.ts'
+import { Browser } from '../helpers/console.ts'
+import { admin, alice, key } from '../helpers/doors.ts'
+import type { RouteRow } from '../../plugins/base/scopes/index.ts'
 
 const principals = ['nobody', 'alice', 'admin', 'admin, read-only'] as const
 type Who = typeof principals[number]
