@@ -36,14 +36,21 @@ export class Notifier {
   readonly #providers: ProviderTable
   readonly #surfaces: Surfaces
   readonly #resolver: ItemResolver
+  readonly #logError: (error: unknown, sentence: string) => void
   readonly #entries = new Map<Listener<View>, ListenerEntry>()
   #pending: NodeJS.Timeout | undefined
   #notifying = false
 
-  constructor (providers: ProviderTable, surfaces: Surfaces, resolver: ItemResolver) {
+  constructor (
+    providers: ProviderTable,
+    surfaces: Surfaces,
+    resolver: ItemResolver,
+    logError: (error: unknown, sentence: string) => void
+  ) {
     this.#providers = providers
     this.#surfaces = surfaces
     this.#resolver = resolver
+    this.#logError = logError
   }
 
   /** Notifies a listener of changes from now on, even if its client has listed nothing. @param address the client's */
@@ -97,7 +104,11 @@ export class Notifier {
     const budget = new LoopBudget()
     for (const [listener, entry] of entries) {
       if (!this.#entries.has(listener)) continue
-      this.#notify(listener, entry)
+      try {
+        this.#notify(listener, entry)
+      } catch (error) {
+        this.#logError(error, 'a client could not be notified of changed lists')
+      }
       if (budget.isSpent) await budget.yieldToEventLoop()
     }
   }

@@ -28,7 +28,7 @@ export function createParts (
   const surfaces = new Surfaces(access, providers, hooks.onView)
   const links = new ResourceLinks()
   const resolver = new ItemResolver(surfaces, providers, links)
-  const notifier = new Notifier(providers, surfaces, resolver)
+  const notifier = new Notifier(providers, surfaces, resolver, logError)
   const taskHandles = new TaskHandles(sealer)
   const cursors = new EventCursors(sealer)
   const streams = new OpenEventsStreams()

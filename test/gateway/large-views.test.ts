@@ -183,10 +183,15 @@ test('sessions are notified one by one, each by what it saw', async (t) => {
       return current
     }
   } as unknown as Surfaces
-  const news = new Notifier({} as unknown as ProviderTable, surfaces, {} as unknown as ItemResolver)
+  const logged: string[] = []
+  const logError = (error: unknown, sentence: string): void => { logged.push(`${sentence}: ${String(error)}`) }
+  const news = new Notifier({} as unknown as ProviderTable, surfaces, {} as unknown as ItemResolver, logError)
   const told: string[] = []
   const clients = Array.from({ length: 5 }, (_, n) => {
-    const deliver = (method: string): void => { told.push(`${n} ${method}`) }
+    const deliver = (method: string): void => {
+      told.push(`${n} ${method}`)
+      if (n === 1) throw new Error('it is full')
+    }
     const listener = { view: makeView(admin, { kind: 'global' }), deliver } as unknown as Listener<View>
     const client = new NonMcpClient(`c${n}`, 'u')
     news.addListener(listener, client)
@@ -209,6 +214,7 @@ test('sessions are notified one by one, each by what it saw', async (t) => {
   isTicking = false
   news.close()
   assert.deepEqual(told, clients.map((_, n) => `${n} notifications/tools/list_changed`))
+  assert.deepEqual(logged, ['a client could not be notified of changed lists: Error: it is full'], 'and the others are notified')
   assert.equal(most, 1, 'others get a turn after each that takes long')
   // Lists that are collected count as changed, whatever they were.
   assert.notEqual(current, former)

@@ -1,10 +1,11 @@
 import type { Worker } from 'node:worker_threads'
+import { errorCode, messageOf } from '../../../db/errors.ts'
 import { Semaphore, Shares, baseLimits } from '../limits/index.ts'
 import { parsedSizeOf } from './parsed-size.ts'
 import { startWorker } from './start-worker.ts'
 import type { PoolMessage, PoolTask } from './worker.ts'
 
-/** Thrown for a task that takes too long, needs more memory than a thread has, or is cancelled. Its thread ends. */
+/** Thrown for a task that takes too long, needs too much memory, is cancelled, or ends its thread by an error. */
 export class TaskAborted extends Error {}
 
 const noLongerNeeded = 'it is no longer needed'
@@ -118,7 +119,10 @@ class PoolThread {
       startWorker('plugins/base/threads/worker', { resourceLimits: { maxOldGenerationSizeMb: bounds.heap } })
     // Without this listener, an error while no task runs would end the process.
     this.#worker
-      .on('error', () => { this.#stop(tooMuchMemory(bounds.heap)) })
+      .on('error', (error) => {
+        const isMemory = errorCode(error) === 'ERR_WORKER_OUT_OF_MEMORY'
+        this.#stop(isMemory ? tooMuchMemory(bounds.heap) : messageOf(error))
+      })
       .on('exit', () => { this.end() })
   }
 

@@ -53,7 +53,7 @@ export class LiveStreams {
   async open (reply: FastifyReply, signedIn: SignedInSession, watch: Stream['watch'], seen?: string): Promise<void> {
     const now = digestOf(await watch(signedIn.principal))
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
-    if (own[0] && own.length >= managementLimits.console.streamsPerUser) this.#end(own[0])
+    if (own[0] && own.length >= managementLimits.console.streamsPerUser) this.#end(own[0], laterEvent)
     const { raw } = reply.hijack()
     // The browser has disconnected meanwhile.
     if (raw.destroyed) return
@@ -85,7 +85,7 @@ export class LiveStreams {
   /**
    * Ends a stream. It is removed at once: its connection closes only when the browser has received everything, and
    * writing to an ended response is an error.
-   * @param event the last event; without it, the browser reconnects
+   * @param event the last event; without `endedEvent`, the browser reconnects
    */
   #end (stream: Stream, event?: string): void {
     this.#remove(stream)
@@ -132,6 +132,9 @@ export class LiveStreams {
     raw.write('event: changed\ndata: {}\n\n')
   }
 }
+
+/** Makes the browser reconnect after a minute, so that pages beyond the limit do not end each other's streams at once. */
+const laterEvent = 'retry: 60000\n\n'
 
 /** Tells the browser that the session has ended. */
 const endedEvent = 'event: ended\ndata: {}\n\n'

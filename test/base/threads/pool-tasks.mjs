@@ -5,6 +5,10 @@ export async function run (task) {
   if (task === 'thread') return threadId
   if (task === 'endless') for (;;);
   if (task === 'throws') throw new Error('of its own')
+  if (task === 'later') {
+    setImmediate(() => { throw new Error('not caught') })
+    await new Promise(() => {})
+  }
   if (task === 'greedy') {
     const kept = []
     for (;;) kept.push(JSON.parse(`[${'{"a":[1,2,3],"b":{"c":"ddddd"}},'.repeat(100_000)}1]`))
