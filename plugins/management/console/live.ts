@@ -66,7 +66,7 @@ export class LiveStreams {
     const stream = { signedIn, watch, raw, seen: seen ?? now, isChecking: false }
     this.#streams.add(stream)
     raw.once('close', () => { this.#remove(stream) })
-    raw.write('event: hello\ndata: {}\n\n')
+    raw.write('retry: 3000\nevent: hello\ndata: {}\n\n')
     if (this.#isClosed) this.#end(stream)
     else this.#timer ??= setInterval(() => { this.#check() }, checkInterval).unref()
   }
@@ -133,7 +133,7 @@ export class LiveStreams {
   }
 }
 
-/** Makes the browser reconnect after a minute, so that pages beyond the limit do not end each other's streams at once. */
+/** Makes the browser reconnect after a minute, so that pages beyond the limit do not end each other at once. */
 const laterEvent = 'retry: 60000\n\n'
 
 /** Tells the browser that the session has ended. */

@@ -7,6 +7,8 @@ import { test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
 import { Browser } from '../../helpers/console.ts'
 import { admin, alice, start } from '../../helpers/doors.ts'
+import { setLimits } from '../../helpers/patient.ts'
+import { managementLimits } from '../../../plugins/management/limits.ts'
 
 void test('a session survives a restart; its token is not in the settings file', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-console-'))
@@ -92,6 +94,19 @@ void test('an open page whose server is removed is told of it, and the gateway g
   await read('changed')
   await reader?.cancel()
   assert.equal((await browser.get('/servers/one')).status, 404)
+})
+
+void test('the oldest stream beyond the limit ends, and comes back after a minute', async (t) => {
+  setLimits(t, managementLimits.console, { streamsPerUser: 1 })
+  const { app, url } = await start(t, {})
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const newer = new AbortController()
+  const first = await fetch(`${url}/console/live?page=servers`, { headers: { cookie } })
+  await fetch(`${url}/console/live?page=servers`, { headers: { cookie }, signal: newer.signal })
+  assert.match(await first.text(), /^retry: 3000\nevent: hello\ndata: {}\n\nretry: 60000\n\n$/)
+  newer.abort()
 })
 
 void test('the stream of a page that one may not open, or that is not there, is refused', async (t) => {
