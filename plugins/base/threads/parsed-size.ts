@@ -1,4 +1,4 @@
-/** Bytes of memory per delimiter, as measured for empty containers, and for members with different names. */
+/** Bytes of memory per delimiter, measured with empty arrays and objects, and with members of different names. */
 const jsonCosts = { '{': 64, '[': 56, ',': 24, ':': 80 }
 const yamlCosts = { '{': 200, '[': 200, ',': 200, ':': 200, '-': 200, '?': 200, '\n': 200 }
 
