@@ -1,6 +1,6 @@
 /**
- * The prefixes of credentials that the gateway generates. They share the form `th?_`, so that secrets are recognized in
- * any text, for example to mask them.
+ * The prefixes of credentials that the gateway generates. They all have the form `th?_`, so that credentials can be
+ * recognized in any text, for example to mask them.
  */
 export const credentialPrefixes = {
   /** Bearer keys. */
