@@ -5,7 +5,7 @@
 export const credentialPrefixes = {
   /** Bearer keys. */
   key: 'thk_',
-  /** The credential of the command line on the gateway's own machine. */
+  /** The credential that the CLI uses on the gateway's own machine. */
   local: 'thl_',
   /** Credentials that the gateway issues to itself. */
   internal: 'thc_',

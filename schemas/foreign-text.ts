@@ -4,7 +4,7 @@ import { parse as parseToml, TomlError } from 'smol-toml'
 /** The formats of configuration files other than JSON. */
 type TextFormat = 'TOML' | 'YAML'
 
-/** Max nesting of a document. */
+/** Max nesting depth of a document. */
 const maxDepth = 64
 /** Max number of characters that aliases may add to a YAML document. */
 const maxRepeated = 1024 * 1024

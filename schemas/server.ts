@@ -101,7 +101,10 @@ export const serverTypeOf = (
 ): TransportType | undefined =>
   type ?? (command !== undefined ? 'stdio' : url !== undefined ? 'streamable-http' : undefined)
 
-/** Returns which clients share a connection to a server. If users provide values for it, each user has connections. */
+/**
+ * Returns which clients share a connection to a server. If users provide values for it, each user has separate
+ * connections.
+ */
 export const isolationOf = (config: ServerConfig): NonNullable<ServerConfig['isolation']> =>
   hasUserVariables(config) ? 'user' : config.isolation ?? 'auto'
 

@@ -21,8 +21,8 @@ export const checkQueryEncoding: preValidationHookHandler = (request, _reply, do
 
 /** Rejects a query with more than `baseLimits.parameters` parameters, before a hook, route or library parses it. */
 export const limitQueryParameters: onRequestHookHandler = ({ url }, reply, done) => {
-  // Parameters are counted in the whole URL, since the router and the routes that parse it themselves disagree on where
-  // the query starts.
+  // Parameters are counted in the whole URL, since the router and the routes that parse the URL themselves disagree on
+  // where the query starts.
   if (!hasTooMany(url)) {
     done()
     return

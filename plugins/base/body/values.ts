@@ -2,7 +2,7 @@ import { largeTextLength, memoryOf } from '../../../protocol/text.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
- * Returns an upper bound of the memory that the values of a JSON text take, in bytes. Punctuation in strings counts,
+ * Returns an upper bound for the memory that the values of a JSON text take, in bytes. Punctuation in strings counts,
  * too.
  */
 function memoryOfValues (text: string): number {
@@ -39,7 +39,7 @@ export function countWords (value: unknown, max: number): number {
 }
 
 /**
- * Returns an upper bound of the memory that a JSON text and its values take, in bytes. For a text of more than
+ * Returns an upper bound for the memory that a JSON text and its values take, in bytes. For a text of more than
  * `largeTextLength` characters, the values do not count, since most of them are never created.
  */
 export const memoryOfJson = (text: string): number =>

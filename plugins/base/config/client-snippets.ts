@@ -9,7 +9,10 @@ interface Access { readonly url: string, readonly key: string }
 
 const json = (value: object): string => JSON.stringify(value, null, 2)
 
-/** A snippet, for some clients with a link: it opens the installed client, which asks the user and adds the gateway. */
+/**
+ * A snippet that may have a link. The link opens the client if it is installed; the client then asks the user, and adds
+ * the gateway.
+ */
 interface LinkedSnippet extends Snippet { readonly link?: { readonly href: string, readonly label: string } }
 
 /** Returns the snippets that the console offers. Their texts and links contain the key. */

@@ -55,7 +55,7 @@ interface ConfigOptions {
   env: SharedEnv
 }
 
-/** Converts BASE_PATH to the prefix of every route: without a trailing slash. */
+/** Converts BASE_PATH to the prefix of every route, which has no trailing slash. */
 export const basePathOf = ({ BASE_PATH: path }: Pick<Env, 'BASE_PATH'>): string => path.replace(/\/$/, '')
 
 /** Decorates the app with `config`, and freezes it. */

@@ -100,7 +100,7 @@ export class FirstStartNotice {
   /** Whether the text goes to a terminal, from which it cannot be retracted. */
   get isTerminal (): boolean { return this.#options.terminal !== undefined }
 
-  /** Writes more text. @throws Error with a sentence if terminal or file cannot be written */
+  /** Writes more text. @throws Error if the terminal or the file cannot be written to */
   async write (text: string): Promise<void> {
     const { terminal } = this.#options
     if (terminal) {

@@ -45,7 +45,7 @@ function realPath (path: string): string {
 
 /**
  * Whether a running gateway uses a storage.
- * @param storage if it has no `database`, only the paths of the settings files are compared
+ * @param storage the storage; if it has no `database`, only the paths of the settings files are compared
  * @param access the access file of the gateway
  */
 export const isSameStorage = (storage: Pick<AccessFile, 'settings' | 'database'>, access: AccessFile): boolean =>

@@ -9,7 +9,10 @@ import { baseLimits } from '../limits/index.ts'
  */
 export const maxHeaderSize = 32 * 1024
 
-/** An error, and the body members that contain its code: `error` on tool routes, otherwise `code`; both if unknown. */
+/**
+ * An error, and the body members that contain its code: `error` on tool routes, otherwise `code`; both if the path is
+ * unknown.
+ */
 interface HeadError { error: FastifyError, members: readonly string[] }
 
 /** An error of Node's `clientError` event. */
@@ -72,7 +75,7 @@ function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string
   return { error: new errors.AddressTooLong(maxHeaderSize, adviceFor(method, path, isTool)), members }
 }
 
-/** Advice for a URL that is too long (414). @param method undefined: only the end of the URL is known */
+/** Returns advice for a URL that is too long (414). @param method undefined: only the end of the URL is known */
 function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
   if (method === undefined) return 'tools also accept their arguments as a JSON body, with POST to the same path'
   if (!isTool) return 'send a shorter one'

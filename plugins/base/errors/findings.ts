@@ -6,7 +6,10 @@ import { parsePointer } from '../json-schema/index.ts'
 /** A schema violation, in the form sent to clients. `path`: member names separated by dots. */
 export interface Finding { readonly path: string, readonly message: string }
 
-/** `isChoice`: the value matches none of several schemas (`anyOf`), each of which has its own findings. */
+/**
+ * `isChoice`: the finding says only that the value matches none of several schemas (`anyOf`). Each of them has findings
+ * of its own.
+ */
 interface RawFinding extends Finding { readonly isChoice: boolean }
 
 /** Converts each of Ajv's errors to a finding. */
@@ -96,8 +99,8 @@ function alternatives (all: readonly RawFinding[], path: string): string {
 }
 
 /**
- * Returns the finding with the longest path. Of several alternative schemas, the client probably meant the one that the
- * value matches down to this path.
+ * Returns the finding with the longest path; undefined if there are no findings. Of several alternative schemas, the
+ * client probably meant the one that the value matches down to this path.
  */
 export const mostSpecificFinding = (findings: readonly Finding[] | undefined): Finding | undefined =>
   findings?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)

@@ -9,7 +9,8 @@ import { findingsOf, mostSpecificFinding } from './findings.ts'
 import { errors, OAuthError, toStorageHttpError } from './list.ts'
 
 /**
- * JSON-RPC codes of HTTP errors on the MCP routes. Other errors have -32603 for a status from 500, otherwise -32000.
+ * JSON-RPC codes of HTTP errors on the MCP routes. Other errors have -32603 if their status is 500 or above, otherwise
+ * -32000.
  */
 const rpcCodes: Readonly<Record<string, number>> = {
   TH_SESSION_UNKNOWN: rpcCode.unavailable,
@@ -60,7 +61,7 @@ const pathErrors: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'A part of the path is too long'
 }
 
-/** The message to expose. For a status from 500, only messages of the gateway's own errors are exposed. */
+/** The message to expose. If the status is 500 or above, only messages of the gateway's own errors are exposed. */
 const sentenceOf = (error: FastifyError): string =>
   pathErrors[error.code] ?? (statusOf(error) >= 500 && !isGatewayError(error) ? 'Internal error' : error.message)
 

@@ -114,8 +114,8 @@ function elementsOf (schema: unknown, { root, elements }: ConversionContext): El
 }
 
 /**
- * Creates the function for the schema of an array. If the schema allows several kinds of arrays, the elements of any
- * kind are allowed.
+ * Creates a function that returns the schema of an array's element at an index. If the schema of the array allows
+ * several kinds of arrays, an element may match any of their element schemas.
  */
 function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
   const arraySchemas = arraySchemasIn(schema, root, new Set())

@@ -1,7 +1,10 @@
 // Validates against simple schemas, which most tools have, without a worker thread: that would double a call's cost.
 import { isObject } from '../../../protocol/json.ts'
 
-/** Tells whether a value is valid without conversion. The time is proportional to the product of both sizes at most. */
+/**
+ * Tells whether a value is valid without conversion. Its time is at most proportional to the size of the value times
+ * the size of the schema.
+ */
 export type QuickCheck = (value: unknown) => boolean
 
 const types: ReadonlyMap<unknown, QuickCheck> = new Map<unknown, QuickCheck>([

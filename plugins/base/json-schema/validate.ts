@@ -13,7 +13,9 @@ const maxErrors = 100
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
-/** Compiles a `pattern`, with JSON Schema's `u` flag or, if that fails, without it. An invalid one matches any text. */
+/**
+ * Compiles a `pattern`, with JSON Schema's `u` flag or, if that fails, without it. An invalid pattern matches any text.
+ */
 function toPattern (pattern: string, flags: string): Pattern {
   const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
   // Ajv caches patterns by the result of `toString`.

@@ -15,7 +15,7 @@ export class MemoryBudget {
   get held (): number { return this.#held + this.#shares.taken }
   get max (): number { return this.#max }
 
-  /** @param max in bytes */
+  /** Sets the size of the budget, in bytes. Must not be called while memory is reserved. */
   configure (max: number): void {
     if (max === this.#max) return
     this.#max = max

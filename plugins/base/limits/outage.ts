@@ -24,7 +24,7 @@ export class OutageLog {
   #hasRelapsed = false
   #timer: NodeJS.Timeout | undefined
 
-  /** @param now in ms since the epoch */
+  /** @param now returns the current time, in ms since the epoch */
   constructor (report: ReportOutage, words: OutageStates, now: () => number = Date.now) {
     this.#report = report
     this.#words = words

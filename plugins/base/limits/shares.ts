@@ -22,9 +22,9 @@ export class ShareError extends Error {
 export type Release = () => void
 
 /**
- * A limited number of places for all owners together. An owner may take any free place, but the last quarter is for
- * owners that hold less than a tenth of all places (or no place, if there are fewer than ten), so one owner cannot
- * exclude the others.
+ * A limited number of places for all owners together. An owner may take any free place of the first three quarters. The
+ * last quarter is for owners that then hold at most a tenth of all places (or one place, if a tenth is less), so one
+ * owner cannot exclude the others.
  */
 export class Shares {
   readonly #max: number
@@ -32,7 +32,7 @@ export class Shares {
   readonly #held = new Map<string, number>()
   #taken = 0
 
-  /** @param noun for the places in error messages, in the plural, such as `sessions` */
+  /** @param noun the word for the places in error messages, in the plural, such as `sessions` */
   constructor (max: number, noun: string) {
     this.#max = max
     this.#noun = noun

@@ -18,7 +18,7 @@ export interface HtmlPage {
 /** An OAuth client, for display. The name is the one that the client chose at its registration. */
 export interface PageClient {
   name: string
-  /** The redirect URI of this request. The page shows its destination, and its CSP allows forms to redirect to it. */
+  /** The redirect URI of this request. The page shows where it leads, and the CSP allows forms to redirect to it. */
   redirectUri: string
 }
 

@@ -8,7 +8,7 @@ const minSecretLength = 6
 
 /**
  * Creates a function that masks the secrets of a server's config in texts, such as errors, or lines of its stderr.
- * @param config with expanded variables
+ * @param config the config, in which variables have been expanded
  */
 export const createConfigRedactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
   createRedactor(secretsOf(config))
@@ -89,8 +89,8 @@ const pieceLength = 1_024
 interface FoundRange { start: number, end: number }
 
 /**
- * Finds secrets in texts, in one pass regardless of their number. The secrets are sorted, so that binary search finds
- * the longest one at a position; a hash table of their first three characters skips most positions.
+ * Finds secrets in texts, in one pass regardless of the number of secrets. The secrets are sorted, so that binary
+ * search finds the longest one at a position; a hash table of their first three characters skips most positions.
  */
 export class SecretScanner {
   readonly #sorted: readonly string[]

@@ -12,7 +12,7 @@ const maxPerCharacter = { json: 40, yaml: 202 }
 /**
  * Estimates the max memory that parsing a text takes, in bytes. Texts are checked before a worker thread parses them:
  * if a thread runs out of memory within a single operation, such as `JSON.parse`, Node ends the whole process.
- * @param threshold in bytes: returns 0 for a text that certainly takes less, and stops counting above it
+ * @param threshold a size, in bytes: the result is 0 for a text that certainly takes less, and counting stops above it
  */
 export function parsedSizeOf (text: string, format: 'json' | 'yaml', threshold: number): number {
   if (text.length * maxPerCharacter[format] <= threshold) return 0

@@ -15,7 +15,7 @@ export const tooMuchMemory = (heap: number): string => `it needs more than ${hea
 interface PoolBounds {
   /** Max threads; one owner uses at most all but one of them. */
   readonly threads: number
-  /** The number of threads for privileged owners only; default: none. */
+  /** The number of threads for privileged tasks only; default: 0. */
   readonly reserved?: number
   /** Max heap of each thread, in MB. */
   readonly heap: number
@@ -32,7 +32,7 @@ interface RunOptions {
   readonly owner: string
   /** Max time of the task after it has started, in ms. */
   readonly time: number
-  /** Whether the owner may use all threads, including the reserved ones. */
+  /** Whether the task may use all threads, including the reserved ones. */
   readonly isPrivileged?: boolean
   /** Ends the task when its answer is no longer needed. */
   readonly signal?: AbortSignal
