@@ -175,7 +175,7 @@ export function toPageError (given: FastifyError, request: FastifyRequest, reply
 
 interface PageError { readonly status: number, readonly text: string, readonly code: string }
 
-/** Creates an error handler that sends an HTML page with the message. */
+/** Creates an error handler that sends an HTML page with the message of the error. */
 export const pageErrorHandler = (pages: Pages, title: string) =>
   (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, text } = toPageError(given, request, reply)

@@ -15,7 +15,7 @@ export interface HtmlPage {
   html: string
 }
 
-/** An OAuth client, for display. The name is the one that the client chose at its registration. */
+/** An OAuth client, for display. */
 export interface PageClient {
   name: string
   /** The redirect URI of this request. The page shows where it leads, and the CSP allows forms to redirect to it. */
@@ -47,7 +47,7 @@ export interface LoginPage extends FormPage {
 /** The page on which a user enters the values that a server requires from each of its users. */
 export interface ValuesPage extends FormPage {
   server: string
-  /** The user or key that the values belong to, in words. */
+  /** The user whom the values are for, in words. */
   whose: string
   /** Where the values are sent, in words. */
   destination: string
