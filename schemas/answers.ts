@@ -3,10 +3,13 @@ import { Type, type TSchema } from '@sinclair/typebox'
 /** A member that the gateway sets. A change may contain it, with the value from a response. */
 export const ReadOnlyMember = Type.String({ description: 'Read-only: a request may contain the value from a response' })
 
-/** The response of a successful management route. */
+/** Creates the schema of a successful response of a management route. */
 export const Success = <Data extends TSchema>(data: Data) =>
   Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
-/** The response of a successful write, with warnings about stored members that do not have the expected effect. */
+/**
+ * Creates the schema of a successful response of a management route that stores something. The response may contain
+ * warnings about stored members that do not have the expected effect.
+ */
 export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Object({
   success: Type.Literal(true),
   data,
@@ -16,7 +19,7 @@ export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Ob
       'Absent: there are none'
   }))
 })
-/** The response of a successful write without data. */
+/** The successful response of a management route that returns no data. */
 export const SuccessWithoutData = Type.Object(
   { success: Type.Literal(true), message: Type.Optional(Type.String()) },
   { examples: [{ success: true, message: 'It was removed' }] }
@@ -37,7 +40,7 @@ export const PageQuery = Type.Object({
   fields: Type.Optional(Type.String({ description: 'The members to return, comma-separated. Default: all' }))
 })
 
-/** The response with a list, or with one page of it. */
+/** Creates the schema of a response with a list, or with one page of a list. */
 export const PageOf = <Item extends TSchema>(item: Item) => Type.Object({
   success: Type.Literal(true),
   data: Type.Array(item),

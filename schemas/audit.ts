@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 const AnyObject = Type.Object({}, { additionalProperties: true })
-/** Creates the schema of an entry of the audit log. @param entities the names of the entities that can be changed */
+/** Creates the schema of an entry of the audit log. @param entities the kinds of entities that can be changed */
 export const createAuditRecordSchema = <Name extends string>(entities: readonly Name[]) => Type.Object(
   {
     id: Type.String(),

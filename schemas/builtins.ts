@@ -15,7 +15,7 @@ export const BuiltInPrompt = Type.Object({
   name: Type.String({ minLength: 1 }),
   title: Type.Optional(Type.String()),
   description: Type.Optional(Type.String()),
-  /** The text of its only message, with `{{name}}` for each argument. */
+  /** The text of the prompt's only message, with `{{name}}` for each argument. */
   template: Type.String(),
   arguments: Type.Optional(Type.Array(PromptArgument)),
   enabled: Type.Optional(Type.Boolean())
@@ -23,7 +23,8 @@ export const BuiltInPrompt = Type.Object({
 export type BuiltInPrompt = Static<typeof BuiltInPrompt>
 
 /**
- * A built-in resource as it is stored. Unknown members are kept unchanged. Without a name, it is listed under its URI.
+ * A built-in resource as it is stored. Unknown members are kept unchanged. If it has no name, its URI is listed as the
+ * name.
  */
 export const BuiltInResource = Type.Object({
   id: Type.String({ minLength: 1 }),

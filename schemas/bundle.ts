@@ -24,8 +24,8 @@ export type BundleOption = Static<typeof BundleOption>
 const versions = ['0.1', '0.2', '0.3', '0.4']
 
 /**
- * The members of a bundle's manifest that are used. Unknown members are kept. In the first versions, the version member
- * is called `dxt_version`.
+ * The members of a bundle's manifest that are used. Unknown members are kept. Early versions of the format have
+ * `dxt_version` instead of `manifest_version`.
  */
 export const BundleManifest = Type.Object({
   manifest_version: Type.Optional(StringEnum(versions)),
@@ -61,7 +61,7 @@ export const RequiredOption = Type.Object({
 })
 export type RequiredOption = Static<typeof RequiredOption>
 
-/** The result of an upload. The server does not run yet: the client must send `config` to `POST /api/servers`. */
+/** The result of the upload of a bundle. To run the server, the client must send `config` to `POST /api/servers`. */
 export const UploadedBundle = Type.Object(
   {
     name: Type.String(),

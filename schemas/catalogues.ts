@@ -3,7 +3,7 @@ import { RegistryMeta, ServerJson } from './server-json.ts'
 
 const Config = Type.Object({}, { additionalProperties: true })
 
-/** A variable in the notation of configs. */
+/** Writes a variable in the notation of configs. */
 const placeholder = (name: string): string => `\${${name}}`
 
 /** A value that a user must fill in. The config contains it as `${key}`. */
@@ -20,7 +20,7 @@ export const RequiredInput = Type.Object({
 })
 export type RequiredInput = Static<typeof RequiredInput>
 
-/** An optional input, which is omitted from the config. */
+/** An optional input, which the config does not contain. */
 export const OptionalInput = Type.Object({
   title: Type.String(),
   place: Type.String({ description: '`env`, `header`, `argument` or `url`' }),
@@ -39,7 +39,7 @@ const Installation = Type.Object({
 })
 export type Installation = Static<typeof Installation>
 
-/** An entry of the market file that is part of the project. */
+/** A server in the market file, which is part of the package. */
 export const MarketEntry = Type.Object({
   name: Type.String(),
   display_name: Type.String(),
@@ -153,7 +153,7 @@ export const CloudTool = Type.Object({
 }, { examples: [{ name: 'forecast', description: 'The weather of a place', inputSchema: { type: 'object' } }] })
 export type CloudTool = Static<typeof CloudTool>
 
-/** One package or remote of an entry, as a body for `POST /servers`; or the reason why it cannot be converted. */
+/** A package or remote of a registry entry, as a body for `POST /servers`; or the reason why it cannot be converted. */
 export const ConvertedPackage = Type.Object({
   from: Type.String({
     description: '`npm`, `pypi`, `oci`, another type of package, `remote`, or `entry` for the entry as a whole'

@@ -3,8 +3,8 @@ import { quoteName } from './unknown-members.ts'
 export type Json = Record<string, unknown>
 
 /**
- * A config while it is translated to the gateway's members. Foreign members that are understood are replaced one by
- * one; foreign members that are left at the end are unknown.
+ * A server's config while it is translated from the format of another program. Foreign members are replaced by the
+ * gateway's own members one by one; those that are left at the end are unknown.
  */
 export class ConfigTranslation {
   config: Json
@@ -17,7 +17,7 @@ export class ConfigTranslation {
 
   warn (sentence: string): void { this.warnings.push(sentence) }
 
-  /** Removes a member. @returns its value */
+  /** Removes a member. @returns its value; undefined if there is none */
   take (name: string): unknown {
     if (!Object.hasOwn(this.config, name)) return undefined
     const { [name]: value, ...rest } = this.config
@@ -33,7 +33,7 @@ export class ConfigTranslation {
 
   has (name: string): boolean { return Object.hasOwn(this.config, name) }
 
-  /** Renames a foreign member to the gateway's own member. If both exist with different values, it only warns. */
+  /** Renames a foreign member to one of the gateway's. If both exist with different values, it only adds a warning. */
   move (from: string, to: string): void {
     if (!this.has(from)) return
     if (!this.has(to)) this.put(to, this.take(from))

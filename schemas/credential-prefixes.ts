@@ -1,11 +1,11 @@
 /**
- * The prefixes of credentials that the gateway generates. They share the form `th?_`, so that secrets are recognized in
- * any text, for example to mask them.
+ * The prefixes of credentials that the gateway generates. They all have the form `th?_`, so that credentials can be
+ * recognized in any text, for example to mask them.
  */
 export const credentialPrefixes = {
   /** Bearer keys. */
   key: 'thk_',
-  /** The credential of the command line on the gateway's own machine. */
+  /** The credential that the CLI uses on the gateway's own machine. */
   local: 'thl_',
   /** Credentials that the gateway issues to itself. */
   internal: 'thc_',

@@ -27,7 +27,7 @@ const PositiveDuration = (value: string, description: string) =>
 const Secret = (description: string) => Type.Optional(Type.String({ secret: true, description }))
 
 const Text = (description: string) => Type.Optional(Type.String({ description }))
-/** A boolean without a default: if it is not set, the stored configuration is used. */
+/** A boolean without a default, so that an unset variable is not the same as `false`. */
 const Switch = (description: string) => Type.Optional(Type.Boolean({ description }))
 
 /** All environment variables of Tool-Hub. The table in docs/configuration.md is generated from this schema. */

@@ -2,12 +2,12 @@ import { Type } from '@sinclair/typebox'
 
 export const EventWebhookParams = Type.Object({ token: Type.String({ maxLength: 1_000 }) })
 
-/** The response to a message from a server. */
+/** The response to a message that a server sends to the gateway's webhook. */
 export const EventReceipt = Type.Object(
   { success: Type.Boolean(), message: Type.String() }, { examples: [{ success: true, message: 'Accepted' }] }
 )
 
-/** The response to the verification of the gateway's webhook address. */
+/** The response when a server verifies the address of the gateway's webhook. */
 export const EventChallenge = Type.Object(
   { challenge: Type.String() }, { examples: [{ challenge: 'c4a1b0…' }] }
 )

@@ -6,26 +6,26 @@ import { type Json, ConfigTranslation } from './config-translation.ts'
 import { warnOfIneffectiveMembers, warnOfUnknownMembers } from './foreign-members.ts'
 
 /**
- * A config in the gateway's own members. `warnings`: one sentence, without values, for each member that has no effect,
- * or another effect than in the other program.
+ * A config in the gateway's own format. `warnings`: a sentence, without values, for each member that has no effect or a
+ * different effect than in the other program.
  */
 interface TranslatedConfig { readonly config: Json, readonly warnings: readonly string[] }
 
-/** Max warnings about one config; further ones are counted. */
+/** Max number of warnings about one config. Of further warnings, only the number is stated. */
 const maxWarnings = 20
 
 /**
- * A timeout up to this value is read as seconds, the unit of Cline and Roo Code, which allow up to an hour. Other
- * programs use ms.
+ * A `timeout` up to this value is taken to be in seconds, the unit of Cline and Roo Code, which allow up to an hour.
+ * Other programs use ms.
  */
 const maxTimeoutInSeconds = 3_600
 
 /**
- * Translates a server's config from the format of another program to the gateway's own members (Claude Desktop, Claude
- * Code, Codex, Cursor, VS Code, Cline, Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). Members
- * without a counterpart are kept and mentioned in a warning. A config in the gateway's own format is returned as the
- * same object.
- * @param variables values of variables that editors fill in; variables without a value are mentioned in a warning
+ * Translates a server's config from the format of another program to the gateway's own format. The programs are Claude
+ * Desktop, Claude Code, Codex, Cursor, VS Code, Cline, Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub and
+ * MCPHub. Members without a counterpart are kept and mentioned in a warning. A config in the gateway's own format is
+ * returned as the same object.
+ * @param variables the values of variables that editors fill in; a warning mentions each variable without a value
  */
 export function translateConfig (raw: Json, variables: EditorVariables = {}): TranslatedConfig {
   const draft = new ConfigTranslation(raw)
@@ -50,7 +50,7 @@ export function translateConfig (raw: Json, variables: EditorVariables = {}): Tr
   }
 }
 
-/** Removes members that some programs write as null when they are empty. */
+/** Removes members that are null: some programs write members without a value that way. */
 function dropEmpty (draft: ConfigTranslation): void {
   for (const name of Object.keys(ServerConfig.properties)) if (draft.config[name] === null) draft.take(name)
 }
@@ -93,7 +93,7 @@ function readTransport (draft: ConfigTranslation): void {
   if (typeof url === 'string' && url.trim() !== url) draft.put('url', url.trim())
 }
 
-/** Converts members of Codex: names of environment variables with credentials, and timeouts in seconds. */
+/** Converts members of Codex: headers, names of environment variables with credentials, and timeouts in seconds. */
 function readCodex (draft: ConfigTranslation): void {
   draft.move('http_headers', 'headers')
   const { headers = {}, env_http_headers: named, bearer_token_env_var: token, options = {} } = draft.config
@@ -112,7 +112,7 @@ function readCodex (draft: ConfigTranslation): void {
   draft.put('options', { timeout: Math.min(Math.ceil(seconds * 1_000), 2 ** 31 - 1), ...options })
 }
 
-/** Converts the members that enable the server, isolate its sessions and describe it. */
+/** Converts the members that disable a server, isolate its sessions or describe it. */
 function readSwitches (draft: ConfigTranslation): void {
   // Former versions of the gateway added this member to a visibility that no user had chosen.
   draft.take('visibilityDefaulted')
@@ -199,8 +199,8 @@ function readDisabledItems (draft: ConfigTranslation): void {
 }
 
 /**
- * Converts numbers and booleans, which VS Code allows in place of strings, to strings. A variable that is null is taken
- * from the environment; a header that is null is left out.
+ * Converts numbers and booleans in `env` and `headers`, which VS Code allows, to strings. A variable that is null is
+ * taken from the gateway's environment; a header that is null is left out.
  */
 function readValues (draft: ConfigTranslation): void {
   for (const map of ['env', 'headers'] as const) {
@@ -239,7 +239,7 @@ function readVariables (draft: ConfigTranslation, variables: EditorVariables): v
   }
 }
 
-/** Warns about `$NAME`, which Gemini CLI expands. Here it stays plain text, since secrets may contain a dollar sign. */
+/** Warns about `$NAME`, which Gemini CLI expands. The gateway does not, since secrets may contain a dollar sign. */
 function warnOfBareVariables (draft: ConfigTranslation, place: string, value: unknown): void {
   for (const [name, text] of isPlainObject(value) ? Object.entries(value) : []) {
     const [written, variable] = typeof text === 'string'

@@ -1,11 +1,11 @@
 import { isPlainObject } from './unknown-members.ts'
 
-type Json = Record<string, unknown>
+type JsonObject = Record<string, unknown>
 
-/** Returns the members of an object in the order of its text. */
-type MembersOf = (object: Readonly<Json>) => Array<[name: string, value: unknown]>
+/** Returns the members of a parsed object in the order of the text. */
+type MembersOf = (object: Readonly<JsonObject>) => Array<[name: string, value: unknown]>
 
-/** A server in another program's document. */
+/** A server in the configuration file of another program. */
 export interface ForeignServer { readonly name: string, readonly config: unknown }
 
 /** An input that VS Code prompts its user for. */
@@ -13,7 +13,7 @@ export interface EditorInput {
   readonly id: string, readonly description?: string, readonly isSecret: boolean, readonly fallback?: string
 }
 
-/** The servers of a document. `members`: the names of its other members that are not empty. */
+/** What was found in a configuration file. `members`: the names of the other top-level members that are not empty. */
 export interface ForeignDocument {
   readonly servers: readonly ForeignServer[]
   readonly inputs: readonly EditorInput[]
@@ -21,11 +21,11 @@ export interface ForeignDocument {
 }
 
 /**
- * Finds the servers in a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's
- * batch), `mcp.servers` (VS Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed),
+ * Finds the servers in a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list in the gateway's
+ * own API), `mcp.servers` (VS Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed),
  * `amp.mcpServers` (Amp), `mcp_servers` (Codex), or `projects.<folder>.mcpServers` (Claude Code).
- * @param membersOf returns the members of a parsed object in the order of its text
- * @param project the folder whose servers in `projects` are included
+ * @param membersOf returns the members of a parsed object in the order of the text
+ * @param project the folder whose servers in `projects` are included; undefined: none
  * @returns undefined if the document has no servers in any of these places
  */
 export function readForeignDocument (
@@ -59,10 +59,10 @@ export function readForeignDocument (
 }
 
 /**
- * Disables the servers that the document disables outside of their own entries: in Gemini CLI with `mcp.excluded` and
- * `mcp.allowed`, in opencode with `tools: {"<server>_*": false}`.
+ * Disables the servers that the document disables outside of the servers' entries: with `mcp.excluded` and
+ * `mcp.allowed` in Gemini CLI, with `tools: {"<server>_*": false}` in opencode.
  */
-function withExclusions (servers: readonly ForeignServer[], { mcp, tools }: Json): ForeignServer[] {
+function withExclusions (servers: readonly ForeignServer[], { mcp, tools }: JsonObject): ForeignServer[] {
   const setOf = (list: unknown): Set<unknown> | undefined => Array.isArray(list) ? new Set<unknown>(list) : undefined
   const [excluded, allowed] = isPlainObject(mcp) ? [setOf(mcp.excluded), setOf(mcp.allowed)] : []
   return servers.map((server) => {
@@ -78,10 +78,10 @@ function entriesOf (section: unknown, membersOf: MembersOf): ForeignServer[] {
   return isPlainObject(section) ? membersOf(section).map(([name, config]) => ({ name, config })) : []
 }
 
-const looksLikeServer = (value: unknown): value is Json =>
+const looksLikeServer = (value: unknown): value is JsonObject =>
   isPlainObject(value) && (value.command !== undefined || value.url !== undefined)
 
-/** An entry of a list: `{name, config}`, or, in the format of Continue, the config with a name in it. */
+/** Reads an entry of a list: `{name, config}` or, in the format of Continue, a config that contains a name. */
 function entryOf (each: unknown): ForeignServer {
   if (!isPlainObject(each)) return { name: '', config: each }
   const { name, config, ...rest } = each

@@ -6,7 +6,7 @@ import { isCommentName, isPlainObject, unknownMemberWarnings, unknownMemberWarni
 import { UpstreamOAuth } from './upstream-oauth.ts'
 import type { ConfigTranslation } from './config-translation.ts'
 
-/** Members of other programs that have no effect on a gateway, each with the reason. */
+/** Members of other programs that have no effect on the gateway, each with the reason. */
 const clientMembers: Readonly<Record<string, string>> = {
   autoApprove: 'whether a call is approved is up to the client that asks',
   alwaysAllow: 'whether a call is approved is up to the client that asks',
@@ -19,7 +19,7 @@ const clientMembers: Readonly<Record<string, string>> = {
   headersHelper: 'no program is run to get headers; write them into "headers"'
 }
 
-/** The gateway's own members that have no effect on a server, by `locatedBy` of its transport, with the reason. */
+/** The gateway's own members that have no effect on a server, and the reason, by `locatedBy` of the transport. */
 const inertMembers = {
   command: {
     reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi']
@@ -31,10 +31,10 @@ const inertMembers = {
   description: { reason: 'the server is an OpenAPI description', members: ['command', 'args', 'env', 'cwd'] }
 } as const
 
-/** Adds a warning for each own member that has no effect on a server of this type. */
+/** Adds a warning for each of the gateway's own members that has no effect on a server of the config's type. */
 export function warnOfIneffectiveMembers ({ config, warnings }: ConfigTranslation): void {
   const type = serverTypeOf(config as ServerConfig)
-  // A config without a type, or with an unknown one, is rejected for that reason.
+  // A config without a known type will be rejected anyway.
   if (type === undefined || !Object.hasOwn(transports, type)) return
   const { reason, members } = inertMembers[transports[type].locatedBy]
   for (const name of members) {
@@ -45,9 +45,7 @@ export function warnOfIneffectiveMembers ({ config, warnings }: ConfigTranslatio
   }
 }
 
-/**
- * The schemas of members that are objects, which are checked for unknown members as well.
- */
+/** The schemas of nested objects that are checked for unknown members as well. */
 const nestedSchemas: Readonly<Record<string, TObject>> = { oauth: UpstreamOAuth, openapi: OpenApiConfig }
 const nestedMembers: Readonly<Record<string, readonly string[]>> = {
   options: ['timeout', 'resetTimeoutOnProgress', 'maxTotalTimeout'],
@@ -56,8 +54,8 @@ const nestedMembers: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * The maps of overrides, which are checked for unknown members as well, since other programs disable tools with other
- * members.
+ * The maps of overrides. They are checked for unknown members as well, since the overrides of other programs have
+ * different members.
  */
 const overrideSections: readonly string[] = ['tools', 'prompts', 'resources', 'skills']
 const Overrides = Type.Record(Type.String(), ItemOverride)

@@ -4,9 +4,9 @@ import { parse as parseToml, TomlError } from 'smol-toml'
 /** The formats of configuration files other than JSON. */
 type TextFormat = 'TOML' | 'YAML'
 
-/** Max nesting of a document. */
+/** Max nesting depth of a document. */
 const maxDepth = 64
-/** Max number of characters that the aliases of a YAML document add to it. */
+/** Max number of characters that aliases may add to a YAML document. */
 const maxRepeated = 1024 * 1024
 
 /**
@@ -32,7 +32,7 @@ export function parseTomlOrYaml (text: string, format: TextFormat): unknown {
     // The parser returns objects without a prototype, and dates as objects, so the result is converted to plain JSON.
     if (format === 'TOML') return JSON.parse(JSON.stringify(parseToml(text, { maxDepth })))
     const value = load(text, { schema: CORE_SCHEMA, maxDepth })
-    // Because of aliases, a value may be far larger than its text, or contain itself.
+    // Aliases can make a value far larger than its text, or make it contain itself.
     if (isLargerThan(value, text.length)) {
       throw new SyntaxError('its aliases make it larger than its text')
     }
@@ -49,7 +49,7 @@ export function parseTomlOrYaml (text: string, format: TextFormat): unknown {
 
 /**
  * Whether a parsed value is much larger than its text, because of aliases.
- * @param size length of the text, in characters
+ * @param size the length of the text, in characters
  */
 function isLargerThan (value: unknown, size: number): boolean {
   const open = [value]

@@ -12,21 +12,21 @@ const editorNames = new Set([
   'CLAUDE_PLUGIN_ROOT'
 ])
 
-/** The name of the environment variable that replaces an input of VS Code: `API_KEY` for `api-key`. */
+/** Returns the name of the environment variable that replaces an input of VS Code: `API_KEY` for `api-key`. */
 export const inputVariableName = (id: string): string =>
   id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
 
-/** A variable in any notation. Group 1 is the text within the braces. */
+/** Matches `${…}` in the notation of any program. Group 1 is the text within the braces. */
 export const anyVariablePattern = /\$\{([^{}]*)\}/g
 
 /** Max number of passes over a text: a value that is filled in may complete another variable (`${input:a}{B}`). */
 const maxRounds = 4
 
 /**
- * Converts the variables of other programs in a text to the gateway's notation, `${NAME}` for a variable of the
- * gateway's environment. The conversion is idempotent, so that a text that a client sends back unchanged stays the
- * same. A text that needs more than `maxRounds` passes is returned unchanged.
- * @param place the member that contains the text, for warnings
+ * Converts the variables of other programs in a text to the gateway's notation: `${NAME}` for a variable of the
+ * gateway's environment. The conversion is idempotent, so that a text that a client sends back does not change again. A
+ * text that needs more than `maxRounds` passes is returned unchanged.
+ * @param place the path of the member that contains the text
  */
 export function translateVariables (
   text: string, place: string, variables: EditorVariables, warn: (sentence: string) => void

@@ -48,7 +48,7 @@ export const GroupUpdate = ClosedObject(Type.Partial(Type.Object({ ...NewGroup.p
 }))
 export const GroupParams = Type.Object({ id: Type.String() })
 
-/** The members of a record that a route does not change. A request may contain them, and they are ignored. */
+/** Creates optional members for a request that the route ignores, so that a record from a response is accepted. */
 const IgnoredMembers = (...names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]))
 export const GroupMembers = ClosedObject(Type.Object(

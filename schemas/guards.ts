@@ -34,7 +34,7 @@ const members = {
 
 const example = { name: 'No personal data', on: 'both', servers: ['crm'], detect: ['email', 'card'], action: 'mask' }
 
-/** A guard on the content of arguments and results, as it is stored. Unknown members are kept unchanged. */
+/** A guard, which checks the content of arguments and results, as it is stored. Unknown members are kept unchanged. */
 export const Guard = Type.Object({ id: Type.String({ minLength: 1 }), ...members })
 export type Guard = Static<typeof Guard>
 

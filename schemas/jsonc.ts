@@ -1,10 +1,10 @@
 /**
- * Replaces comments and trailing commas in JSON by spaces, so that positions in parse errors stay correct. Other text
- * is unchanged, as is everything after an unterminated string or comment. Runs in linear time.
+ * Replaces comments and trailing commas in JSON by spaces, so that positions in parse errors stay correct. All other
+ * text is unchanged, and so is everything after an unterminated string or comment. Takes linear time.
  */
 export function jsoncToJson (text: string): string {
   const blanks: Array<readonly [from: number, to: number]> = []
-  // The position of the last comma if only spaces and comments have followed it so far, otherwise -1.
+  // The position of the last comma if only whitespace and comments have followed it so far, otherwise -1.
   let comma = -1
   for (let at = 0; at < text.length; at++) {
     const char = text.charAt(at)
@@ -31,8 +31,8 @@ export function jsoncToJson (text: string): string {
 }
 
 /**
- * The end of the comment that begins with a slash; -1 if it is unterminated; undefined if the slash does not begin a
- * comment.
+ * Returns the end of the comment that begins with the slash at `start`; -1 if the comment is unterminated; undefined if
+ * the slash does not begin a comment.
  */
 function endOfComment (text: string, start: number): number | undefined {
   const next = text.charAt(start + 1)
@@ -42,7 +42,7 @@ function endOfComment (text: string, start: number): number | undefined {
   return end === -1 ? -1 : end + 2
 }
 
-/** The position of a string's closing quote; -1 if the line ends before it. */
+/** Returns the position of the closing quote of the string at `start`; -1 if the line or the text ends before it. */
 function endOfQuote (text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const char = text.charAt(at)

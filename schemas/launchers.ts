@@ -1,8 +1,8 @@
-/** A program that runs another program, given in its arguments. */
+/** A program that runs another program, which is named in its arguments. */
 interface Launcher {
   /** The name of the command, without its folder and without `.exe`. */
   readonly command: RegExp
-  /** Arguments before the program to run that are not options, such as `run` of `docker run`. */
+  /** Arguments other than options that precede the program to run, such as `run` in `docker run`. */
   readonly words?: RegExp
   /** Options without a value. */
   readonly flags?: RegExp
@@ -75,7 +75,7 @@ const launchers: readonly Launcher[] = [
   }
 ]
 
-/** The name of a command, or of a package or image, without folder, version and tag. */
+/** Returns the name of a command, package or image in lower case, without folder, version, tag and `.exe`. */
 const nameOf = (command: string): string =>
   (command.replace(/^(npm|jsr):/, '').split(/[\\/]/).at(-1) ?? '').replace(/(?<=.)[@:].*$/, '')
     .replace(/\.(exe|cmd|bat)$/i, '').toLowerCase()

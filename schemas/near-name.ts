@@ -1,13 +1,13 @@
-/** Names longer than this are not compared, since the work grows with the product of both lengths. */
+/** Max length of a name that is compared, in characters: the work grows with the product of both lengths. */
 const maxNameLength = 60
 
-/** The form in which names are compared: lower case, without `-`, `_` and spaces. */
+/** Converts a name to the form in which names are compared: lower case, without `-`, `_` and spaces. */
 const toComparable = (name: string): string => name.toLowerCase().replace(/[-_ ]/g, '')
 
 /**
- * The edit distance of two short texts: the number of insertions, deletions, replacements, and swaps of adjacent
- * characters (optimal string alignment).
- * @returns the number; if it is greater than `maxEdits`, that number or Infinity
+ * Computes the edit distance of two short texts: the number of insertions, deletions, replacements, and swaps of
+ * adjacent characters (optimal string alignment).
+ * @returns the distance; Infinity may stand for any distance greater than `maxEdits`
  */
 function editDistance (one: string, other: string, maxEdits: number): number {
   let beforeLast: number[] = []
@@ -23,8 +23,8 @@ function editDistance (one: string, other: string, maxEdits: number): number {
       )
     }
     const fewest = Math.min(...row)
-    // Each following row is derived from these two rows (the earlier one by a swap), so the distance cannot get
-    // smaller.
+    // Each following row is derived from the last two rows (from the earlier one by a swap), so the distance cannot
+    // become smaller.
     if (fewest > maxEdits && fewestLast >= maxEdits) return Infinity
     fewestLast = fewest;
     [beforeLast, last] = [last, row]
@@ -34,7 +34,8 @@ function editDistance (one: string, other: string, maxEdits: number): number {
 
 /**
  * Finds the known name that was probably meant.
- * @param maxEdits returns the max number of edits between two names, which ignore case, `-`, `_` and spaces
+ * @param maxEdits returns the number of edits up to which two names are similar; it is called with the names in lower
+ * case, without `-`, `_` and spaces
  * @returns undefined if no name is similar enough
  */
 export function nearestName (

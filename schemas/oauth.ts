@@ -60,7 +60,7 @@ const example = {
   requireSecret: true
 }
 
-/** A client to be created by an admin. */
+/** An OAuth client that an admin creates. */
 export const NewOAuthClient = ClosedObject(Type.Object({
   name: ClientMembers.name,
   redirectUris: ClientMembers.redirectUris,
@@ -69,7 +69,7 @@ export const NewOAuthClient = ClosedObject(Type.Object({
   requireSecret: Type.Optional(Type.Boolean({ default: true, description: 'false: a public client, without a secret' }))
 }, { examples: [{ name: example.name, redirectUris: example.redirectUris, scopes: example.scopes }] }))
 
-/** A change of a client by an admin; absent members are not changed. */
+/** An admin's change of an OAuth client. Absent members are not changed. */
 export const OAuthClientUpdate = ClosedObject(Type.Partial(Type.Object({
   ...ClientMembers,
   requireSecret: Type.Boolean(),
@@ -80,7 +80,7 @@ export const OAuthClientUpdate = ClosedObject(Type.Partial(Type.Object({
   lastUsedAt: ReadOnlyMember
 }), { examples: [{ redirectUris: example.redirectUris }] }))
 
-/** A client as admins see it. The secret is returned only by the request that generates it. */
+/** An OAuth client as admins see it. The secret is in the response only when it has just been generated. */
 export const OAuthClientRecord = Type.Object({
   clientId: Type.String(),
   clientSecret: Type.Optional(Type.String()),
@@ -96,7 +96,7 @@ export const OAuthClientRecord = Type.Object({
   lastUsedAt: Type.Optional(Type.String())
 }, { examples: [{ ...example, origin: 'admin' }] })
 
-/** Selects a page of the list of clients. */
+/** The query that selects a page of the list of OAuth clients. */
 export const OAuthClientPageQuery = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 1 })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 100 }))
@@ -113,7 +113,7 @@ export const OAuthClientList = Type.Object({
 
 export const OAuthClientParams = Type.Object({ clientId: Type.String() })
 
-/** A user's consent to a client. */
+/** A user's consent to the access of an OAuth client. */
 export const ConsentRecord = Type.Object({
   clientId: Type.String(),
   clientName: Type.Optional(Type.String()),

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** The error response of an open route, on which credentials are optional. */
+/** The error response of an open route: a route on which credentials are optional. */
 export const OpenRouteError = Type.Object({
   success: Type.Literal(false),
   error: Type.String({ description: 'A stable error code' }),
@@ -61,7 +61,7 @@ export const GroupOrServerToolParams = Type.Object({
   tool: Type.String()
 })
 
-/** The schema of a response that the handler sends as JSON text, bypassing the serializer. */
+/** Creates the schema of a response that the handler sends as JSON text, bypassing the serializer. */
 const TextResponse = (description: string, example: object) =>
   Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description, examples: [example] }))
 export const ToolResult =

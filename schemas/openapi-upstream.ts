@@ -2,8 +2,9 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 /**
- * Max entries of each map and list of a server's config: environment variables, headers, arguments, overrides. A larger
- * new config is rejected with 400; one that is already stored is kept, but not connected.
+ * Max number of entries in each map and list of a server's config: environment variables, headers, arguments,
+ * overrides. A new config with more is rejected with 400; one that is already stored is kept, but its server is not
+ * connected.
  */
 export const maxConfigEntries = 400
 
@@ -31,8 +32,8 @@ const members = {
 const Members = Type.Object(members)
 
 /**
- * The credentials for calls of an API. The members are next to `type` or, as in MCPHub, in an object named after the
- * type.
+ * The credentials for calls of an HTTP API. Their members are next to `type` or, as in MCPHub, in an object that is
+ * named after the type.
  */
 export const OpenApiSecurity = Type.Object({
   type: StringEnum(['none', 'apiKey', 'http', 'oauth2', 'openIdConnect']),
@@ -57,7 +58,7 @@ export const OpenApiConfig = Type.Object({
 })
 export type OpenApiConfig = Static<typeof OpenApiConfig>
 
-/** Returns the members of the credentials from either place. */
+/** Returns the credentials with all members next to `type`. */
 export function normalizeSecurity ({
   type,
   apiKey,
@@ -69,7 +70,7 @@ export function normalizeSecurity ({
   return { ...flat, ...{ none: undefined, apiKey, http, oauth2, openIdConnect }[type], type }
 }
 
-/** A message about a missing member of the credentials; undefined if they are complete. */
+/** Describes what is missing or not supported in credentials, as a sentence; undefined if they can be used. */
 export function securityProblem (security: OpenApiSecurity | undefined): string | undefined {
   if (!security) return undefined
   const { type, value, scheme, token, username, password, credentials, clientId, clientSecret } =

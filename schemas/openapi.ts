@@ -3,7 +3,7 @@ import { Failure } from './answers.ts'
 import { ServerConfig } from './server.ts'
 import { SystemSections } from './system.ts'
 
-/** The static part of the management API's OpenAPI document. The paths are generated from the routes. */
+/** Creates the static part of the management API's OpenAPI document. The paths are generated from the routes. */
 export const apiDocumentBase = (version: string, basePath: string) => ({
   openapi: '3.1.0',
   info: {
@@ -34,7 +34,7 @@ export const apiDocumentBase = (version: string, basePath: string) => ({
   security: [{ login: [] }, { bearerKey: [] }] as Array<Record<string, string[]>>
 })
 
-/** An operation of an OpenAPI document; like the following types, with the members that are used here. */
+/** An operation of an OpenAPI document. This type and the next ones declare only the members that are used here. */
 interface Operation {
   summary?: string
   operationId?: string
@@ -62,7 +62,7 @@ interface Schema {
   [key: string]: unknown
 }
 
-/** A TypeBox schema without its symbols, for `components`. */
+/** Copies a TypeBox schema without its symbol keys, for `components`. */
 const toComponent = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
 
 /** Composes an example for a schema from the examples within it; undefined if a required part has none. */
@@ -90,7 +90,7 @@ const withExample = ({ content = {}, ...response }: Response): Response => ({
   )
 })
 
-/** The schema for PUT: each member and section also accepts `null`, which restores the default. */
+/** Converts a schema for PUT: each member and section also accepts `null`, which restores the default. */
 const resettable = (schema: Schema): Schema => ({
   ...schema,
   ...(schema.properties && {
@@ -120,7 +120,7 @@ const failures: Record<string, string> = {
   507: 'The disk is full'
 }
 
-/** Error statuses of individual operations that cannot be derived from their shape. */
+/** By path: error statuses that cannot be derived from the method, credentials, parameters and body. */
 const otherFailures: Record<string, number[]> = {
   '/api/auth/change-password': [429],
   '/api/mcp-settings/export': [409],
@@ -141,7 +141,10 @@ const otherFailures: Record<string, number[]> = {
   '/api/registry/servers/{serverName}/versions/{version}': [429, 502]
 }
 
-/** The error statuses of an operation that are derived from its shape: its method, credentials, parameters and body. */
+/**
+ * Returns the error statuses of an operation: those in `otherFailures`, and those that follow from its method,
+ * credentials, parameters and body.
+ */
 function failuresOf (method: string, path: string, { security, parameters = [], requestBody }: Operation): number[] {
   const isPublic = security?.length === 0
   const runs = requestBody !== undefined && /^\/api\/(tools\/call|mcp)\//.test(path)
@@ -161,7 +164,9 @@ function failuresOf (method: string, path: string, { security, parameters = [], 
 
 const capitalize = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
-/** The operationId, for generated clients: `PUT /api/groups/{id}/servers/batch` becomes `putGroupsByIdServersBatch`. */
+/**
+ * Derives an operationId, for generated clients: `putGroupsByIdServersBatch` from `PUT /api/groups/{id}/servers/batch`.
+ */
 const nameOf = (method: string, path: string): string =>
   method +
   path
@@ -177,7 +182,10 @@ const nameOf = (method: string, path: string): string =>
     )
     .join('')
 
-/** The body of an upload. It is read as a stream, so its route has no schema for it. @param field of the file */
+/**
+ * Describes the body of an upload. It is read as a stream, so the route has no schema for it.
+ * @param field the name of the form field that contains the file
+ */
 const uploadBody = (field: string): NonNullable<Operation['requestBody']> => ({
   required: true,
   content: {
@@ -189,7 +197,7 @@ const uploadBody = (field: string): NonNullable<Operation['requestBody']> => ({
 const uploads: Readonly<Record<string, Operation['requestBody']>> = {
   '/api/mcpb/upload': uploadBody('mcpbFile'), '/api/skills/upload': uploadBody('skillFile')
 }
-/** The body of a webhook's message. It is read as bytes, since its signature covers them. */
+/** The body of a message to the webhook. It is read as bytes, since the signature covers the bytes. */
 const eventMessage = { required: true, content: { 'application/json': { schema: { type: 'object' }, example: {} } } }
 
 /** Replaces the schema of each `config` member by a reference to `ServerConfig`. */
@@ -206,8 +214,8 @@ const withConfigs = (value: unknown): unknown => {
 }
 
 /**
- * Completes the document with what the routes do not declare: operationIds, error responses, and schemas of bodies that
- * the gateway itself validates. Routes without a summary (the MCP endpoints) are removed.
+ * Completes the management API's OpenAPI document with what the routes do not declare: operationIds, error responses,
+ * and schemas of bodies that the gateway itself validates. Routes without a summary (the MCP endpoints) are removed.
  */
 export function completeApiDocument (declared: object): object {
   const document = withConfigs(declared) as Document
@@ -219,8 +227,8 @@ export function completeApiDocument (declared: object): object {
       if (path === '/webhooks/events/{token}') operation.requestBody = eventMessage
       const described = new Set(Object.keys(operation.responses))
       const isManagement = path.startsWith('/api/')
-      // A batch (207) stores its entries separately. It can also fail as a whole, with these statuses, unless its route
-      // describes them itself.
+      // A batch (status 207) stores each entry separately. It can also fail as a whole, with one of the following
+      // statuses; those that its route describes itself are left out.
       const ofBatch = [400, 401, 403, 413, 415, 429, 503, 507].filter((status) => !described.has(String(status)))
       const failed = isManagement && described.size === 1
         ? failuresOf(method, path, operation)

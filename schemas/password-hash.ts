@@ -1,7 +1,7 @@
-/** The costs of scrypt, as `node:crypto` names them. */
+/** The cost parameters of scrypt, with their names in `node:crypto`. */
 export interface ScryptCost { readonly N: number, readonly r: number, readonly p: number }
 
-/** Max memory of one scrypt computation, in bytes: a hash whose cost exceeds it is rejected without being computed. */
+/** Max memory of one scrypt computation, in bytes. A stored hash that needs more is rejected without a computation. */
 export const maxScryptMemory = 128 * 1024 * 1024
 
 /**

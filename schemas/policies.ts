@@ -32,24 +32,24 @@ const example = {
   message: 'Come back at seven'
 }
 
-/** A rule about requests, as it is stored. Unknown members are kept unchanged. The rules apply in the stored order. */
+/** A policy as it is stored. Unknown members are kept unchanged. Policies apply in the stored order. */
 export const Policy = Type.Object({ id: Type.String({ minLength: 1 }), ...members }, {
   examples: [{ id: '0d3f6b0c-6a53-4b0e-9f61-3f6d8f1f2c11', enabled: true, ...example }]
 })
 export type Policy = Static<typeof Policy>
 
-/** A rule as a client sends it. */
+/** A policy as a client sends it. */
 export const NewPolicy = Type.Object(members, { examples: [example] })
 
 const PolicyReference = Type.Object({ id: Type.String(), name: Type.String() })
 
-/** A rule that decided about a call, or would have decided (`observe`). */
+/** A policy that has decided about a call or, in the mode `observe`, would have decided. */
 export const AppliedPolicyRecord = Type.Object(
   { ...PolicyReference.properties, mode: StringEnum(['enforce', 'observe']), decision: Decision },
   { description: 'The policy that decided the call or, in the mode `observe`, would have decided it' }
 )
 
-/** A call as it would be made, or as it was recorded. */
+/** A call for which the decision of the policies is requested: a hypothetical or a recorded one. */
 export const PolicyTest = ClosedObject(Type.Object(
   {
     principal: Type.Optional(ClosedObject(Type.Object({

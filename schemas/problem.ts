@@ -1,15 +1,15 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value, ValueErrorType, type ValueError } from '@sinclair/typebox/value'
 
-/** A violation of a schema. `path`: names separated by dots. */
+/** A violation of a schema. `path`: member names separated by dots. */
 export interface SchemaProblem { readonly path: string, readonly message: string }
 
-/** The first violation of a schema: its path, and a message about what is expected; undefined if the value is valid. */
+/** Returns the first violation of a schema, with a message about what is expected; undefined if the value is valid. */
 export function firstSchemaProblem (schema: TSchema, value: unknown): SchemaProblem | undefined {
   return schemaProblems(schema, value, 1)[0]
 }
 
-/** Violations of a schema, one for each path. */
+/** Returns the violations of a schema, at most `max`, and only the first one for each path. */
 export function schemaProblems (schema: TSchema, value: unknown, max = 20): SchemaProblem[] {
   const found = new Map<string, SchemaProblem>()
   for (const error of Value.Errors(schema, value)) {
@@ -20,7 +20,10 @@ export function schemaProblems (schema: TSchema, value: unknown, max = 20): Sche
   return [...found.values()]
 }
 
-/** The message about a violation. For a missing member or an unmatched pattern, it is the schema's description. */
+/**
+ * Returns the message about a violation. For a missing member or an unmatched pattern, it contains the schema's
+ * description.
+ */
 function messageOf ({ schema, type, message }: ValueError): string {
   const choices: unknown = schema.enum
   if (Array.isArray(choices)) return `expected one of ${choices.join(', ')}`

@@ -15,18 +15,18 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
   const problem = firstSchemaProblem(Env, env)
   if (!problem) return checkDrainTimeout(env as Env)
   const reason = expectedOf(Env.properties[problem.path as keyof Env]) ?? problem.message
-  // A URL may contain a password.
+  // Omits the user and password of a URL.
   const shown = environment[problem.path]?.replace(/\/\/[^/?#]*@/, '//…@')
   throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(shown)}: ${reason}.`)
 }
 
-/** The accepted values of a variable, in words, if its schema states them. */
+/** Returns the accepted values of a variable, in words; undefined if its schema does not state them. */
 function expectedOf ({ expected, type }: TSchema): string | undefined {
   const accepted: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
   return typeof accepted === 'string' ? `expected ${accepted}` : undefined
 }
 
-/** The reason why a command line option cannot set a variable to this value, as a clause; undefined if it can. */
+/** Returns the reason why a command-line option cannot set a variable to a value, as a clause; undefined if it can. */
 export function optionProblem (name: keyof Env, text: string): string | undefined {
   const schema: TSchema = Env.properties[name]
   const value = valueOf(schema, text)
@@ -40,7 +40,7 @@ export function optionProblem (name: keyof Env, text: string): string | undefine
  */
 const maxDrainTimeout = 9_000
 
-/** Checks DRAIN_TIMEOUT. @throws Error if it is longer than `maxDrainTimeout` */
+/** Checks DRAIN_TIMEOUT. @returns the same environment @throws Error if it is longer than `maxDrainTimeout` */
 function checkDrainTimeout (env: Env): Env {
   const { DRAIN_TIMEOUT: text } = env
   if (parseDuration(text) <= maxDrainTimeout) return env
@@ -66,9 +66,9 @@ const booleanTexts: ReadonlyMap<string, boolean> = new Map([
 ])
 
 /**
- * Finds durations that were probably meant in seconds: numbers without a unit are ms, and few of these durations are
- * shorter than a second.
- * @returns a sentence for each
+ * Finds durations that were probably meant in seconds: numbers below 1,000 without a unit. They are in ms, but few of
+ * these variables make sense with less than a second.
+ * @returns a sentence for each variable
  */
 export const durationWarnings = (environment: Readonly<Record<string, string | undefined>>): string[] =>
   Object.entries<TSchema>(Env.properties).flatMap(([name, { isDuration }]) => {
@@ -79,8 +79,8 @@ export const durationWarnings = (environment: Readonly<Record<string, string | u
   })
 
 /**
- * The max edit distance at which a variable's name is treated as a mistyped known one. It is smaller for short names,
- * which are similar to too many others; -1 means never.
+ * Returns the max edit distance at which the name of a variable is taken for a mistyped known name. It is smaller for
+ * short names, which are similar to too many others; -1 means that the names are never taken for each other.
  */
 const maxTypos = (given: string, known: string): number => {
   const length = Math.min(given.length, known.length)
@@ -90,13 +90,13 @@ const maxTypos = (given: string, known: string): number => {
   return length < 10 || given[0] !== known[0] ? 1 : 2
 }
 
-/** Max warnings about mistyped names. */
+/** Max number of warnings about mistyped names. */
 const maxTypoWarnings = 10
 
 /**
- * Finds variables that have no effect, and whose names are similar to a known one that is not set: READ_ONLY,
+ * Finds variables that are not known, but have a name similar to that of a known variable that is not set: READ_ONLY,
  * JWT_SECERT.
- * @returns a sentence for each, without its value
+ * @returns a sentence for each variable, without its value
  */
 export function misspeltVariableWarnings (environment: Readonly<Record<string, string | undefined>>): string[] {
   const isSet = (name: string): boolean => environment[name] !== undefined && environment[name] !== ''

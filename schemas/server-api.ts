@@ -19,7 +19,9 @@ const Item = Type.Object(
   }
 )
 
-/** Items are sent as the JSON text from the upstream, so routes with servers use `serializeRecords` of routes/api. */
+/**
+ * Items are sent as the JSON text of the upstream, so routes that return servers use `serializeRecords` of routes/api.
+ */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
 const EraOfServer =
@@ -82,8 +84,8 @@ export const ServerRecord = Type.Object(
 )
 
 /**
- * A config of a server. The schema does not describe it, since the gateway validates configs itself, with clearer
- * messages.
+ * The config of a server. The schema does not describe its members, since the gateway validates configs itself, with
+ * clearer messages.
  */
 const Config = Type.Object({}, { additionalProperties: true })
 export const NewServer = Type.Object(
@@ -216,7 +218,7 @@ export const BatchWriteFailure = Type.Object({
   errors: Type.Optional(Type.Array(Type.Unknown()))
 })
 
-/** The variables of a server, and for which of them the caller has provided a value. */
+/** The values that a server requires of each user, and whether the caller has provided them. */
 export const MyVariables = Type.Array(
   Type.Object({
     name: Type.String(),

@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 // The entries of an MCP registry (`server.json`, and responses of the registry API v0.1), with the members that are
-// used here; others are dropped. The entries are untrusted, so each text, list and map has a limit. These limits are
-// above those of the registry API.
+// used here; others are dropped. The entries are untrusted, so each text, list and map has a limit, which is above the
+// limit of the registry API.
 
 const Text = (maxLength = 4_096) => Type.String({ maxLength })
 const variableName = '[A-Za-z_][A-Za-z0-9_.-]{0,127}'
@@ -28,7 +28,7 @@ const variables = Type.Optional(
     { additionalProperties: false, maxProperties: 100 }
   )
 )
-/** An input whose `value` may contain `{name}`; `variables` has the input for each name. */
+/** An input whose `value` may contain variables (`{name}`). `variables` contains the input for each of their names. */
 export const RegistryInputWithVariables = Type.Object({ ...input, variables })
 export type RegistryInputWithVariables = Static<typeof RegistryInputWithVariables>
 
@@ -36,7 +36,7 @@ export type RegistryInputWithVariables = Static<typeof RegistryInputWithVariable
 const KeyValueInput = Type.Object({ ...input, variables, name: Text(256) })
 type KeyValueInput = Static<typeof KeyValueInput>
 
-/** An argument of a command. Its type is `positional`, or `named` with the flag as `name`. */
+/** An argument of a command. Its type is `positional` or `named`; the name of a named argument is its flag. */
 export const RegistryArgument = Type.Object({
   ...input,
   variables,
@@ -49,7 +49,9 @@ export type RegistryArgument = Static<typeof RegistryArgument>
 
 const Values = Type.Optional(Type.Array(KeyValueInput, { maxItems: 200 }))
 
-/** A transport of type `stdio`, `streamable-http` or `sse`. `variables` are those in the URL of a remote server. */
+/**
+ * A transport of type `stdio`, `streamable-http` or `sse`. `variables`: the variables in the URL of a remote server.
+ */
 export const RegistryTransport = Type.Object({ type: Text(64), url: Type.Optional(Text()), headers: Values, variables })
 export type RegistryTransport = Static<typeof RegistryTransport>
 
@@ -95,7 +97,7 @@ export const ServerJson = Type.Object({
 })
 export type ServerJson = Static<typeof ServerJson>
 
-/** The member that contains the registry's own metadata of an entry. */
+/** The member of `_meta` with the metadata that the registry itself adds to an entry. */
 export const officialMetaKey = 'io.modelcontextprotocol.registry/official'
 export const RegistryMeta = Type.Object({
   [officialMetaKey]: Type.Optional(

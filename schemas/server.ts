@@ -93,19 +93,22 @@ export const ServerConfig = Type.Object({
 export type ServerConfig = Static<typeof ServerConfig>
 
 /**
- * The type of a server. If the config has no type, it is derived from its members; with only a `url`, it is the type
- * that is tried first. The result is undefined if the type cannot be derived.
+ * Returns the type of a server. If the config states none, the type is derived from the other members; for a `url`, it
+ * is the type that is tried first. Undefined if it cannot be derived.
  */
 export const serverTypeOf = (
   { type, command, url }: Pick<ServerConfig, 'type' | 'command' | 'url'>
 ): TransportType | undefined =>
   type ?? (command !== undefined ? 'stdio' : url !== undefined ? 'streamable-http' : undefined)
 
-/** Which clients share a connection to a server. If users provide values for it, only clients of one user do. */
+/**
+ * Returns which clients share a connection to a server. If users provide values for it, each user has separate
+ * connections.
+ */
 export const isolationOf = (config: ServerConfig): NonNullable<ServerConfig['isolation']> =>
   hasUserVariables(config) ? 'user' : config.isolation ?? 'auto'
 
-/** A message about what is missing or wrong in a config of its type; undefined if it is valid. */
+/** Describes what is missing or wrong in a config, given the type of the server; undefined if the config is valid. */
 export function configProblem (config: ServerConfig): string | undefined {
   const { type, command, url, proxy, openapi, oauth } = config
   const variableProblem = userVariableProblem(config)
@@ -128,13 +131,13 @@ export function configProblem (config: ServerConfig): string | undefined {
 }
 
 /**
- * Whether a text is an http(s) URL. A text with a variable (`${NAME}`) is accepted, and checked once the variable is
- * replaced.
+ * Whether a text is an http or https URL. A text with a variable (`${NAME}`) is accepted: it is checked after the
+ * variable has been replaced.
  */
 const isWebAddress = (text: string): boolean =>
   /\$\{[A-Za-z_]\w*(:-[^{}]*)?\}/.test(text) ||
     (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
 
-/** The names of client headers that a config passes on to its server, in their original spelling. */
+/** Returns the names of the client headers that are forwarded to a server, as they are spelled in its config. */
 export const passthroughHeaderNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] =>
   [...passthroughHeaders, ...openapi?.passthroughHeaders ?? []]

@@ -17,7 +17,7 @@ export const GroupMember = Type.Object({
 })
 export type GroupMember = Static<typeof GroupMember>
 
-/** The description is used as the error message for a hand-written entry without an id. */
+/** The id of an entry. The description is part of the error message for an entry written by hand without an id. */
 const Id = Type.String({ minLength: 1, description: 'A UUID, for example from `uuidgen`' })
 
 export const Group = Type.Object({
@@ -158,7 +158,7 @@ export const SystemConfig = Type.Object({
   ),
   nameSeparator: NameSeparator,
   enableSessionRebuild: Type.Optional(Type.Boolean({ default: false })),
-  // Members in the format of other programs are kept: `OAuthServerConfig` lists those that have an effect.
+  // Members in the format of other programs are kept. `OAuthServerConfig` lists the members that have an effect.
   oauthServer: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   // Set only in the file or database, not through the API; `SocialConfig` lists the members that have an effect.
   auth: Type.Optional(Type.Unknown()),

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-/** The routes that a built-in skill is served on. */
+/** The members that determine on which routes a built-in skill is served. */
 const Routes = {
   global: Type.Optional(Type.Boolean({ description: 'Whether the global route serves it; default: true' })),
   groups: Type.Optional(Type.Array(Type.String({ minLength: 1 }), {
@@ -12,9 +12,9 @@ const Routes = {
 export const BuiltInSkill = Type.Object({
   id: Type.String({ minLength: 1 }),
   name: Type.String({ minLength: 1 }),
-  /** The frontmatter of its `SKILL.md`, as JSON. */
+  /** The frontmatter of the skill's `SKILL.md`, as JSON. */
   frontmatter: Type.Record(Type.String(), Type.Unknown()),
-  /** The files of its folder, by their paths in it. The content is base64. */
+  /** The contents of the files in the skill's folder, as base64, by path within the folder. */
   files: Type.Record(Type.String(), Type.String()),
   ...Routes,
   enabled: Type.Optional(Type.Boolean())

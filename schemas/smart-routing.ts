@@ -1,11 +1,14 @@
-/** Former names of members of `smartRouting`, with the current ones. */
+/** By former name: the current names of members of `smartRouting`. */
 const aliases = {
   openaiApiBaseUrl: 'llmProviderBaseUrl',
   openaiApiKey: 'llmProviderApiKey',
   openaiApiEmbeddingModel: 'embeddingModel'
 } as const
 
-/** Renames former members of the section `smartRouting`, which files and clients may use, to the current names. */
+/**
+ * Renames members of the section `smartRouting` that have a former name, which files and clients may still use. If the
+ * current name is present, too, its value counts.
+ */
 export function withCurrentSmartRoutingNames (
   smartRouting: Readonly<Record<string, unknown>>
 ): Record<string, unknown> {

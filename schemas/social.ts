@@ -54,7 +54,7 @@ export const SocialConfig = Type.Object({
 })
 export type SocialConfig = Static<typeof SocialConfig>
 
-/** The query of the route where a browser begins a login. */
+/** The query of the route at which a browser begins a social login. */
 export const SignInQuery = Type.Object({
   provider: Type.String({ description: 'A provider that `/public-config` lists' }),
   callbackURL: Type.Optional(
@@ -79,7 +79,8 @@ export const SignInResult = Type.Object({
 })
 
 /**
- * A session of a social login; null for a request without one. The token is only in the cookie, not in the response.
+ * The session of a social login; null for a request without a session. The response does not contain the token, which
+ * is only in the cookie.
  */
 export const SocialSession = Type.Union([
   Type.Null(),

@@ -1,9 +1,9 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 /**
- * The values of a config that a user without admin rights wrote, as JSON Pointers (`/url`, `/headers/x-api-key`,
+ * JSON Pointers of the values in a config that a user without admin rights wrote (`/url`, `/headers/x-api-key`,
  * `/args/0`); true means all values. The gateway sets this member. Variables in these values are not expanded, and
- * addresses among them must be public.
+ * addresses among these values must be public.
  */
 export const StoredByUser = Type.Optional(
   Type.Union([Type.Boolean(), Type.Array(Type.String())], {
@@ -13,7 +13,7 @@ export const StoredByUser = Type.Optional(
 )
 export type StoredByUser = Static<typeof StoredByUser> | undefined
 
-/** The JSON Pointer of a value (RFC 6901). */
+/** Returns the JSON Pointer (RFC 6901) of the value at a path. */
 export const jsonPointerOf = (...path: ReadonlyArray<string | number>): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
@@ -27,8 +27,8 @@ export function createUserAuthorshipCheck (
 }
 
 /**
- * The places of addresses in a config. If a user without admin rights wrote one of them, the server may only reach
- * public addresses.
+ * The paths of addresses in a config. If a user without admin rights wrote one of the addresses, the server may reach
+ * only public addresses.
  */
 export const addressPlaces = [
   ['url'],

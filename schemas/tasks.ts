@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** A task that runs at a server. */
+/** A task that a server is running. */
 export const RunningTask = Type.Object({
   id: Type.String(),
   server: Type.String(),

@@ -4,9 +4,9 @@ import { Type, type Static } from '@sinclair/typebox'
 export const Team = Type.Object({
   name: Type.String({ minLength: 1 }),
   description: Type.Optional(Type.String()),
-  /** The usernames of the members that an admin named. */
+  /** The usernames of the members that an admin added. */
   members: Type.Optional(Type.Array(Type.String())),
-  /** Users whose OIDC login has any of these values in its groups claim are members until their next login. */
+  /** Values of the OIDC groups claim. A user who logs in with one of them is a member until the user's next login. */
   claims: Type.Optional(Type.Array(Type.String()))
 })
 export type Team = Static<typeof Team>

@@ -24,7 +24,7 @@ export const TemplateGroup = Type.Object({
 })
 export type TemplateGroup = Static<typeof TemplateGroup>
 
-/** Servers and groups without owners and secrets. `${NAME}` stands in place of each secret. */
+/** An export of servers and groups without owners and secrets. Each secret is replaced by a variable `${NAME}`. */
 export const Template = Type.Object(
   {
     version: Type.String(),

@@ -4,16 +4,16 @@ import { nearestName } from './near-name.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Whether a value is a JSON object. A copy of `isObject` in `protocol/json.ts`, since `schemas/` must not import
+ * Whether a value is a JSON object. It is a copy of `isObject` in `protocol/json.ts`, since `schemas/` must not import
  * `protocol/`.
  */
 export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A quoted name for a message, truncated to 60 characters. */
+/** Quotes a name for a message, and truncates it to 60 characters. */
 export const quoteName = (name: string): string => JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
-/** Whether a member is a comment, or the URL of a schema (`$schema`). */
+/** Whether a member is a comment or `$schema`, judging by its name. */
 export const isCommentName = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
 /** Max number of entries that are examined in one list or map. */
@@ -21,12 +21,12 @@ const maxEntries = 10_000
 /** Max number of unknown members that are reported. */
 const maxReported = 20
 
-/** The known member that an unknown one was probably meant to be; undefined if none is similar enough. */
+/** Returns the known member that was probably meant by an unknown one; undefined if none is similar enough. */
 export const closestMember = (name: string, known: Iterable<string>): string | undefined =>
   nearestName(name, known, (given, { length }) => Math.min(given.length, length) < 6 ? 1 : 2)
 
 /**
- * A sentence about a member that is not in a schema.
+ * Returns a sentence about a member that is not in a schema.
  * @param path the full path of the member, such as `routing.skipAuht`
  * @param known the names of the known members in its place
  */
@@ -40,7 +40,7 @@ export function unknownMemberWarning (path: string, name: string, known: Iterabl
  * Finds the members of a value that are not in its schema, at all depths that the schema describes. Comments are
  * ignored. The value need not be valid.
  * @param path the prefix of each reported path
- * @returns a sentence for each, at most `maxReported`
+ * @returns a sentence for each unknown member, at most `maxReported`
  */
 export function unknownMemberWarnings (schema: TSchema, value: unknown, path = ''): string[] {
   const found: string[] = []
@@ -75,5 +75,5 @@ function collectIn (schema: TSchema, value: Json, path: string, found: string[])
   }
 }
 
-/** The alternatives of a union schema; for any other schema, the schema itself. */
+/** Returns the alternatives of a union schema; for any other schema, the schema itself. */
 const alternatives = (schema: TSchema): TSchema[] => Array.isArray(schema.anyOf) ? schema.anyOf as TSchema[] : [schema]

@@ -3,7 +3,7 @@ import { StringEnum } from './string-enum.ts'
 
 const Text = (description: string) => Type.Optional(Type.String({ maxLength: 2_000, description }))
 
-/** How the gateway, as an OAuth client, authenticates to a remote server. Unknown members are kept unchanged. */
+/** How the gateway gets access to a remote server as an OAuth client. Unknown members are kept unchanged. */
 export const UpstreamOAuth = Type.Object({
   grantType: Type.Optional(
     StringEnum(['authorization_code', 'client_credentials'], {
@@ -50,7 +50,7 @@ export const UpstreamOAuth = Type.Object({
 })
 export type UpstreamOAuth = Static<typeof UpstreamOAuth>
 
-/** A message about what is missing in an OAuth configuration; undefined if it is complete. */
+/** Describes what is missing or wrong in an OAuth configuration, as a clause; undefined if it can be used. */
 export function oauthProblem (oauth: UpstreamOAuth | undefined): string | undefined {
   if (oauth === undefined) return undefined
   for (const key of ['authorizationEndpoint', 'tokenEndpoint', 'redirectUri', 'issuer', 'resource'] as const) {

@@ -11,7 +11,7 @@ export const UsageQuery = Type.Object({
   to: Time
 }, { additionalProperties: false })
 
-/** The usage of one day. It has the member that `by` selects; `server` is also present with `tool`. */
+/** The usage of one day by the user, key, server or tool that `by` selects. With `tool`, `server` is present, too. */
 export const UsageRecord = Type.Object({
   day: Type.String(),
   user: Type.Optional(Type.String({ description: 'Empty for callers without a username' })),

@@ -18,7 +18,7 @@ const UserVariable = Type.Object({
 })
 type UserVariable = Static<typeof UserVariable>
 
-/** The values that each user of a server provides. Each user then has separate connections to it. */
+/** The values that each user of a server provides. Each user then has separate connections to the server. */
 export const UserVariables = Type.Optional(
   Type.Array(UserVariable, {
     maxItems: 32,
@@ -27,7 +27,7 @@ export const UserVariables = Type.Optional(
   })
 )
 
-/** The members of a config that determine where its users' values are sent. */
+/** The members of a config that matter for user variables, or determine where the users' values are sent. */
 interface ConfigWithVariables {
   userVariables?: readonly UserVariable[]
   command?: string
@@ -40,11 +40,11 @@ interface ConfigWithVariables {
   createdAt?: string
 }
 
-/** Matches a user's variable in a text; group 1 is its name. */
+/** Matches a user variable in a text; group 1 is its name. */
 const variablePattern = /\$\{user\.([A-Za-z_][A-Za-z0-9_]*)\}/g
 const variableStart = '${user.'
 
-/** The names of the users' variables in a text. */
+/** Returns the names of the user variables in a text. */
 const userVariablesIn = (text: string): string[] => [...text.matchAll(variablePattern)].map(([, name = '']) => name)
 
 /** Whether each user of a server provides values. */
@@ -52,8 +52,8 @@ export const hasUserVariables = ({ userVariables = [] }: ConfigWithVariables): b
 
 /**
  * Variables of `env` that determine which code a program, its interpreter, its package manager or a shell runs, or
- * where it is loaded from. Users cannot set them. Compared in upper case, since names are not case-sensitive on every
- * system.
+ * where it is loaded from. Users cannot set these variables. Names are compared in upper case, since some systems
+ * ignore their case.
  */
 const codeVariables = [
   /^(PATH|PATHEXT|HOME|SHELL|ENV|IFS|PS4|PROMPT_COMMAND|CDPATH|ZDOTDIR|COMSPEC|EDITOR|VISUAL|PAGER|BROWSER)$/,
@@ -64,7 +64,8 @@ const codeVariables = [
   /^(GIT_(SSH.*|EXEC_PATH|ASKPASS|CONFIG.*|PROXY_COMMAND|EXTERNAL_DIFF|PAGER|EDITOR|SEQUENCE_EDITOR|TEMPLATE_DIR))$/
 ]
 /**
- * Variables of `env` that determine where a program's traffic goes, which certificates it trusts, or who can read it.
+ * Variables of `env` that determine where a program's traffic goes, who can read it, or which certificates the program
+ * trusts.
  */
 const trafficVariables = /^(SSLKEYLOGFILE|SSL_CERT_(FILE|DIR))$|_PROXY$|_CA_BUNDLE$/
 /** Options of shells and interpreters whose value is code, or refers to code to load. */
@@ -74,9 +75,9 @@ const codeOption = new RegExp([
 ].join('|'), 'i')
 const canChooseCode = (name: string): boolean => codeVariables.some((each) => each.test(name.toUpperCase()))
 
-/** Matches a text that consists of one variable. */
+/** Matches a text that consists of one user variable. */
 const wholeVariablePattern = /^\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
-/** Matches an argument that is a variable, or ends with one after `--name=`. */
+/** Matches an argument that consists of one user variable, or of `--name=` and one user variable. */
 const argumentPattern = /^(?:--[A-Za-z0-9][\w.-]*=)?\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 
 /** Splits an address into its origin, path, query and fragment. */
@@ -85,7 +86,7 @@ const addressParts = /^(https?:\/\/[^/\\?#]+)([^\\?#]*)(\?[^#]*)?(#.*)?$/is
 /** Members in which variables have no effect: texts for people, and the declarations of the variables. */
 const textMembers = new Set(['description', 'tools', 'prompts', 'resources', 'skills', 'userVariables'])
 
-/** The reason why the users' variables of a config cannot be stored, as a sentence; undefined if they can. */
+/** Describes what is wrong with the user variables of a config, as a clause; undefined if they are valid. */
 export function userVariableProblem (config: ConfigWithVariables): string | undefined {
   const { userVariables = [] } = config
   const declared = new Map(userVariables.map((variable) => [variable.name, variable]))
@@ -148,12 +149,12 @@ function urlVariableProblem (url: string, declared: ReadonlyMap<string, UserVari
   return optional === undefined ? undefined : `"url": its path needs \${user.${optional}}, which is not "required"`
 }
 
-/** Values of one user, by the names of the variables. */
+/** The values of one user, by the names of the variables. */
 export type UserVariableValues = ReadonlyMap<string, string>
 
 /**
- * A config without the headers, variables of `env`, arguments and query parameters that contain variables to which the
- * user has given no value.
+ * Copies a config without the headers, variables of `env`, arguments and query parameters that contain a user variable
+ * without a value.
  */
 export function withoutMissingValues<Config extends ConfigWithVariables> (
   config: Config, values: UserVariableValues
@@ -176,14 +177,14 @@ export function withoutMissingValues<Config extends ConfigWithVariables> (
   }
 }
 
-/** The names of required variables without a value. */
+/** Returns the names of required user variables without a value. */
 export const missingVariables = ({ userVariables = [] }: ConfigWithVariables, values: UserVariableValues): string[] =>
   userVariables.flatMap(({ name, required = true }) => required && !values.has(name) ? [name] : [])
 
-/** Max length of a value, in bytes. */
+/** Max length of a user's value, in bytes. */
 const maxValue = 8 * 1024
 
-/** The reason why a value is invalid for a variable, as a clause; undefined if it is valid. */
+/** Returns the reason why a value is not valid for a user variable, as a predicate; undefined if it is valid. */
 export function valueProblem (
   { args = [], headers = {}, url = '' }: ConfigWithVariables, name: string, value: string
 ): string | undefined {
@@ -197,13 +198,13 @@ export function valueProblem (
   if (/[^\x20-\x7e\xa0-\xff]/.test(value) && Object.values(headers).some(isIn)) {
     return 'contains characters that are not allowed in a header'
   }
-  // A segment of dots refers to another folder, even if it is percent-encoded.
+  // A path segment `.` or `..` refers to another folder, even if it is percent-encoded.
   if (/^\.+$/.test(value) && isIn(addressParts.exec(url)?.[2] ?? '')) return 'is a relative path segment'
   return undefined
 }
 
 /**
- * The target that users' values are sent to, as a text for comparison: the origin of the address, the command line, and
+ * Returns where users' values are sent, as a text for comparison: the origin of the address or the command line, and
  * the places of the variables. Values that were provided for one target are not used for another.
  */
 export function userVariableTarget (

@@ -13,7 +13,7 @@ export const UserRecord = Type.Object(
 
 const Username = Type.String({ description: '1 to 128 letters and digits of any script, and `@ . _ - +`' })
 
-/** A new user. The schema does not validate the password: the gateway does, with a message for each violated rule. */
+/** A new user. Passwords are validated without the schema, with a message for each violated rule. */
 export const NewUser = ClosedObject(Type.Object({
   username: Username,
   password: Type.String({
@@ -38,7 +38,7 @@ export const VisibleToUser = Type.Object({
   ))
 })
 
-/** A user of a server. */
+/** A user who may use a server. */
 export const ServerUser = Type.Object({
   username: Type.String(),
   via: Type.String({ description: '`owner`, `shared`, `@team` or `public`: the first of these that applies' }),

@@ -25,7 +25,9 @@ export interface ServerOptions {
   listener?: Server
 }
 
-/** Creates a Fastify instance with the gateway's limits, error handlers and parsers; without routes, not listening. */
+/**
+ * Creates a Fastify instance with the gateway's limits and error handlers. It has no routes, and does not listen yet.
+ */
 export function createServer (options: ServerOptions): FastifyInstance {
   const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max, listener } = options
   const routingOptions = {
@@ -55,13 +57,14 @@ export function createServer (options: ServerOptions): FastifyInstance {
   return app
 }
 
-/** The options shared by all instances. */
+/** The options of the main app and the annexes. */
 const commonOptions = (env: ServerOptions['env']) => ({
   logController: new LogController({ disableRequestLogging: true }),
   trustProxy: parseTrustProxy(env.TRUST_PROXY),
-  // While the app closes, clients may still cancel, and answer requests of servers. The routes refuse new requests.
+  // While the app closes, clients may still cancel calls and answer requests of servers. The routes refuse new
+  // requests.
   return503OnClosing: false,
-  // Otherwise, a start that takes over 10 s would fail, on a busy machine or with a slow database.
+  // Otherwise, a start of more than 10 s would fail, on a busy machine or with a slow database.
   pluginTimeout: 0,
   routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
   // Otherwise, Fastify would load its own compilers.
@@ -72,7 +75,7 @@ const commonOptions = (env: ServerOptions['env']) => ({
   }
 })
 
-/** Sets the parsers and limits shared by all instances. */
+/** Sets the body parser and the query limits of the main app or an annex. */
 function prepare (app: FastifyInstance): void {
   ignoreBodies(app)
   app.addHook('onRequest', limitQueryParameters)

@@ -16,7 +16,8 @@ interface AnnexOptions {
    */
   readonly paths: readonly string[]
   /**
-   * Routes of the annex that a route of the main app with parameters would match. The main app hands them over, too.
+   * Routes of the annex whose paths also match a route with parameters in the main app. The main app registers them,
+   * and hands their requests over.
    */
   readonly shadowedRoutes?: ReadonlyArray<{ readonly method: HTTPMethods, readonly url: string }>
   /** Loads the plugin that registers the routes. */
@@ -25,20 +26,20 @@ interface AnnexOptions {
 
 interface Annex {
   readonly paths: readonly string[]
-  /** Creates the app, unless it exists. */
+  /** Returns the app of the annex. The first call creates it. */
   readonly open: () => Promise<FastifyInstance>
 }
 
 /**
  * Creates an app with the options of the main app.
  * @param server stands in for an HTTP server
- * @param idOf returns the id of a request, as given by the main app
+ * @param idOf returns the id that the main app gave to a request
  */
 type Create = (server: EventEmitter, idOf: (raw: IncomingMessage) => string) => FastifyInstance
 
 /**
- * Fastify apps beside the main one, for routes that an idle gateway does not need: the first request for one of its
- * paths creates an annex. An annex has the decorators of the main app, but does not listen: the main app hands requests
+ * Fastify apps beside the main one, for routes that an idle gateway does not need. An annex is created by the first
+ * request for one of its paths. It has the decorators of the main app, but does not listen: the main app hands requests
  * over to it.
  */
 export class Annexes {
@@ -59,9 +60,9 @@ export class Annexes {
   }
 
   /**
-   * Adds an annex.
+   * Adds an annex, whose app is created later.
    * @param app the main app, before it is ready
-   * @returns a function that creates the annex if necessary
+   * @returns a function that returns the app of the annex, and creates it on the first call
    */
   add (app: FastifyInstance, { paths, shadowedRoutes = [], load }: AnnexOptions): Annex['open'] {
     let opened: Promise<FastifyInstance> | undefined
@@ -82,7 +83,7 @@ export class Annexes {
         url,
         config: { isUnlisted: true },
         handler,
-        // Requests that a hook rejects go to the annex too, which rejects them in its own format.
+        // Requests that a hook of the main app rejects go to the annex, too: its hooks reject them in its error format.
         errorHandler: async (_error, request, reply) => { await handler(request, reply) }
       })
     }
@@ -90,7 +91,7 @@ export class Annexes {
     return open
   }
 
-  /** Hands a request over to the annex that serves its path. @returns undefined if none does */
+  /** Hands a request over to the annex that serves its path. @returns undefined if no annex does */
   handOver (request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     const path = request.url.split('?', 1)[0] ?? ''
     const annex = this.#annexes.find(({ paths }) =>

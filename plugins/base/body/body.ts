@@ -10,7 +10,7 @@ import { errors } from '../errors/index.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
- * The number of object levels whose member order is recorded: the names of servers are at most at the third level, in
+ * The number of object levels whose member order is recorded. Server names are at the third level at most: in
  * `mcp.servers` of VS Code's settings.
  */
 const orderedDepth = 3
@@ -20,7 +20,7 @@ const { chunks: maxChunks, chunk: minChunk } = baseLimits.arriving
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 const sizes = new Map<string, number>()
 
-/** Parses a size from the settings (`1mb`, `1.5 MB`, `2048`) into bytes. */
+/** Converts a size from the settings (`1mb`, `1.5 MB`, `2048`) to bytes. An invalid size is 0. */
 export function parseSize (size: string): number {
   let bytes = sizes.get(size)
   if (bytes === undefined) {
@@ -40,11 +40,11 @@ function hasOtherCharset (contentType = ''): boolean {
 
 /**
  * Reads the whole body as text, without a byte-order mark.
- * @param limit in bytes
+ * @param limit the max size, in bytes
  * @param done called once; its error is TooLarge, TinyChunks, InvalidUtf8, UnsupportedMediaType (a content encoding, or
  * a charset other than UTF-8), an error of the connection, or what `onLargeBody` throws
- * @param onLargeBody called once when the body exceeds `baseLimits.smallBody`; if it throws, the body is rejected with
- * that error
+ * @param onLargeBody called once when the body exceeds `baseLimits.smallBody`; if it throws an error, the body is
+ * rejected with it
  */
 export function collectBodyText (
   payload: IncomingMessage,
@@ -93,7 +93,7 @@ export function collectBodyText (
 
 /**
  * Reads the whole body as text, without a byte-order mark.
- * @param limit in bytes
+ * @param limit the max size, in bytes
  * @param onLargeBody as for `collectBodyText`
  * @throws the errors of `collectBodyText`
  */
@@ -106,14 +106,15 @@ export async function readBodyText (
 }
 
 /**
- * Reads the whole body as a JSON value; undefined for an empty body. `orderedEntries` returns the members of its
- * objects in the order of the text, down to `orderedDepth`.
- * @param limit a size as accepted by `parseSize`
- * @param admit called with the length, in characters, of a body longer than `baseLimits.steppedBody` before it is
- * parsed; throws to reject it
+ * Reads the whole body as a JSON value; undefined for an empty body. For its objects down to level `orderedDepth`,
+ * `orderedEntries` returns the members in the order of the text.
+ * @param limit the max size, as text that `parseSize` accepts
+ * @param admit called before a body longer than `baseLimits.steppedBody` is parsed, with its length in characters;
+ * throws to reject the body
  * @param onLargeBody as for `collectBodyText`
- * @throws InvalidJson, also for nesting deeper than `baseLimits.requestDepth`; InvalidInput if an object in such a body
- * has more than `baseLimits.requestMembers` members; the errors of `readBodyText`
+ * @throws InvalidJson, also for nesting deeper than `baseLimits.requestDepth`; InvalidInput if a body longer than
+ * `baseLimits.steppedBody` has more than `baseLimits.requestValues` values, or an object with more than
+ * `baseLimits.requestMembers` members; the errors of `readBodyText`
  */
 export async function readJsonBody (
   payload: IncomingMessage,
@@ -128,7 +129,7 @@ export async function readJsonBody (
   return rememberTextOrder(text, parseLargeJson(text, baseLimits.requestMembers), orderedDepth)
 }
 
-/** Parses a JSON text. @throws InvalidJson */
+/** Parses a JSON text. @throws InvalidJson, also for nesting deeper than `baseLimits.requestDepth` */
 export function parseJson (text: string): unknown {
   if (isDeeperThan(text, baseLimits.requestDepth)) throw tooDeep()
   try {
@@ -139,9 +140,9 @@ export function parseJson (text: string): unknown {
 }
 
 /**
- * Parses a large JSON text, after counting its values.
- * @param maxMembers max members of each object
- * @throws InvalidJson, InvalidInput
+ * Parses a large JSON text, after checking its depth and size without creating its values.
+ * @param maxMembers max number of members of one object
+ * @throws InvalidJson; InvalidInput for more than `baseLimits.requestValues` values, or more than `maxMembers` members
  */
 export function parseLargeJson (text: string, maxMembers = Infinity): unknown {
   const scan = scanBody(text)
@@ -154,7 +155,7 @@ export function parseLargeJson (text: string, maxMembers = Infinity): unknown {
   return parseJsonText(text)
 }
 
-/** Counts the values of a JSON text. @throws InvalidJson */
+/** Counts the values of a JSON text, and the members of its largest object. @throws InvalidJson */
 function scanBody (text: string): ReturnType<typeof scanJson> {
   try {
     return scanJson(text, { maxDepth: baseLimits.requestDepth })

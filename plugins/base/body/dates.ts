@@ -2,14 +2,14 @@ import { errors } from '../errors/index.ts'
 
 const dayInMs = 24 * 60 * 60_000
 
-/** A time range as a caller sends it, in ISO 8601: days in UTC, or times; both ends are inclusive. */
+/** A time range as sent by a caller. Both ends are inclusive, and each is a day in UTC or a time, in ISO 8601. */
 export interface DateRange { readonly startDate?: string, readonly endDate?: string }
 
 /**
- * Converts a range to ms since the epoch: `from` inclusive, `to` exclusive. An end date without a time includes that
+ * Converts a range to ms since the epoch: `from` inclusive, `to` exclusive. An end date without a time includes the
  * whole day.
- * @param names the parameters' names, for errors
- * @throws InvalidInput
+ * @param names the names of the two parameters, for error messages
+ * @throws InvalidInput for an invalid date
  */
 export function parseDateRange (
   { startDate, endDate }: DateRange, names: readonly [string, string] = ['startDate', 'endDate']
@@ -24,7 +24,7 @@ function parseDate (text: string, name: string): number {
   if (Number.isNaN(time)) {
     throw new errors.InvalidInput(`"${name}" must be a date such as 2026-11-23, or 2026-11-23T09:00:00Z`)
   }
-  // `Date.parse` accepts 30 February as 2 March.
+  // `Date.parse` reads 30 February as 2 March.
   const date = text.slice(0, 10)
   if (new Date(date).toISOString().slice(0, 10) !== date) {
     throw new errors.InvalidInput(`"${name}": the day ${date} does not exist`)

@@ -2,20 +2,20 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
 import { memory, baseLimits } from '../limits/index.ts'
 
-/** By request: reserves memory for a body without Content-Length. */
+/** By request: the function that reserves memory for its body, which has no Content-Length. */
 const unmeasuredReservations = new WeakMap<FastifyRequest, () => void>()
 
 /**
  * Returns the function that reserves memory for a body without Content-Length. The reader of the body calls it once
- * more than `baseLimits.smallBody` bytes have arrived; it throws ShareError if no memory is left.
- * @returns undefined for other requests
+ * more than `baseLimits.smallBody` bytes have arrived; it throws ShareError if too little memory is left.
+ * @returns undefined for any other request
  */
 export const chunkedBodyReservation = (request: FastifyRequest): (() => void) | undefined =>
   unmeasuredReservations.get(request)
 
 /**
- * Reserves memory until a request has been answered, at most a quarter of the budget.
- * @param owner whose share of the budget it counts against
+ * Reserves memory until a response is closed; at most a quarter of the memory budget.
+ * @param owner the owner against whose share of the budget the memory counts
  * @throws ShareError
  */
 function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number): void {
@@ -25,14 +25,14 @@ function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number):
 interface BodyMemoryOptions {
   /** Returns the current max size of a body, in bytes. */
   readonly limit: () => number
-  /** Returns the owner whose share of the memory budget the body counts against. */
+  /** Returns the owner against whose share of the memory budget the body counts. */
   readonly ownerOf: (request: FastifyRequest) => string
 }
 
 /**
- * Creates a hook that reserves memory for a body before it is read, and releases it when the request has been answered.
- * Small bodies are not counted. A body without Content-Length counts as one of the max size once it exceeds
- * `baseLimits.smallBody`.
+ * Creates a hook that reserves memory for a body before it is read, and releases it when the response is closed. Bodies
+ * of at most `baseLimits.smallBody` bytes are not counted. A body without Content-Length counts as if it had the max
+ * size, once its reader calls the function of `chunkedBodyReservation`.
  */
 export const createBodyMemoryHook = ({ limit, ownerOf }: BodyMemoryOptions): preParsingHookHandler =>
   (request, reply, payload, done) => {

@@ -4,7 +4,7 @@ import { closestMember, quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../errors/index.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** Rejects a query whose percent-encoding is not valid UTF-8: Fastify would pass on the escapes as literal text. */
+/** Rejects a query whose percent-encoding is not valid UTF-8: Fastify would treat its escapes as literal text. */
 export const checkQueryEncoding: preValidationHookHandler = (request, _reply, done) => {
   const { url, is404 } = request
   const at = url.indexOf('?')
@@ -19,10 +19,10 @@ export const checkQueryEncoding: preValidationHookHandler = (request, _reply, do
   done()
 }
 
-/** Rejects a query with too many parameters, before any other hook, route or library parses it. */
+/** Rejects a query with more than `baseLimits.parameters` parameters, before a hook, route or library parses it. */
 export const limitQueryParameters: onRequestHookHandler = ({ url }, reply, done) => {
-  // Parameters are counted in the whole URL, since the router and the routes that parse it themselves disagree on where
-  // the query starts.
+  // Parameters are counted in the whole URL, since the router and the routes that parse the URL themselves disagree on
+  // where the query starts.
   if (!hasTooMany(url)) {
     done()
     return
@@ -32,7 +32,11 @@ export const limitQueryParameters: onRequestHookHandler = ({ url }, reply, done)
   done(tooManyError('query'))
 }
 
-/** Checks that a form (application/x-www-form-urlencoded) has few enough fields. @returns it @throws InvalidInput */
+/**
+ * Checks that a form (application/x-www-form-urlencoded) has at most `baseLimits.parameters` fields.
+ * @returns the same text
+ * @throws InvalidInput
+ */
 export function checkFormFieldCount (text: string): string {
   if (hasTooMany(text)) throw tooManyError('form')
   return text
@@ -48,12 +52,14 @@ function hasTooMany (text: string): boolean {
 const tooManyError = (what: string): Error =>
   new errors.InvalidInput(`The ${what} has more than ${baseLimits.parameters} parameters`)
 
-/** Parameters of every management API route: the token of a login, and `_`, which scripts add to bypass a cache. */
+/**
+ * Query parameters that all management API routes accept: a login token, and `_`, which scripts add to bypass caches.
+ */
 const universalParameters = ['token', '_']
 
 /**
- * An `onRoute` hook that makes routes reject unknown query parameters, since a misspelt filter would select everything.
- * Routes that run tools or prompts accept any parameter.
+ * An `onRoute` hook that makes routes reject unknown query parameters: a misspelt filter, if ignored, would select
+ * everything. Routes with the effect `run` accept any parameter.
  */
 export function refuseUnknownQuery (route: RouteOptions): void {
   if (route.config?.effect === 'run') return
@@ -61,7 +67,10 @@ export function refuseUnknownQuery (route: RouteOptions): void {
   route.preValidation = [requireKnownQuery(route.schema?.querystring as TObject | undefined), ...own]
 }
 
-/** @param schema the schema of the query; undefined: the route has no parameters */
+/**
+ * Creates a hook that rejects query parameters that a schema does not declare.
+ * @param schema the schema of the query; undefined for a route without parameters
+ */
 function requireKnownQuery (schema?: TObject): preValidationHookHandler {
   const known = Object.keys(schema?.properties ?? {})
   const verb = known.length > 1 ? 'are' : 'is'

@@ -1,10 +1,10 @@
 import { errors } from '../errors/index.ts'
 
 /**
- * Checks that a change does not alter members that the gateway sets. It may repeat their values.
- * @param sent the change
- * @param stored the record as the API returns it
- * @param names the members that the gateway sets
+ * Checks that a change does not alter members that only the gateway may set. The change may repeat their values.
+ * @param sent the change, as sent by the caller
+ * @param stored the record in the form in which the API returns it
+ * @param names the members that only the gateway may set; their values must be primitive
  * @throws InvalidInput for a member with another value
  */
 export function checkUnchanged<Stored extends object> (

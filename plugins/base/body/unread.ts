@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { baseLimits } from '../limits/index.ts'
 
-/** Limits how much of a request's body is read after the answer was sent. Call it when the request arrives. */
+/** Limits how much of a request's body is read after the response has ended. Call it when the request arrives. */
 export function limitUnreadBody (request: IncomingMessage, response: ServerResponse): void {
   const { 'transfer-encoding': encoding, 'content-length': length = '0' } = request.headers
-  // Node drops the rest of a small body itself. Most requests have one, and a listener would cost CPU time in each.
+  // Most requests have a small body or none. Node drops the rest of a small one, and the listener would cost CPU time.
   if (encoding === undefined && Number(length) <= baseLimits.smallBody) return
-  // Starts reading: after the answer, Node would read and drop a body that has no reader, without limit.
+  // Starts reading: if nobody has begun to read a body, Node reads and drops all of it after the response.
   request.read(0)
   response.once('close', () => { drainUnreadBody(request) })
 }
 
 /**
- * Handles a request that was answered before its body arrived: reads and drops part of the rest, so that the client can
- * receive the answer, then closes the connection.
+ * Handles a request that was answered before its whole body arrived: reads and drops the rest up to a limit, so that
+ * the client can receive the response. Closes the connection if the rest has not arrived within `linger`.
  */
 function drainUnreadBody (request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return

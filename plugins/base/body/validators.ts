@@ -4,7 +4,7 @@ import { loadPackage } from '../../../package.ts'
 import { baseLimits } from '../limits/index.ts'
 import { countValues } from './values.ts'
 
-/** Returns a function that creates a validator on its first call. */
+/** Returns a function that creates an Ajv instance on its first call, and then always returns it. */
 const lazyAjv = (options: Options): () => Ajv => {
   let made: Ajv | undefined
   return () => {
@@ -13,8 +13,8 @@ const lazyAjv = (options: Options): () => Ajv => {
   }
 }
 
-// Values in bodies are not coerced to other types; those in paths and queries are, since they are text. With `verbose`,
-// the error for an unknown member contains the known ones (`plugins/base/errors/findings.ts`).
+// Values in bodies are not coerced to other types. Values in paths, queries and headers are, since they arrive as text.
+// With `verbose`, errors contain the schema, from which `plugins/base/errors/findings.ts` lists the known members.
 const firstErrorAjv = lazyAjv({ verbose: true })
 const allErrorsAjv = lazyAjv({ allErrors: true, verbose: true })
 const coercingAjv = lazyAjv({ coerceTypes: true })
@@ -23,8 +23,8 @@ const coercingAndDroppingAjv = lazyAjv({ coerceTypes: true, removeAdditional: 'a
 /**
  * The validator compiler of all routes. It reports all errors of a body, but only the first error if the body has more
  * than `baseLimits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled on
- * first use, since compiling all of them would delay the start.
- * It removes parameters that the route does not declare from the query: one of them may be the token of a login.
+ * first use, since compiling all of them would delay the start. From a query, it removes the parameters that the route
+ * does not declare, such as a login token.
  */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let check: ValidateFunction | undefined

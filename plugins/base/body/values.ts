@@ -1,7 +1,10 @@
 import { largeTextLength, memoryOf } from '../../../protocol/text.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** An upper bound for the memory of a JSON text's values, in bytes: punctuation within strings counts, too. */
+/**
+ * Returns an upper bound for the memory that the values of a JSON text take, in bytes. Punctuation in strings counts,
+ * too.
+ */
 function memoryOfValues (text: string): number {
   let [values, containers, members] = [0, 0, 0]
   for (let at = 0; at < text.length; at++) {
@@ -19,7 +22,7 @@ function memoryOfValues (text: string): number {
 /** Separators of words in a text and of query parameters in a URL. */
 const separator = /[\s&"']+/g
 
-/** Counts words and URL parameters in all strings of a JSON value; stops above `max`. */
+/** Counts the words and URL parameters in all strings of a JSON value; stops counting above `max`. */
 export function countWords (value: unknown, max: number): number {
   let count = 0
   if (typeof value === 'string') {
@@ -36,13 +39,13 @@ export function countWords (value: unknown, max: number): number {
 }
 
 /**
- * An upper bound for the memory of a JSON text and its values, in bytes. For a text of more than `largeTextLength`
- * characters, the values do not count, since most are never created.
+ * Returns an upper bound for the memory that a JSON text and its values take, in bytes. For a text of more than
+ * `largeTextLength` characters, the values do not count, since most of them are never created.
  */
 export const memoryOfJson = (text: string): number =>
   memoryOf(text) + (text.length > largeTextLength ? 0 : memoryOfValues(text))
 
-/** Counts the values in a JSON value, including itself; stops above `max`. */
+/** Counts the values in a JSON value, including the value itself; stops counting above `max`. */
 export function countValues (value: unknown, max: number): number {
   let count = 1
   if (typeof value !== 'object' || value === null) return count

@@ -5,10 +5,13 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import helmet, { type HelmetOptions } from 'helmet'
 
-/** Response headers that scripts of other origins may read, beside the CORS-safelisted ones. */
+/** Response headers that scripts of other origins may read, in addition to the CORS-safelisted ones. */
 const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate', 'retry-after', 'etag']
 
-/** Root plugin: CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` on all responses. */
+/**
+ * Root plugin: CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` in the responses of all
+ * apps.
+ */
 export default fp(async (app) => {
   await app.annexes.onEveryApp(app, async (each) => {
     await each.register(cors, {
@@ -19,7 +22,7 @@ export default fp(async (app) => {
       // An OPTIONS request that is not a preflight gets a 404, like any other request without a route.
       strictPreflight: false
     })
-    // Also set on responses outside the scopes with `addSecurityHeaders`, such as 404s.
+    // Also for responses outside the scopes that call `addSecurityHeaders`, such as 404s.
     each.addHook('onRequest', (_request, reply, done) => {
       reply.header('x-content-type-options', 'nosniff')
       done()
@@ -48,8 +51,8 @@ const options: HelmetOptions = {
 }
 
 /**
- * Sends security headers (CSP, frame options, referrer policy) with every response of the scope that calls it. They are
- * computed once, since they are the same for all requests; @fastify/helmet computes them each time.
+ * Sends security headers (CSP, frame options, referrer policy) with the responses of a scope. They are computed once,
+ * since they are the same for all requests; @fastify/helmet would compute them for each request.
  */
 export function addSecurityHeaders (app: FastifyInstance): void {
   app.addHook('onRequest', (_request, reply, done) => {

@@ -1,4 +1,7 @@
-/** A text to paste that connects one client. `where`: `shell`, or the file to paste into; `needs`: a prerequisite. */
+/**
+ * A text that connects one MCP client when pasted. `where`: `shell`, or the file to paste it into; `needs`: a
+ * prerequisite.
+ */
 interface Snippet { readonly client: string, readonly where: string, readonly needs?: string, readonly text: string }
 
 /** The endpoint URL and the bearer key for the client. */
@@ -6,10 +9,13 @@ interface Access { readonly url: string, readonly key: string }
 
 const json = (value: object): string => JSON.stringify(value, null, 2)
 
-/** `link`: opens the client if it is installed; the client then asks its user, and adds the gateway itself. */
+/**
+ * A snippet that may have a link. The link opens the client if it is installed; the client then asks the user, and adds
+ * the gateway.
+ */
 interface LinkedSnippet extends Snippet { readonly link?: { readonly href: string, readonly label: string } }
 
-/** The configurations that the console offers. The links contain the key. */
+/** Returns the snippets that the console offers. Their texts and links contain the key. */
 export function linkedSnippets (access: Access): LinkedSnippet[] {
   const { url, key } = access
   const server = { type: 'http', url, headers: { Authorization: `Bearer ${key}` } }
@@ -41,7 +47,7 @@ export function linkedSnippets (access: Access): LinkedSnippet[] {
   ].map((snippet) => ({ ...snippet, ...links[snippet.client] && { link: links[snippet.client] } }))
 }
 
-/** The configurations that the first start prints. The console offers more. */
+/** Returns the snippets that the first start prints. The console offers more. */
 function clientSnippets ({ url, key }: Access): Snippet[] {
   const authorization = `Bearer ${key}`
   const header = `"Authorization: ${authorization}"`
@@ -75,7 +81,7 @@ function clientSnippets ({ url, key }: Access): Snippet[] {
   ]
 }
 
-/** A heading and a text to paste for each client. */
+/** Returns the snippets that the first start prints as one text, with a heading for each client. */
 export const snippetsText = (access: Access): string => clientSnippets(access)
   .map(({ client, where, needs, text }) => {
     const more = [...where === 'shell' ? [] : [where], ...needs === undefined ? [] : [`needs ${needs}`]].join('; ')

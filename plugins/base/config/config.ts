@@ -55,10 +55,10 @@ interface ConfigOptions {
   env: SharedEnv
 }
 
-/** Converts BASE_PATH to the prefix of every route: without a trailing slash. */
+/** Converts BASE_PATH to the prefix of every route, which has no trailing slash. */
 export const basePathOf = ({ BASE_PATH: path }: Pick<Env, 'BASE_PATH'>): string => path.replace(/\/$/, '')
 
-/** Decorates `app.config`. */
+/** Decorates the app with `config`, and freezes it. */
 export default fp<ConfigOptions>(async (app, { version, env }) => {
   const taken = Object.fromEntries(sharedNames.map((name) => [name, env[name]])) as SharedEnv
   app.decorate('config', Object.freeze({ version, basePath: basePathOf(env), env: Object.freeze(taken) }))

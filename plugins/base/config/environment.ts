@@ -20,7 +20,11 @@ export const readEnvironment = (environment: Environment): Env =>
     ...Object.fromEntries(secretVariableNames.map((name) => [name, readSecret(name, environment)]))
   })
 
-/** Reads a secret from its variable or its file, without byte-order mark and trailing line break. @throws Error */
+/**
+ * Reads a secret from its variable, or from its file without a byte-order mark and a trailing line break.
+ * @returns undefined if neither is set
+ * @throws Error with a sentence
+ */
 function readSecret (name: string, environment: Environment): string | undefined {
   const [text, path = ''] = [environment[name], environment[`${name}_FILE`]]
   if (path === '') return text
@@ -60,7 +64,7 @@ function readSecretFile (path: string, name: string): string {
   }
 }
 
-/** The sources of `findChildUser`. Tests replace them. */
+/** What `findChildUser` reads from the system. Tests replace it. */
 interface UserSources {
   /** The uid of this process; undefined on systems without uids (Windows). */
   uid: number | undefined
@@ -82,9 +86,12 @@ function readPasswd (): string {
 }
 
 /**
- * Finds the user that children run as, from CHILD_USER: a name, `uid` or `uid:gid`. Children do not get the user's
- * supplementary groups.
- * @throws Error with a sentence if this process does not run as root, if the user does not exist, or if it is root
+ * Finds the user that child processes run as, from CHILD_USER: a name, `uid` or `uid:gid`. The processes do not get the
+ * user's supplementary groups.
+ * @param text CHILD_USER
+ * @returns undefined if CHILD_USER is not set
+ * @throws Error with a sentence if this process does not run as root, if there is no such user, if the user is root, or
+ * if an id is too large
  */
 export function findChildUser (
   text: string | undefined, { uid: own, passwd } = systemSources()

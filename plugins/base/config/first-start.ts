@@ -4,13 +4,13 @@ import type { Writable } from 'node:stream'
 import { snippetsText } from './client-snippets.ts'
 import { replaceFile } from './local-access.ts'
 
-/** Quotes a text as one word for a POSIX shell. */
+/** Quotes a text as one word for a POSIX shell, if necessary. */
 export const shellQuote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /**
- * The shell command that starts the CLI, from any folder. It has the path of the CLI: the name alone may be that of
- * another package in a registry.
+ * Returns the shell command that starts the CLI, from any folder. It contains the path of the CLI, since another
+ * package in a registry may have the same name.
  * @param script the script that this process runs
  */
 export function cliCommand (script = resolve(process.argv[1] ?? '')): string {
@@ -24,8 +24,9 @@ export function cliCommand (script = resolve(process.argv[1] ?? '')): string {
 }
 
 /**
- * The first text of the first start: the addresses of the gateway, and how the first admin logs in.
- * @param place the settings file or database, which stores a hash of the password
+ * Returns the text that the first start prints first: the addresses of the gateway, and how the first admin logs in.
+ * @param base the URL of the gateway; `admin`: without a password if ADMIN_PASSWORD is set; `place`: the
+ * settings file or database, which stores a hash of the password
  */
 export function firstStartText (
   { base, admin, place }: { base: string, admin: { username: string, password?: string }, place: string }
@@ -39,8 +40,8 @@ export function firstStartText (
 }
 
 /**
- * The text that is printed once the gateway is ready. It is plain text even if the log is JSON, so that people can copy
- * from it.
+ * Returns the text that the first start prints when the gateway is ready; empty if there is nothing to say. It is plain
+ * text even if the log is JSON, so that people can copy from it.
  * @param key a new key for agents; undefined if there already are keys
  * @param addWith the command that starts the CLI; undefined if there already are servers
  * @param welcome the link for choosing a password; undefined if there is none
@@ -83,8 +84,8 @@ interface FirstStartNoticeOptions {
 const heading = 'The credentials of the first start of Tool-Hub. Delete this file when you no longer need it.\n'
 
 /**
- * Delivers the text of a first start, which contains secrets: to the terminal, or otherwise to a file in DATA_DIR that
- * only its owner can read. It never goes to the log, which is stored and forwarded.
+ * Delivers the text of a first start, which contains secrets: to the terminal or, without a terminal, to a file in
+ * DATA_DIR that only its owner can read. The text does not go to the log, which is stored and forwarded.
  */
 export class FirstStartNotice {
   readonly #options: FirstStartNoticeOptions
@@ -99,7 +100,7 @@ export class FirstStartNotice {
   /** Whether the text goes to a terminal, from which it cannot be retracted. */
   get isTerminal (): boolean { return this.#options.terminal !== undefined }
 
-  /** Writes more text. @throws Error with a sentence if terminal or file cannot be written */
+  /** Writes more text. @throws Error if the terminal or the file cannot be written to */
   async write (text: string): Promise<void> {
     const { terminal } = this.#options
     if (terminal) {
@@ -120,14 +121,14 @@ export class FirstStartNotice {
     if (isFirst) this.#options.onFileWritten(this.#path)
   }
 
-  /** Removes the file, since the admin that it describes was not stored. */
+  /** Removes the file that `write` has written. To be called if the admin in the text could not be stored. */
   retract (): void {
     if (this.#text !== heading) rmSync(this.#path, { force: true })
     this.#text = heading
   }
 }
 
-/** Returns a path that is not in use: with a number if an earlier start left a file. */
+/** Returns the path of a file that does not exist: with a number if an earlier start left a file. */
 function unusedPath (path: string): string {
   let free = path
   for (let number = 2; existsSync(free); number++) free = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)

@@ -5,7 +5,11 @@ import type { Env } from '../../../schemas/env.ts'
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
-/** The loopback URL of a gateway that listens on a URL; undefined if it does not listen on loopback. */
+/**
+ * Returns the URL at which this machine reaches a gateway over loopback; undefined if the gateway does not listen
+ * there.
+ * @param base the URL that the gateway listens on
+ */
 export function loopbackUrl (base: string): string | undefined {
   const url = new URL(base)
   if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'

@@ -19,7 +19,8 @@ export interface AccessFile {
 }
 
 /**
- * Where a gateway stores its settings, for comparison: `database` omits user, password and options.
+ * Returns where a gateway stores its settings, in a form that can be compared: `database` omits user, password and
+ * options.
  * @param settingsPath SETTINGS_PATH, absolute
  * @param dbUrl DB_URL
  */
@@ -42,9 +43,13 @@ function realPath (path: string): string {
   }
 }
 
-/** Whether a gateway uses this storage. Without a database, only the paths of the settings files are compared. */
-export const isSameStorage = (one: Pick<AccessFile, 'settings' | 'database'>, access: AccessFile): boolean =>
-  one.settings === access.settings && (one.database === undefined || one.database === access.database)
+/**
+ * Whether a running gateway uses a storage.
+ * @param storage the storage; if it has no `database`, only the paths of the settings files are compared
+ * @param access the access file of the gateway
+ */
+export const isSameStorage = (storage: Pick<AccessFile, 'settings' | 'database'>, access: AccessFile): boolean =>
+  storage.settings === access.settings && (storage.database === undefined || storage.database === access.database)
 
 /** The path of the access file. */
 const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
@@ -52,7 +57,7 @@ const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
 /** Creates a credential for the access file. Its prefix distinguishes it from bearer keys. */
 export const newLocalToken = (): string => `${credentialPrefixes.local}${randomBytes(32).toString('hex')}`
 
-/** Checks that a folder can be written or created, but does not create it. @throws Error with a sentence */
+/** Checks that a folder can be written to or created, but does not create it. @throws Error with a sentence */
 export function requireWritableFolder (dataDir: string): void {
   for (let at = dataDir; ; at = dirname(at)) {
     const stats = statSync(at, { throwIfNoEntry: false })
@@ -63,7 +68,7 @@ export function requireWritableFolder (dataDir: string): void {
   }
 }
 
-/** Why a folder cannot be written, as the end of a sentence; undefined if it can. */
+/** Returns the reason why a folder cannot be written to, as the end of a sentence; undefined if it can. */
 function accessProblem (folder: string): string | undefined {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
@@ -74,8 +79,7 @@ function accessProblem (folder: string): string | undefined {
 }
 
 /**
- * Writes the access file into an existing folder, readable by its owner only. It replaces the file of an earlier
- * process.
+ * Writes the access file, readable by its owner only, into an existing folder. Replaces the file of an earlier process.
  * @throws Error with a sentence, or an error of `node:fs`
  */
 export function writeAccessFile (dataDir: string, access: AccessFile): void {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { compile } from '@fastify/proxy-addr'
 
 /**
- * Fastify's `trustProxy` option from TRUST_PROXY: all proxies, a number of hops, or a list of addresses and ranges.
+ * Converts TRUST_PROXY to Fastify's option `trustProxy`: all proxies, a number of hops, or addresses and ranges.
  * @throws Error with the first invalid entry
  */
 export function parseTrustProxy (text: string): boolean | string[] | ((address: string, hop: number) => boolean) {
@@ -21,7 +21,7 @@ export function parseTrustProxy (text: string): boolean | string[] | ((address: 
 }
 
 /**
- * Returns a function that tells whether the peer of a connection, by its address, is a trusted proxy.
+ * Returns a function that tells from the remote address of a connection whether it comes from a trusted proxy.
  * @param text TRUST_PROXY
  * @throws Error with the first invalid entry
  */

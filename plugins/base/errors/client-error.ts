@@ -4,10 +4,15 @@ import type { FastifyError } from 'fastify'
 import { errors } from './list.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** Max size of a request's path and headers, in bytes. A percent-encoded resource URI of 2,048 characters fits. */
+/**
+ * Max size of a request's URL and headers together, in bytes. A percent-encoded resource URI of 2,048 characters fits.
+ */
 export const maxHeaderSize = 32 * 1024
 
-/** An error, and the body members that contain its code: `error` on tool routes, otherwise `code`. */
+/**
+ * An error, and the body members that contain its code: `error` on tool routes, otherwise `code`; both if the path is
+ * unknown.
+ */
 interface HeadError { error: FastifyError, members: readonly string[] }
 
 /** An error of Node's `clientError` event. */
@@ -17,16 +22,17 @@ interface ClientError extends NodeJS.ErrnoException { bytesParsed?: number, rawP
 const exemptRequests = new WeakMap<Socket, IncomingMessage>()
 
 /**
- * Exempts a request from Node's `requestTimeout`, which is the same for all requests; the caller limits the time. Node
- * emits `clientError` once when the request exceeds the timeout, and `createClientErrorHandler` ignores that.
+ * Exempts a request from Node's `requestTimeout`, which is the same for all requests; the caller must limit the time.
+ * When the request exceeds the timeout, Node emits one `clientError`, which `createClientErrorHandler` ignores.
  */
 export function exemptFromRequestTimeout (request: IncomingMessage): void {
   exemptRequests.set(request.socket, request)
 }
 
 /**
- * Creates a handler of Node's `clientError`. It answers requests that reach no route: those that are not valid HTTP, or
- * do not arrive in time. If the path is known, the body has the error format of that path.
+ * Creates a handler of Node's `clientError`. It answers requests that reach no route: those that are not valid HTTP,
+ * have too large a head, or do not arrive in time. For too large a head, the body has the error format of the requested
+ * path.
  */
 export const createClientErrorHandler = (basePath: string) => (error: ClientError, socket: Socket): void => {
   const { code } = error
@@ -45,15 +51,15 @@ export const createClientErrorHandler = (basePath: string) => (error: ClientErro
 }
 
 /**
- * Whether an answer to an earlier, pipelined request is being sent: another one would end up within it. Node's own
- * handler of `clientError` asks the same.
+ * Whether the response to an earlier, pipelined request is being sent: another response would end up inside it. Node's
+ * own handler of `clientError` makes the same check.
  */
 const hasBegunAnswer = (socket: Socket & { _httpMessage?: ServerResponse | null }): boolean =>
   socket._httpMessage?.headersSent === true
 
 /**
- * The error for a request head that is too large because of its URL or its headers. If the head arrived in several
- * packets, only the last one is available; a packet without spaces or line breaks is taken to be part of the URL.
+ * Creates the error for a request head that is too large because of its URL or its headers. If the head arrived in
+ * several packets, only the last one is available; a packet without spaces and line breaks is taken as part of the URL.
  */
 function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string): HeadError {
   const text = Buffer.isBuffer(rawPacket)
@@ -69,7 +75,7 @@ function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string
   return { error: new errors.AddressTooLong(maxHeaderSize, adviceFor(method, path, isTool)), members }
 }
 
-/** Advice for a URL that is too long (414). @param method undefined: only the end of the URL is known */
+/** Returns advice for a URL that is too long (414). @param method undefined: only the end of the URL is known */
 function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
   if (method === undefined) return 'tools also accept their arguments as a JSON body, with POST to the same path'
   if (!isTool) return 'send a shorter one'
@@ -85,7 +91,8 @@ function isToolPath (path: string, basePath: string): boolean {
 }
 
 /**
- * Reads and drops part of the remaining data, so that the client can receive the answer, then closes the connection.
+ * Reads and drops the data that still arrives, so that the client can receive the response. Closes the connection after
+ * the time or the number of bytes in `baseLimits.arriving`.
  */
 function linger (socket: Socket): void {
   const { unread, linger: time } = baseLimits.arriving
@@ -97,10 +104,10 @@ function linger (socket: Socket): void {
   socket.once('close', () => { clearTimeout(end) })
 }
 
-/** Answers the incoming request with an error, and closes the connection. */
+/** Answers a request with an error, and closes the connection. */
 function refuseConnection (error: FastifyError, socket: Socket): void {
   respond(error, socket)
-  // Data that still arrives is not read.
+  // The data that still arrives is not read.
   socket.destroySoon()
 }
 

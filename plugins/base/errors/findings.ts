@@ -3,13 +3,16 @@ import { closestMember } from '../../../schemas/unknown-members.ts'
 import { errors } from './list.ts'
 import { parsePointer } from '../json-schema/index.ts'
 
-/** A schema violation, in the form sent to clients. `path`: names separated by dots. */
+/** A schema violation, in the form sent to clients. `path`: member names separated by dots. */
 export interface Finding { readonly path: string, readonly message: string }
 
-/** `isChoice`: the value matches none of several schemas (`anyOf`), each of which has its own findings. */
+/**
+ * `isChoice`: the finding says only that the value matches none of several schemas (`anyOf`). Each of them has findings
+ * of its own.
+ */
 interface RawFinding extends Finding { readonly isChoice: boolean }
 
-/** Converts the errors of Ajv, one by one. */
+/** Converts each of Ajv's errors to a finding. */
 function rawFindings ({ validation = [], validationContext = 'body' }: FastifyError): RawFinding[] {
   return validation.map((found) => {
     const { keyword, instancePath, message = 'is not valid', params } = found
@@ -33,14 +36,22 @@ const sizeKeywords: Readonly<Record<string, readonly [bound: 'least' | 'most', n
   maxProperties: ['most', 'members']
 }
 
-/** The error for invalid values. Its message describes the first. @param findings at least one */
+/**
+ * Creates the error for invalid values. Its message describes the first finding; its member `errors` lists all, if
+ * there are several.
+ * @param findings at least one
+ */
 export function invalidInputError (findings: readonly Finding[]): FastifyError {
   const { path, message } = findings[0] ?? { path: '', message: 'is not valid' }
   const error = new errors.InvalidInput(`"${path}": ${message}`)
   return findings.length > 1 ? Object.assign(error, { errors: findings }) : error
 }
 
-/** The message of a finding. @param message of the validator @param schema the value's schema, if reported */
+/**
+ * Returns the message of a finding.
+ * @param message the message of the validator
+ * @param schema the value's schema, if reported
+ */
 function messageFor (keyword: string, message: string, params: Record<string, unknown>, schema: unknown): string {
   const { missingProperty, additionalProperty, allowedValues, allowedValue } = params
   if (missingProperty !== undefined) return 'is required'
@@ -67,7 +78,10 @@ function unknownMessage (name: string, schema: unknown): string {
     : `is not known; there are ${known.map((each) => JSON.stringify(each)).join(', ')}`
 }
 
-/** The findings of a validation error; alternatives for one value are joined. Undefined for any other error. */
+/**
+ * Returns the findings of a validation error; undefined for any other error. The findings of alternative schemas for
+ * one value (`anyOf`) are joined.
+ */
 export function findingsOf (error: FastifyError): Finding[] | undefined {
   if (!error.validation) return undefined
   const all = rawFindings(error)
@@ -84,6 +98,9 @@ function alternatives (all: readonly RawFinding[], path: string): string {
   return [...messages].join(' or ').replaceAll(' or must be ', ' or ')
 }
 
-/** The finding with the longest path: of several alternative schemas, the one with it is probably meant. */
+/**
+ * Returns the finding with the longest path; undefined if there are no findings. Of several alternative schemas, the
+ * client probably meant the one that the value matches down to this path.
+ */
 export const mostSpecificFinding = (findings: readonly Finding[] | undefined): Finding | undefined =>
   findings?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)

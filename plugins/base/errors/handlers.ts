@@ -8,7 +8,10 @@ import type { Pages } from '../pages/index.ts'
 import { findingsOf, mostSpecificFinding } from './findings.ts'
 import { errors, OAuthError, toStorageHttpError } from './list.ts'
 
-/** The JSON-RPC codes of HTTP errors on the MCP routes; others are -32000. */
+/**
+ * JSON-RPC codes of HTTP errors on the MCP routes. Other errors have -32603 if their status is 500 or above, otherwise
+ * -32000.
+ */
 const rpcCodes: Readonly<Record<string, number>> = {
   TH_SESSION_UNKNOWN: rpcCode.unavailable,
   TH_UNKNOWN_ROUTE: rpcCode.unavailable,
@@ -25,7 +28,7 @@ const statusOf = (error: FastifyError): number =>
 
 const isGatewayError = ({ code }: FastifyError): boolean => code?.startsWith('TH_')
 
-/** Converts an error to an HTTP error, and replaces a Fastify error if ours is more helpful. */
+/** Converts an error to an HTTP error. Replaces Fastify's error for an unsupported media type by the gateway's own. */
 function toHttpError (error: FastifyError | ShareError | StorageError, request: FastifyRequest): HttpError {
   if (error instanceof StorageError) {
     // A known storage outage has already been logged.
@@ -40,7 +43,7 @@ function toHttpError (error: FastifyError | ShareError | StorageError, request: 
   return error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new errors.UnsupportedMediaType() : error
 }
 
-/** Logs the error if it is a fault of the gateway, and sets `Retry-After` (RFC 9110, 10.2.3). @returns the status */
+/** Logs an error that is a fault of the gateway, and sets `Retry-After` (RFC 9110, 10.2.3). @returns the status */
 function beginAnswer (error: HttpError, request: FastifyRequest, reply: FastifyReply): number {
   const status = statusOf(error)
   if (status >= 500 && !isGatewayError(error)) request.log.error({ err: error }, 'a request failed')
@@ -49,32 +52,32 @@ function beginAnswer (error: HttpError, request: FastifyRequest, reply: FastifyR
   return status
 }
 
-/** The code to expose: ours, or Fastify's for a bad request; never that of an internal fault. */
+/** The code to expose: the gateway's own or Fastify's; `TH_FAILED` for any other error. */
 const codeOf = ({ code }: FastifyError): string => /^(?:TH|FST)_/.test(code) ? code : 'TH_FAILED'
 
-/** By code: messages that replace those of Fastify, which contain the whole path. */
+/** By code: messages that replace Fastify's messages, which contain the whole path. */
 const pathErrors: Readonly<Record<string, string>> = {
   FST_ERR_BAD_URL: 'The path is not valid: percent-encode it as UTF-8',
   FST_ERR_MAX_PARAM_LENGTH: 'A part of the path is too long'
 }
 
-/** The message to expose: ours, or Fastify's for a bad request; never that of an internal fault. */
+/** The message to expose. If the status is 500 or above, only messages of the gateway's own errors are exposed. */
 const sentenceOf = (error: FastifyError): string =>
   pathErrors[error.code] ?? (statusOf(error) >= 500 && !isGatewayError(error) ? 'Internal error' : error.message)
 
-/** The challenge for an unauthenticated caller. Without credentials, it contains no error (RFC 6750, section 3.1). */
+/** The `WWW-Authenticate` challenge. Without a bearer token, it contains no error (RFC 6750, section 3.1). */
 const challengeFor = ({ headers: { authorization } }: FastifyRequest): string =>
   authorization !== undefined && /^bearer /i.test(authorization) ? 'Bearer error="invalid_token"' : 'Bearer'
 
-/** The error for a method that a path does not allow; sets the header `Allow`. @param methods the allowed ones */
+/** Creates the error for a method that a path does not allow, and sets `Allow`. @param methods the allowed methods */
 function notAllowed (methods: readonly string[], reply: FastifyReply): FastifyError {
   reply.header('allow', methods.join(', '))
   return new errors.MethodNotAllowed(joinInWords(methods))
 }
 
 /**
- * Replaces NoSuch by MethodNotAllowed if routes without parameters have this path, but other methods: `GET
- * /api/servers/batch` is matched as a server of that name.
+ * Replaces NoSuch by MethodNotAllowed if routes without parameters have this path, but other methods. `GET
+ * /api/servers/batch` would otherwise say that there is no server named "batch".
  */
 function withMethods (error: HttpError, request: FastifyRequest, reply: FastifyReply): HttpError {
   if (error.code !== 'TH_NO_SUCH') return error
@@ -82,7 +85,7 @@ function withMethods (error: HttpError, request: FastifyRequest, reply: FastifyR
   return methods.length === 0 || methods.includes(request.method) ? error : notAllowed(methods, reply)
 }
 
-/** Error format of the management API and the public routes: `{success: false, message, code, errors?}`. */
+/** Sends an error in the format of the management API and public routes: `{success: false, message, code, errors?}`. */
 export function sendEnvelopeError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const error = withMethods(toHttpError(given, request), request, reply)
   const status = beginAnswer(error, request, reply)
@@ -101,7 +104,10 @@ export function sendEnvelopeError (given: FastifyError, request: FastifyRequest,
   })
 }
 
-/** Error format of OpenAPI documents and plain HTTP: `{success: false, error, message}`; `error` is the code. */
+/**
+ * Sends an error in the format of the routes for OpenAPI documents and tool calls over plain HTTP: `{success: false,
+ * error, message}`. `error` is the code.
+ */
 export function sendPlainHttpError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
@@ -111,7 +117,10 @@ export function sendPlainHttpError (given: FastifyError, request: FastifyRequest
     : { success: false, error: codeOf(error), message: sentenceOf(error) })
 }
 
-/** Error format of the MCP routes: JSON-RPC errors without an id; 401 as in OAuth (RFC 6750, section 3). */
+/**
+ * Sends an error in the format of the MCP routes: a JSON-RPC error with a null id; for the status 401, the OAuth format
+ * (RFC 6750, section 3).
+ */
 export function sendRpcError (given: FastifyError | RpcError, request: FastifyRequest, reply: FastifyReply): void {
   reply.type('application/json')
   if (given instanceof RpcError) {
@@ -129,7 +138,7 @@ export function sendRpcError (given: FastifyError | RpcError, request: FastifyRe
   void reply.code(status).send(errorText('null', new RpcError(number, sentenceOf(error)).toText()))
 }
 
-/** OAuth error codes by status, for errors that are not OAuth errors. */
+/** OAuth error codes by HTTP status, for errors that are not an `OAuthError`. */
 const oauthCodes: Readonly<Record<number, string>> = {
   401: 'invalid_token',
   403: 'access_denied',
@@ -138,7 +147,7 @@ const oauthCodes: Readonly<Record<number, string>> = {
   503: 'temporarily_unavailable'
 }
 
-/** Error format of the authorization server: `{error, error_description}` (RFC 6749, section 5.2). */
+/** Sends an error in the format of the authorization server: `{error, error_description}` (RFC 6749, section 5.2). */
 export function sendOAuthError (given: FastifyError | OAuthError, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
@@ -156,7 +165,7 @@ function send (reply: FastifyReply, status: number, body: object): void {
   void reply.code(status).type('application/json').send(JSON.stringify(body))
 }
 
-/** Converts an error for a page. Logs it if it is a fault of the gateway, and sets `Retry-After`. */
+/** Converts an error to what a page shows. Logs a fault of the gateway, and sets `Retry-After`. */
 export function toPageError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): PageError {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
@@ -166,7 +175,7 @@ export function toPageError (given: FastifyError, request: FastifyRequest, reply
 
 interface PageError { readonly status: number, readonly text: string, readonly code: string }
 
-/** Creates the error handler of pages: it sends an HTML page with the message. */
+/** Creates an error handler that sends an HTML page with the message of the error. */
 export const pageErrorHandler = (pages: Pages, title: string) =>
   (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, text } = toPageError(given, request, reply)
@@ -174,10 +183,13 @@ export const pageErrorHandler = (pages: Pages, title: string) =>
     void reply.code(status).headers(headers).send(html)
   }
 
-/** The title of error pages of the authorization server. */
+/** The title of the authorization server's error pages. */
 export const oauthErrorTitle = 'This request cannot be answered'
 
-/** Creates the error handler of the authorization server's pages. If it is disabled, they have no routes. */
+/**
+ * Creates the error handler of the authorization server's pages. It replaces NotFound by OAuthOff: the pages have no
+ * routes while the authorization server is off.
+ */
 export const oauthPageErrorHandler = (pages: Pages): ReturnType<typeof pageErrorHandler> => {
   const show = pageErrorHandler(pages, oauthErrorTitle)
   return (error, request, reply) => {
@@ -185,13 +197,13 @@ export const oauthPageErrorHandler = (pages: Pages): ReturnType<typeof pageError
   }
 }
 
-/** Creates the error handler for paths without a route: it uses the error format of routes with similar paths. */
+/** Creates the error handler for paths without a route. It uses the error format of routes with similar paths. */
 export function errorHandlerByPath (basePath: string): typeof sendEnvelopeError {
   const isOAuth = (path: string): boolean => path.startsWith(`${basePath}/oauth/`)
   const isMcp = (path: string): boolean =>
     path.startsWith(`${basePath}/`) &&
       /^\/(?:messages$|(?:api\/|[^/]+\/)?(?:mcp|sse)(?:\/|$))/.test(path.slice(basePath.length))
-  // The paths of the scope `open`; `/api/tools/call/:server` belongs to the management API.
+  // The paths of the scope `open`. `/api/tools/call/:server` belongs to the management API.
   const isOpen = (path: string): boolean =>
     path.startsWith(`${basePath}/`) &&
     /^\/api\/(?:(?:[^/]+\/)?(?:openapi\.(?:json|yaml)|tools\/(?!call\/)[^/]+\/[^/]+)|openapi\/(?:servers|stats))\/?$/
@@ -207,7 +219,7 @@ export function errorHandlerByPath (basePath: string): typeof sendEnvelopeError 
 
 const joinInWords = (methods: readonly string[]): string => methods.join(', ').replace(/, ([^,]*)$/, ' and $1')
 
-/** Sets the error handlers of the root, for routes outside the scopes that set their own. */
+/** Sets the error handlers of the main app and the annexes, for routes outside the scopes that set their own. */
 export default fp(async (app) => {
   const format = errorHandlerByPath(app.config.basePath)
   const notFound = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -215,8 +227,8 @@ export default fp(async (app) => {
     format(methods.length > 0 ? notAllowed(methods, reply) : new errors.NotFound(), request, reply)
   }
   await app.annexes.onEveryApp(app, (each) => {
-    // Fastify closes the connection if it cannot read a body. A client that is still sending would get a reset instead
-    // of the answer.
+    // If Fastify cannot read a body, it sets `Connection: close`. A client that is still sending would then get a reset
+    // instead of the response.
     each.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
     if (each !== app) each.setErrorHandler(sendEnvelopeError).setNotFoundHandler(notFound)
   })

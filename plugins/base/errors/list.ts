@@ -3,8 +3,9 @@ import { StorageError } from '../../../db/store.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 
 /**
- * Derives an error class whose instances have the constructor's argument as a member, for a response header:
- * `retryAfter`, the seconds until the request may be repeated, or `scope`, which the request needs (RFC 6750, 3).
+ * Derives an error class whose instances keep the constructor's argument as a member, which a response header contains:
+ * `retryAfter`, the seconds until the request may be repeated, or `scope`, the scope that the request needs (RFC 6750,
+ * section 3).
  */
 function withArgument<Detail extends number | string> (
   member: 'retryAfter' | 'scope', Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [Detail]>
@@ -134,11 +135,19 @@ export const errors = {
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
 } as const
 
-/** The error for a member of a request that breaks a rule beyond its schema. @param path names separated by dots */
+/**
+ * Creates the error for a member of a request that breaks a rule beyond its schema.
+ * @param path member names separated by dots
+ * @param message the rest of a sentence whose subject is the path, such as `must be …`
+ */
 export const invalidAt = (path: string, message: string): FastifyError =>
   Object.assign(new errors.InvalidInput(`${path} ${message}`), { errors: [{ path, message }] })
 
-/** The error for an entry that does not exist, or that the caller may not see. @param name as the caller sent it */
+/**
+ * Creates the error for an entry that does not exist, or that the caller may not see.
+ * @param what the kind of the entry, such as `server`
+ * @param name the name that the caller sent
+ */
 export const noSuchError = (what: string, name: string): FastifyError =>
   new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
@@ -151,7 +160,7 @@ export function toStorageHttpError (
   return isFull ? new errors.StorageFull(unchanged) : away
 }
 
-/** Awaits a query of the records. @throws RecordsAway for a StorageError */
+/** Awaits a query of recorded calls or audit entries. @throws RecordsAway for a StorageError */
 export async function awaitRecords<Result> (answer: Promise<Result>): Promise<Result> {
   try {
     return await answer
@@ -160,7 +169,7 @@ export async function awaitRecords<Result> (answer: Promise<Result>): Promise<Re
   }
 }
 
-/** OAuth error codes in bodies (RFC 6749, section 5.2; RFC 7591, 3.2.2; RFC 6750, 3.1; RFC 8707, 2). */
+/** OAuth error codes (RFC 6749, section 5.2; RFC 7591, 3.2.2; RFC 6750, 3.1; RFC 8707, 2). */
 type OAuthCode =
   | 'invalid_request'
   | 'invalid_client_metadata'

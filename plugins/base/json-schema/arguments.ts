@@ -6,10 +6,10 @@ import { mayAcceptValue, typesOf, type SchemaType } from './schema-types.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
- * Converts arguments that a caller wrote as text to the types of a tool's input schema: integers and finite numbers;
- * `true|false|1|0`; arrays from repeated or comma-separated values; objects and arrays from JSON. A text to which no
- * rule applies is unchanged, so that validation reports it.
- * @param eager whether to convert every text that can be converted, even if the schema accepts a string
+ * Converts arguments that a caller wrote as text to the types of a tool's input schema: `null`; numbers that a double
+ * represents exactly; booleans from `true`, `false`, `1` and `0`; arrays from repeated or comma-separated values;
+ * objects and arrays from JSON. A text that cannot be converted is unchanged, so that validation reports it.
+ * @param eager whether to convert a text even if the schema accepts it as a string
  */
 export function convertArguments (
   schema: unknown, args: Readonly<Record<string, unknown>>, eager = false
@@ -25,10 +25,12 @@ export function convertArguments (
   )
 }
 
-/** The order in which types are tried, the most specific first. Numbers precede booleans, which accept 1 and 0, too. */
+/** The order in which types are tried, the most specific first. Numbers precede booleans, since both accept 1 and 0. */
 const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
 
-/** Max texts that may fail to parse as JSON, since exceptions are expensive. Further texts are not parsed. */
+/**
+ * Max number of texts that may fail to parse as JSON, since exceptions are expensive. Then no more texts are parsed.
+ */
 const maxFailures = 1_000
 
 interface ConversionContext {
@@ -39,16 +41,17 @@ interface ConversionContext {
   readonly isElement: boolean
   /** The number of further texts that may fail to parse as JSON. */
   readonly failures: { left: number }
-  /** Cache of the element schemas, by the schema of the array. */
+  /** Cache of the results of `elementSchemas`, by the schema of the array. */
   readonly elements: Map<unknown, ElementSchemas>
 }
 
+/** Returns the schema of the element at an index. */
 type ElementSchemas = (index: number) => unknown
 
 function convert (schema: unknown, value: unknown, context: ConversionContext): unknown {
   const { root, eager } = context
   if (Array.isArray(value)) {
-    // Arrays without texts are not copied.
+    // An array without texts and without non-empty arrays as elements is not copied.
     if (!value.some(isConvertible)) return value
     const schemaAt = elementsOf(schema, context)
     return value.map((each, index) => isConvertible(each) ? convert(schemaAt(index), each, context) : each as unknown)
@@ -65,7 +68,7 @@ function convert (schema: unknown, value: unknown, context: ConversionContext): 
   const accepted = candidates.find((each) => mayAcceptValue(schema, each, root))
   if (accepted !== undefined) return accepted
   if (acceptsString || candidates.length === 0) return value
-  // The schema accepts none of them: a value of the right type gets a more specific validation error than a text.
+  // The schema accepts no candidate. One of the right type gets a more specific validation error than the text.
   return candidates[0]
 }
 
@@ -97,7 +100,7 @@ function toBoolean (text: string): boolean | undefined {
 function toArray (text: string, schema: unknown, context: ConversionContext): unknown[] | undefined {
   const value = parseJson(text, context)
   if (Array.isArray(value)) return value
-  // A text that was not parsed is unchanged: it may be JSON.
+  // After `maxFailures`, texts are not parsed as JSON, and not split at commas either: they may be JSON.
   if (context.isElement || context.failures.left <= 0) return undefined
   if (text === '') return []
   const schemaAt = elementsOf(schema, context)
@@ -110,7 +113,10 @@ function elementsOf (schema: unknown, { root, elements }: ConversionContext): El
   return known
 }
 
-/** Creates the function for an array's schema. If it allows several kinds of arrays, an element may match any. */
+/**
+ * Creates a function that returns the schema of an array's element at an index. If the schema of the array allows
+ * several kinds of arrays, an element may match any of their element schemas.
+ */
 function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
   const arraySchemas = arraySchemasIn(schema, root, new Set())
   const known = new Map<number, unknown>()
@@ -129,7 +135,7 @@ function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
   }
 }
 
-/** The array schemas in a schema: itself, or those that it references or is combined from. */
+/** Returns the schema itself if it describes an array, otherwise the array schemas that it references or combines. */
 function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>): Array<Record<string, unknown>> {
   if (!isObject(schema) || visited.has(schema)) return []
   visited.add(schema)
@@ -139,7 +145,10 @@ function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>):
     arraySchemasIn(each, root, visited))
 }
 
-/** Parses a JSON text; undefined if it is invalid, nested too deeply, or has a number that would lose precision. */
+/**
+ * Parses a JSON text; undefined if it is invalid or nested too deeply, if a number in it would lose precision, or after
+ * `maxFailures`.
+ */
 function parseJson (text: string, { failures }: ConversionContext): unknown {
   if (failures.left <= 0 || isDeeperThan(text, baseLimits.requestDepth)) return undefined
   try {

@@ -3,11 +3,11 @@ import type { ArgumentCheckResult, ArgumentCheckTask } from './worker.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
- * Converts arguments to the types of a tool's input schema, and validates them. This is done in a worker thread, since
- * the schema of an upstream may take unlimited time.
- * @param owner whose share of the tasks it counts against
- * @returns undefined if it takes more than `baseLimits.argumentChecks.time`, or too much memory
- * @throws ShareError
+ * Converts arguments to the types of a tool's input schema, and validates them. This happens in a worker thread, since
+ * validation against the schema of an upstream may take unlimited time.
+ * @param owner the owner against whose share of the worker tasks the check counts
+ * @returns undefined if the check takes more than `baseLimits.argumentChecks.time`, or too much memory
+ * @throws ShareError if too many tasks are waiting
  */
 export async function checkArguments (
   task: ArgumentCheckTask, owner: string

@@ -1,19 +1,22 @@
 import { isObject } from '../../../protocol/json.ts'
 import { resolveRef } from './json-pointer.ts'
 
-/** The keywords that combine a schema from others. */
+/** The keywords whose subschemas apply to the same object, and may declare further parameters. */
 const combiningKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'then', 'else']
 
 const arrayOf = (value: unknown): unknown[] => Array.isArray(value) ? value : []
 
-/** The parameters of a tool's input schema, including those in the schemas that it references or combines. */
+/** The parameters of a tool's input schema, including those declared in schemas that it references or combines. */
 interface InputShape {
-  /** The schema of each parameter by name, in order of declaration, without parameters that allow no value. */
+  /** The schema of each parameter by name, in order of declaration. Omits parameters whose schema is `false`. */
   readonly properties: ReadonlyMap<string, unknown>
   readonly required: ReadonlySet<string>
-  /** The schema of undeclared parameters; undefined if there is none. */
+  /** The schema of undeclared parameters (`additionalProperties`); undefined if none is stated. */
   readonly additional: unknown
-  /** Whether `properties` lists every parameter: none is declared by a pattern or only in an alternative. */
+  /**
+   * Whether `properties` lists every parameter. False if some are declared only by a pattern, by the schema of
+   * undeclared parameters, in an alternative, or in `required`.
+   */
   readonly isComplete: boolean
 }
 
@@ -24,7 +27,7 @@ export function inputShapeOf (root: unknown): InputShape {
   const visited = new Set<unknown>()
   let additional: unknown
   let isComplete = true
-  /** @param isUnconditional whether the schema applies to every value; false within an alternative */
+  /** @param isUnconditional whether the schema applies to all arguments; false within an alternative */
   const visit = (schema: unknown, isUnconditional: boolean): void => {
     if (!isObject(schema) || visited.has(schema)) return
     visited.add(schema)

@@ -14,7 +14,7 @@ export const parsePointer = (pointer: string): string[] => {
 
 const unescapeToken = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** The value that a JSON Pointer refers to; undefined if there is none. Inherited properties do not count. */
+/** Returns the value that a JSON Pointer refers to; undefined if there is none. Inherited properties do not count. */
 export function resolvePointer (root: unknown, pointer: string): unknown {
   if (!/^#?(\/|$)/.test(pointer)) return undefined
   let value = root
@@ -27,8 +27,8 @@ export function resolvePointer (root: unknown, pointer: string): unknown {
 }
 
 /**
- * The subschema that a local `$ref` refers to: by a JSON Pointer, by an `$anchor` among the root's definitions, or by
- * the root's `$id`.
+ * Returns the subschema that a local `$ref` refers to: by a JSON Pointer, by an `$anchor` in one of the root's
+ * definitions, or by the root's `$id`.
  * @param root the schema that contains the reference
  * @returns undefined if the reference leads out of the schema, or nowhere
  */

@@ -2,7 +2,7 @@ import { skipString } from '../../../protocol/json.ts'
 
 const QUOTE = 0x22
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
-/** A digit, or one of `.eE+-`. */
+/** Whether a character is a digit, or one of `.eE+-`. */
 const isNumberChar = (code: number): boolean =>
   isDigit(code) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
 
@@ -10,7 +10,7 @@ const isNumberChar = (code: number): boolean =>
  * Finds the first number in a JSON text that `JSON.parse` would change: one beyond the range of a double (1e400), or an
  * integer without exponent beyond 2^53. Fractions are not checked.
  * @param text must be valid JSON, otherwise the result is arbitrary
- * @returns undefined if there is none
+ * @returns the number without a minus sign; undefined if there is none
  */
 export function findInexactNumber (text: string): string | undefined {
   for (let at = 0; at < text.length; at++) {
@@ -19,7 +19,7 @@ export function findInexactNumber (text: string): string | undefined {
     else if (isDigit(code)) {
       const start = at
       while (isNumberChar(text.charCodeAt(at))) at++
-      // Short numbers are always exact, and most numbers are short.
+      // Numbers of up to three characters are exact, and most numbers are that short.
       if (at - start < 4) continue
       const number = text.slice(start, at)
       if (!Number.isFinite(Number(number)) || (/^\d+$/.test(number) && !Number.isSafeInteger(Number(number)))) {
@@ -31,12 +31,12 @@ export function findInexactNumber (text: string): string | undefined {
 }
 
 /**
- * Whether a text is a decimal number as in JSON, or with a plus sign, leading zeros, or no digit before or after the
- * point. No two parts of the pattern match the same digits, which keeps matching linear.
+ * Whether a text is a decimal number. In contrast to JSON, it may have a plus sign, leading zeros, and no digit before
+ * or after the point. No two parts of the pattern match the same digits, so that matching takes linear time.
  */
 export const isDecimal = (text: string): boolean => /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)
 
-/** Whether a decimal number is an integer; `1.0` and `1e2` are. @param text one that `isDecimal` accepts */
+/** Whether a decimal number is an integer, such as `1.0` and `1e2`. @param text a text that `isDecimal` accepts */
 export function isWholeNumber (text: string): boolean {
   const [, whole = '', fraction = '', exponent = '0'] = /^[+-]?(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i.exec(text) ?? []
   const digits = whole + fraction
@@ -45,7 +45,7 @@ export function isWholeNumber (text: string): boolean {
   return significant === 0 || whole.length + Number(exponent) >= significant
 }
 
-/** Whether a text is a number that JavaScript cannot represent exactly. */
+/** Whether a text is a number beyond the range of a double, or an integer that a double cannot represent exactly. */
 export const isInexactNumber = (text: string): boolean =>
   isDecimal(text) &&
     (findInexactNumber(text) !== undefined || (isWholeNumber(text) && !Number.isSafeInteger(Number(text))))

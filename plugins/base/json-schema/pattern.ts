@@ -1,4 +1,4 @@
-/** Whether a value is a regular expression with the flag `u`, as the patterns of JSON Schema are. */
+/** Whether a value is the text of a valid regular expression with the flag `u`, as JSON Schema requires of patterns. */
 export function isUnicodePattern (value: unknown): boolean {
   if (typeof value !== 'string') return false
   try {

@@ -1,7 +1,10 @@
-// Validates against simple schemas, such as most tools have, without a worker thread, which would double a call's cost.
+// Validates against simple schemas, which most tools have, without a worker thread: that would double a call's cost.
 import { isObject } from '../../../protocol/json.ts'
 
-/** Whether a value is valid without conversion. Costs at most the size of the value times that of the schema. */
+/**
+ * Tells whether a value is valid without conversion. Its time is at most proportional to the size of the value times
+ * the size of the schema.
+ */
 export type QuickCheck = (value: unknown) => boolean
 
 const types: ReadonlyMap<unknown, QuickCheck> = new Map<unknown, QuickCheck>([
@@ -18,7 +21,7 @@ const types: ReadonlyMap<unknown, QuickCheck> = new Map<unknown, QuickCheck>([
 type Bound = (value: unknown, bound: number) => boolean
 const numbers = (holds: (value: number, bound: number) => boolean): Bound =>
   (value, bound) => typeof value !== 'number' || holds(value, bound)
-/** JSON Schema counts code points. */
+/** JSON Schema measures the length of strings in code points. */
 const texts = (holds: (value: number, bound: number) => boolean): Bound =>
   (value, bound) => typeof value !== 'string' || holds([...value].length, bound)
 const lists = (holds: (value: number, bound: number) => boolean): Bound =>
@@ -37,18 +40,18 @@ const bounds: ReadonlyMap<string, Bound> = new Map([
   ['maxItems', lists(isAtMost)]
 ])
 
-/** The keywords checked here, and annotations. `format` is an annotation (JSON Schema 2020-12, Validation, 7.2.1). */
+/** The keywords that are checked, and annotations such as `format` (JSON Schema 2020-12, Validation, 7.2.1). */
 const knownKeywords = new Set([
   'type', 'properties', 'required', 'additionalProperties', 'items', 'enum', 'anyOf', ...bounds.keys(),
   'title', 'description', 'default', 'examples', 'format', '$comment', 'deprecated', 'readOnly', 'writeOnly'
 ])
-/** Max nesting depth of a schema. */
+/** Max nesting depth of a schema with a quick check. */
 const maxDepth = 16
 
 /**
- * Creates a check for a schema that has only `knownKeywords`: no patterns, references and conditions, which may take
- * unlimited time. A value that the check accepts needs no conversion.
- * @returns undefined for any other schema
+ * Creates a check for a schema that has only `knownKeywords`, and `$schema` at the top: no patterns, references and
+ * conditions, which may take unlimited time. A value that the check accepts needs no conversion.
+ * @returns undefined for any other schema, and for one nested deeper than `maxDepth`
  */
 export function createQuickCheck (schema: unknown): QuickCheck | undefined {
   if (!isObject(schema)) return undefined
@@ -106,7 +109,8 @@ function boundCheck (schema: Record<string, unknown>): QuickCheck | undefined {
 
 function anyCheck (choices: unknown, depth: number): QuickCheck | undefined {
   if (choices === undefined) return isAnything
-  // For such choices, the worker converts members and elements to the types that the first one states.
+  // With `properties` or `items` in a choice, the worker may convert members or elements of a value that is valid as it
+  // is. Such schemas have no quick check.
   if (!Array.isArray(choices) || choices.some((choice) => isObject(choice) && hasParts(choice))) return undefined
   const checks = choices.map((choice) => checkOf(choice, depth + 1))
   return checks.includes(undefined) ? undefined : (value) => checks.some((check) => check?.(value))

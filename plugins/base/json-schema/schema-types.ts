@@ -1,4 +1,4 @@
-// Finds out which types a schema allows, without validating a value.
+// Finds out which types and values a schema may allow, without full validation.
 import { isObject } from '../../../protocol/json.ts'
 import { resolveRef } from './json-pointer.ts'
 
@@ -18,12 +18,12 @@ const typesBySet: ReadonlyArray<readonly SchemaType[]> = Array.from({ length: al
   schemaTypes.filter((type) => set & bitOf(type))
 )
 
-/** By name in `type`: the types that it allows. `number` includes integers. */
+/** The types that each name in the keyword `type` allows. `number` includes integers. */
 const setByName: ReadonlyMap<unknown, TypeSet> = new Map(
   schemaTypes.map((type) => [type, type === 'number' ? bitOf('integer') | bitOf('number') : bitOf(type)])
 )
 
-/** The types that the keyword `type` allows. @param type its value: a name, or an array of names */
+/** Returns the types that the keyword `type` allows. @param type its value: a name, or an array of names */
 const setOfKeyword = (type: unknown): TypeSet => {
   if (Array.isArray(type)) return type.reduce((set: TypeSet, name) => set | (setByName.get(name) ?? noTypes), noTypes)
   return setByName.get(type) ?? noTypes
@@ -34,11 +34,11 @@ const restrictingKeywords = ['enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf']
 const hasRestriction = (schema: Record<string, unknown>): boolean =>
   restrictingKeywords.some((keyword) => keyword in schema)
 
-/** The types that a schema allows; all types if it does not restrict them. @param root resolves references */
+/** Returns the types that a schema allows. @param root the schema in which references are resolved */
 export const typesOf = (schema: unknown, root: unknown): readonly SchemaType[] =>
   typesBySet[allowedTypes(schema, root)] ?? []
 
-/** Whether a schema allows neither arrays nor objects. */
+/** Whether a schema allows neither arrays nor objects. @param root the schema in which references are resolved */
 export const isScalarSchema = (schema: unknown, root: unknown): boolean =>
   (allowedTypes(schema, root) & arrayOrObject) === noTypes
 
@@ -74,7 +74,11 @@ function restrictTypes (
   return types
 }
 
-/** Whether `type`, `enum` and `const` of a schema accept a value. Any two objects or arrays count as equal. */
+/**
+ * Whether a schema accepts a value as far as `type`, `enum` and `const` tell, including those in referenced and
+ * combined schemas. Any two objects or arrays count as equal.
+ * @param root the schema in which references are resolved
+ */
 export function mayAcceptValue (
   schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>
 ): boolean {

@@ -5,18 +5,20 @@ import { inputShapeOf } from './input-shape.ts'
 import { parsePointer, resolvePointer } from './json-pointer.ts'
 import { isInexactNumber } from './numbers.ts'
 
-/** Validates arguments. @returns a phrase for each error; an empty array if the arguments are valid */
+/** Validates arguments. @returns a phrase for each error, up to a limit; an empty array if the arguments are valid */
 export type Validator = (args: Record<string, unknown>) => string[]
 
-/** Max errors to report: a large array may have one for each element. */
+/** Max number of errors to report: a large array may have an error in each element. */
 const maxErrors = 100
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
-/** Compiles a `pattern`, with JSON Schema's `u` flag or, if that fails, without it. An invalid one matches any text. */
+/**
+ * Compiles a `pattern`, with JSON Schema's `u` flag or, if that fails, without it. An invalid pattern matches any text.
+ */
 function toPattern (pattern: string, flags: string): Pattern {
   const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
-  // Ajv caches patterns by their text.
+  // Ajv caches patterns by the result of `toString`.
   return { test: (text) => expression?.test(text) ?? true, toString: () => `/${pattern}/${flags}` }
 }
 
@@ -49,14 +51,14 @@ const newInstances = (allErrors: boolean): AjvInstances =>
 
 const instances = { all: newInstances(true), first: newInstances(false) }
 
-/** Max parameters to validate one by one if the schema cannot be compiled as a whole. */
+/** Max number of parameters to validate one by one if the schema cannot be compiled as a whole. */
 const maxParameters = 100
 
 /**
  * Creates a validator for a tool's input schema: JSON Schema 2020-12, or draft 7 if the schema states it or compiles
  * only as such. If a schema compiles as neither, or refers to other documents, only its usable parts apply, since the
  * upstream validates the arguments, too. Compiling and validating may take unlimited time.
- * @param errors `first` stops at the first error, since a large list may have one for each element
+ * @param errors `first` stops at the first error, for large arguments: a list may have an error in each element
  */
 export function createValidator (schema: unknown, errors: 'all' | 'first'): Validator {
   if (!isObject(schema)) return () => []
@@ -71,7 +73,7 @@ function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvIns
   for (const ajv of isOlder ? [draft7, draft2020] : [draft2020, draft7]) {
     try {
       const validate: ValidateFunction = ajv.compile(checkable)
-      // Ajv caches compiled schemas without limit.
+      // Otherwise, Ajv would cache compiled schemas without limit.
       ajv.removeSchema(checkable)
       return (args) => errorsOf(validate, args)
     } catch {}
@@ -83,8 +85,8 @@ function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvIns
 const dataKeywords = new Set(['const', 'enum', 'default', 'examples'])
 
 /**
- * Rewrites a property `__proto__`, which Ajv ignores in `properties`, as a pattern. A schema without such a property is
- * returned as the same object.
+ * Moves a property `__proto__`, which Ajv ignores in `properties`, to `patternProperties`, at any depth of a schema. A
+ * schema without this property is returned as the same object.
  */
 function withProto<Schema> (schema: Schema): Schema {
   if (typeof schema !== 'object' || schema === null) return schema
@@ -115,7 +117,10 @@ function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): s
   }
 }
 
-/** Creates a validator of the parameters' names, and of each parameter whose own schema compiles. */
+/**
+ * Creates a validator that checks the names of the arguments, and the value of each of the first `maxParameters`
+ * parameters whose own schema compiles.
+ */
 function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances): Validator {
   const { $schema, $defs, definitions, patternProperties, additionalProperties } = schema
   const { properties, required } = inputShapeOf(schema)
@@ -147,9 +152,9 @@ function toPhrase (error: ErrorObject, args: Record<string, unknown>): string {
   return `${argument === '' ? 'together they' : argument} ${constraintOf(error, value)}`
 }
 
-/** @param value the value that violates the constraint */
+/** Describes the violated constraint, as a predicate. @param value the value that violates it */
 function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObject, value: unknown): string {
-  // A text that represents a number is not converted if precision would be lost.
+  // Conversion leaves a text as it is if the number would lose precision.
   if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && isInexactNumber(value)) {
     return 'is too large to be forwarded exactly'
   }
@@ -163,5 +168,5 @@ function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObjec
   return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
 }
 
-/** @param type the value of the keyword `type` */
+/** Whether the keyword `type` allows a number. @param type its value: a name, or an array of names */
 const wantsNumber = (type: unknown): boolean => [type].flat().some((each) => each === 'integer' || each === 'number')

@@ -5,13 +5,16 @@ import { baseLimits } from '../limits/index.ts'
 
 /** A tool's input schema, and arguments for it, as JSON text. */
 export interface ArgumentCheckTask { readonly schema: string, readonly args: string }
-/** `args`: the converted arguments as JSON text; `problems`: their validation errors in words. */
+/** `args`: the converted arguments as JSON text; `problems`: up to ten of their validation errors, in words. */
 export interface ArgumentCheckResult { readonly args: string, readonly problems: readonly string[] }
 
-/** Max alternative conversions to try, one argument at a time, if the first conversion is not valid. */
+/** Max number of arguments whose other conversion is tried, one at a time, if the first conversion is not valid. */
 const maxAlternatives = 20
 
-/** Converts arguments to the types of a schema, and validates them. May take unlimited time. */
+/**
+ * Converts arguments to the types of a schema, and validates them unless the schema is longer than
+ * `baseLimits.checkedSchema`. May take unlimited time.
+ */
 export function run ({ schema: schemaText, args: text }: ArgumentCheckTask): ArgumentCheckResult {
   const schema: unknown = JSON.parse(schemaText)
   const given = JSON.parse(text) as Record<string, unknown>
@@ -20,8 +23,8 @@ export function run ({ schema: schemaText, args: text }: ArgumentCheckTask): Arg
   if (schemaText.length > baseLimits.checkedSchema) return { args: JSON.stringify(args), problems: [] }
   const validate = validatorOf(schemaText, schema, isLarge ? 'first' : 'all')
   let problems = validate(args)
-  // A text that violates a pattern or a length may be meant as a number. For large arguments, trying would take too
-  // long.
+  // A text that violates a pattern or a length may be meant as a number. For large arguments, trying this would take
+  // too long.
   const others = problems.length === 0 || isLarge
     ? []
     : Object.entries(convertArguments(schema, given, true)).filter(([name, value]) => value !== args[name])

@@ -1,14 +1,14 @@
 interface BoundedMapOptions<Key, Value> {
   /** Whether an entry may be evicted. Default: always true. */
   readonly isEvictable?: (key: Key, value: Value) => boolean
-  /** Called after an entry was evicted, but not by `delete` and `clear`. */
+  /** Called after an entry has been evicted. `delete` and `clear` do not call it. */
   readonly onEvict?: (key: Key, value: Value) => void
 }
 
 /**
- * A Map with a max number of entries. When it is exceeded, the oldest evictable entry is removed, but never the one
+ * A Map with a max number of entries. When it is exceeded, the oldest evictable entries are removed, but not the one
  * just set; the Map exceeds its max only if too few entries are evictable. Entries are ordered by age: `set` does not
- * change the age of an existing key, `setNewest` makes it the newest.
+ * change the age of an existing entry, `setNewest` makes it the newest.
  */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #max: number
@@ -61,11 +61,11 @@ export function evictOldest<Key, Value> (
 interface OwnedMapOptions<Value, Key> {
   /** The size of an entry, which must not change while the entry is stored. Default: 1. */
   readonly sizeOf?: (key: Key, value: Value) => number
-  /** Called after an entry was evicted, but not by `delete`. */
+  /** Called after an entry has been evicted. `delete` does not call it. */
   readonly onEvict?: (key: Key, value: Value) => void
 }
 
-/** The entries of one owner, oldest first. */
+/** The entries of one owner, the oldest first. */
 interface Holder<Value, Key> {
   size: number
   /** Entries that are evicted before the others. */
@@ -75,8 +75,8 @@ interface Holder<Value, Key> {
 
 /**
  * A map of entries by owner and key, with a max total size. When it is exceeded, the oldest entry of the owner with the
- * largest total is evicted, so an owner that keeps adding entries evicts only its own. `set` makes an entry the newest.
- * Of owners with equal totals, the one that has had entries for longest loses one.
+ * largest total is evicted, so an owner that keeps adding entries soon evicts its own. `set` makes an entry the newest.
+ * Of owners with equal totals, the one that has had entries for longest loses one. Values must not be undefined.
  */
 export class OwnedMap<Value, Key = string> {
   readonly #max: number
@@ -85,7 +85,7 @@ export class OwnedMap<Value, Key = string> {
   readonly #holders = new Map<string, Holder<Value, Key>>()
   #size = 0
 
-  /** @param max number of entries or, with `sizeOf`, their total size */
+  /** @param max the max number of entries or, with `sizeOf`, their max total size */
   constructor (max: number, { sizeOf = () => 1, onEvict }: OwnedMapOptions<Value, Key> = {}) {
     this.#max = max
     this.#sizeOf = sizeOf

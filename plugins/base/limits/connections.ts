@@ -12,7 +12,7 @@ declare module 'fastify' {
   interface FastifyInstance { connections: Connections }
 }
 
-/** The connections of one client address (for IPv6, of its first 64 bits). */
+/** The connections of one client address (for IPv6, of all addresses with the same first 64 bits). */
 interface Peer {
   /** The address, as returned by `ownerOfAddress`. */
   readonly owner: string
@@ -33,15 +33,15 @@ interface ConnectionsOptions {
    */
   readonly isProxy: (address: string) => boolean
   readonly warn: (details: object, sentence: string) => void
-  /** Called for each request as it onRequest. */
+  /** Called when a request arrives. */
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
 }
 
 /**
  * Limits the open connections of clients: a max for all, and a share for each address. At either limit, an idle
- * connection is closed to admit the new one: one of the same address if that has used up its share, otherwise one of
- * the address with the most connections. If none is idle, the new one is closed. A connection with too many pipelined
- * requests is closed, too.
+ * connection is closed to admit the new one: of the same address if it has used up its share, otherwise of the address
+ * with the most connections among those with an idle one. If there is no idle connection, the new one is closed. A
+ * connection with too many pipelined requests is closed, too.
  */
 class Connections {
   readonly #options: ConnectionsOptions
@@ -63,7 +63,7 @@ class Connections {
   /** The number of connections that were closed because a limit was reached. */
   get closed (): number { return this.#closed }
 
-  /** Tracks the connections of an HTTP server, and their requests. */
+  /** Tracks the connections of an HTTP server and their requests. */
   watch (server: Server): void {
     server.on('connection', (socket) => { this.add(socket) })
     server.on('request', (request, response) => { this.#begin(request, response) })
@@ -130,12 +130,12 @@ class Connections {
     return true
   }
 
-  /** The limit that one more connection of a peer would exceed; undefined if it is admitted. */
+  /** The limit that one more connection of a peer would exceed; undefined if there is none. */
   #boundFor (peer: Peer): 'share' | 'all' | undefined {
     const { max } = this.#options
     if (peer.isProxy) return this.open < max ? undefined : 'all'
     const bound = this.#shares.exceededLimit(peer.owner, 1, this.#fromProxies)
-    // A peer above its guaranteed share evicts its own idle connection, even at the global limit.
+    // At the global limit, a peer above its guaranteed tenth loses an idle connection of its own.
     return bound === 'all' && peer.held + 1 > max / 10 ? 'share' : bound
   }
 
@@ -149,7 +149,7 @@ class Connections {
   #count (peer: Peer, change: 1 | -1): void {
     peer.held += change
     if (peer.isProxy) this.#fromProxies += change
-    // `remove` with a negative number adds without a check: `#makeRoom` has already checked.
+    // `remove` with a negative number adds without a check, since `#makeRoom` has already checked.
     else this.#shares.remove(peer.owner, -change)
     if (peer.held > 0) this.#peers.set(peer.owner, peer)
     else this.#peers.delete(peer.owner)
@@ -167,7 +167,7 @@ class Connections {
 }
 
 /**
- * Max open connections of a process, from its limit of open files.
+ * Returns the max number of open connections of a process, from its limit of open files.
  * @param processLimits the text of /proc/self/limits; undefined on systems without it
  */
 export function maxConnections (processLimits: string | undefined): number {

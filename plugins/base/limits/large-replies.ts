@@ -4,7 +4,7 @@ import { pacedReply } from './paced-reply.ts'
 import { memory } from './memory.ts'
 import { maxUncountedReply } from './unread.ts'
 
-/** Replaces a large body by a stream of pieces, except in responses to HEAD, which have no body. */
+/** A hook that replaces a large body by a stream of pieces, except for HEAD: the response has no body. */
 const streamLargeReply: onSendHookHandler = ({ method }, reply, payload, done) => {
   const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
   if (!isWhole || payload.length <= maxUncountedReply || method === 'HEAD') {
@@ -17,8 +17,8 @@ const streamLargeReply: onSendHookHandler = ({ method }, reply, payload, done) =
 }
 
 /**
- * Configures the memory budget. Sends large responses of all routes in pieces, as their clients read them: writing many
- * megabytes at once would block the event loop. Pieces count as unread until they are sent.
+ * Sets the size of the memory budget, and sends the large responses of all routes in pieces, as fast as the client
+ * reads them: writing many megabytes at once would block the event loop. Pieces count as unread until they are sent.
  */
 export default fp(async (app) => {
   memory.configure(app.config.env.MEMORY_BUDGET)

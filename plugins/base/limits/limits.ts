@@ -1,14 +1,14 @@
 import { availableParallelism } from 'node:os'
 
 /**
- * Limits of requests and memory, and limits that several wings use. Sizes "in bytes of memory" are those in V8: one
- * byte per character of a text, or two if any character is above U+00FF (`memoryOf`). docs/limits.md is generated from
- * them.
+ * Limits of requests and memory, and limits that several folders of `plugins/` use. Sizes "in bytes of memory" are
+ * those in V8: one byte per character of a text, or two if any character is above U+00FF (`memoryOf`). docs/limits.md
+ * is generated from these comments and values.
  */
 export const baseLimits = {
   /**
    * Log lines about a component that keeps failing: its first failure, then a summary every `summary`, and its
-   * recovery; a component that has failed twice is treated as recovered once it has worked for `healthy` (both in ms).
+   * recovery; after a relapse, a component counts as recovered only once it has worked for `healthy` (both in ms).
    * `sentences`: max different remarks about one server within `summary`; further and repeated ones are omitted.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
@@ -34,11 +34,12 @@ export const baseLimits = {
   slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
 
   /**
-   * Open connections of clients. `most`: max number, with a share for each address that is not a trusted proxy's;
-   * beyond the share, the longest idle connection of that address is closed, or else the new one; beyond the limit, one
-   * of the address with the most connections. The max is lower if the process may open few files: a quarter of its
-   * file limit, at least `reserve` and at most half of it, is kept for files, processes and upstreams. `elsewhere`: max
-   * number on systems that do not report that limit. `logInterval`: min time between two log lines, in ms.
+   * Open connections of clients. `most`: max number, with a share for each address that is not a trusted proxy's.
+   * Beyond the share, an idle connection of that address is closed; beyond `most`, an idle connection of the address
+   * with the most connections; if there is none, the new one. The max is lower if the process may open few files: a
+   * quarter of its file limit, at least `reserve` and at most half of the limit, is kept for files, processes and
+   * upstreams. `elsewhere`: max number on systems that do not report the file limit. `logInterval`: min time between
+   * two log lines, in ms.
    */
   connections: { most: 30_000, reserve: 100, elsewhere: 4_000, logInterval: 60_000 },
 
@@ -57,10 +58,13 @@ export const baseLimits = {
    */
   memory: 256 * 1024 * 1024,
 
-  /** Time without reading after which a client may be disconnected to make room for others' answers, in ms. */
+  /** Time without reading after which a client may be disconnected to make room for replies to other clients, in ms. */
   readStall: 2_000,
 
-  /** Texts up to this size, in bytes, are not counted: most texts are that small, and short-lived. */
+  /**
+   * Upstream answers up to this size, in bytes, do not count against the memory budget: most are that small, and
+   * short-lived.
+   */
   smallText: 64 * 1024,
 
   /**
@@ -72,7 +76,7 @@ export const baseLimits = {
   /** Memory that an unread reply takes, per byte: its text, and its bytes in the socket's buffers. */
   unreadCost: 2,
 
-  /** Bodies up to this size, in bytes, are not counted. */
+  /** Request bodies up to this size, in bytes, do not count against the memory budget. */
   smallBody: 1024,
 
   /** Memory that a body takes, per byte: the worst case, a text of empty arrays, takes that much once parsed. */
@@ -85,8 +89,8 @@ export const baseLimits = {
   valueCosts: { value: 48, container: 64, member: 192 },
 
   /**
-   * Max host name look-ups for servers of all users, and for servers of one user; beyond that, the others wait. Those
-   * of admins have no such limit.
+   * Max host name look-ups at the same time, for servers of all users and for servers of one user; beyond that, the
+   * others wait. Look-ups for servers of admins are not limited.
    */
   concurrentLookups: 32,
   lookupsPerUser: 1,
@@ -94,9 +98,9 @@ export const baseLimits = {
   /**
    * Unsolicited messages from servers: all servers of one user count together, each server of an admin by itself.
    * `cost`: CPU time of one message of each kind, and of 64 pieces of less than 64 bytes that complete no message
-   * (`crumbs`), in ms; `charactersPerMs`: characters of a large message that cost one more ms; `burst`: max at once,
-   * `perSecond`: per second; beyond that, the server's output is not read for a while. `owners`: max users that are
-   * tracked.
+   * (`crumbs`), in ms; `charactersPerMs`: characters of a large message that cost one more ms; `burst`: max CPU time at
+   * once, `perSecond`: per second, in ms; beyond that, the server's output is not read for a while. `owners`: max users
+   * that are tracked.
    */
   unsolicited: {
     cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 },
@@ -116,8 +120,8 @@ export const baseLimits = {
   requestValues: 1_000_000,
 
   /**
-   * Max parameters of a query, or fields of a form; beyond that, 400. Some parsers, such as that of the authorization
-   * server's library, compare each with all others.
+   * Max parameters of a query, or fields of a form; beyond that, 400. Some parsers, such as the parser of the
+   * authorization server's library, compare each parameter with all others.
    */
   parameters: 1_000,
 
@@ -137,8 +141,8 @@ export const baseLimits = {
   upstreamHeaders: 16 * 1024,
 
   /**
-   * Max users with a pool of shared connections to their servers; beyond that, the oldest are closed, and opened again
-   * on demand.
+   * Max users with a pool of shared connections to their servers; beyond that, the oldest pools are closed, and opened
+   * again on demand.
    */
   outboundOwners: 1_000,
 
@@ -160,11 +164,11 @@ export const baseLimits = {
   workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, tasks: 1_000 },
 
   /**
-   * Arguments of plain HTTP callers, converted and validated against the tool's input schema. `time`: max time, in ms;
-   * beyond that, only the server validates them, and that schema is not tried again for `backoff`, in ms; if they are
-   * longer than `large`, in characters: 400. For arguments longer than `large`, only the first error is found. `quick`:
-   * max length of arguments, and of a schema without patterns, references and conditions, that are checked without a
-   * worker thread.
+   * Arguments of tool calls over plain HTTP, which are converted and validated against the tool's input schema. `time`:
+   * max time, in ms; beyond that, only the server validates them, and the gateway does not try that schema again for
+   * `backoff`, in ms; arguments longer than `large`, in characters, then get 400. For arguments longer than `large`,
+   * only the first error is found. `quick`: max length of arguments, and of a schema without patterns, references and
+   * conditions, that are checked without a worker thread.
    */
   argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024, quick: { args: 4 * 1024, schema: 16 * 1024 } }
 } as const

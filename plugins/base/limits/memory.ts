@@ -15,20 +15,20 @@ export class MemoryBudget {
   get held (): number { return this.#held + this.#shares.taken }
   get max (): number { return this.#max }
 
-  /** @param max in bytes */
+  /** Sets the size of the budget, in bytes. Must not be called while memory is reserved. */
   configure (max: number): void {
     if (max === this.#max) return
     this.#max = max
     this.#shares = new Shares(max, 'bytes in flight')
   }
 
-  /** @param relieve closes the connection of the slowest reader; returns false if that frees no memory */
+  /** Sets the function that frees memory: by closing the slowest reader's connection. It returns false if it cannot. */
   setReliever (relieve: () => boolean): void { this.#relieve = relieve }
 
   /**
    * Adds to the memory in use, even beyond the budget; a negative number releases memory.
-   * @param bytes the size in bytes times the memory that a byte takes, such as `baseLimits.unreadCost`
-   * @param owner whose share it counts against; undefined: no share
+   * @param bytes the size in bytes times the memory that each byte takes, such as `baseLimits.unreadCost`
+   * @param owner the owner against whose share the memory counts; undefined: no share
    */
   add (bytes: number, owner?: string): void {
     if (owner === undefined) this.#held += bytes
@@ -37,15 +37,15 @@ export class MemoryBudget {
 
   /**
    * Closes the connections of slow readers until enough memory is free.
-   * @param bytes as in `add`
-   * @returns false if there is too little memory
+   * @param bytes the memory needed, as in `add`
+   * @returns false if there is still too little memory
    */
   makeRoom (bytes: number): boolean {
     while (this.held + bytes > this.#max) if (!this.#relieve()) return false
     return true
   }
 
-  /** Reserves memory for an owner. @param bytes as in `add` @throws ShareError */
+  /** Reserves memory for an owner. @param bytes the memory needed, as in `add` @throws ShareError */
   reserve (owner: string, bytes: number): Release {
     const shares = this.#take(owner, bytes)
     let isReleased = false
@@ -56,7 +56,7 @@ export class MemoryBudget {
     }
   }
 
-  /** Opens an account for a text whose size grows while it is read. @param owner whose share it counts against */
+  /** Opens an account for a text that grows while it is read. @param owner the owner against whose share it counts */
   openAccount (owner: string): MemoryAccount {
     return new MemoryAccount(this.#shares, owner, (bytes) => {
       try {
@@ -71,7 +71,8 @@ export class MemoryBudget {
 
   /** @throws ShareError */
   #take (owner: string, bytes: number): Shares {
-    // Slow readers are closed first. Unread replies without an owner reduce what is left for owners.
+    // Slow readers are closed first. Memory that counts against no share reduces what is left for the owners. Without
+    // room, adding Infinity throws.
     if (this.makeRoom(bytes)) this.#shares.add(owner, bytes, this.#held)
     else this.#shares.add(owner, Infinity)
     return this.#shares
@@ -86,14 +87,17 @@ class MemoryAccount {
   #bytes = 0
   #refusal: ShareError | undefined
 
-  /** @param take reserves memory for the owner; returns an error if it cannot @param shares releases it */
+  /** @param shares where memory is released @param take reserves memory for the owner; returns an error if it cannot */
   constructor (shares: Shares, owner: string, take: (bytes: number) => ShareError | undefined) {
     this.#shares = shares
     this.#owner = owner
     this.#take = take
   }
 
-  /** Sets the size of the text, in bytes as received. @returns false if the text must be dropped for lack of memory */
+  /**
+   * Sets the size of the text, in bytes as received. A size of at most `baseLimits.smallText` does not count.
+   * @returns false if the text must be dropped for lack of memory
+   */
   resize (size: number): boolean {
     const bytes = size > baseLimits.smallText ? size * baseLimits.answerCost : 0
     if (bytes > this.#bytes) {
@@ -108,7 +112,7 @@ class MemoryAccount {
   /** Whether memory was refused because the owner has used up its share. */
   get isOwnerLimit (): boolean { return this.#refusal?.isOwnerLimit === true }
 
-  /** Releases all memory, after the receivers of the text have passed it on. */
+  /** Releases the memory in the next turn of the event loop, when the receivers of the text have passed it on. */
   close (): void {
     if (this.#bytes === 0) return
     const bytes = this.#bytes
@@ -117,4 +121,5 @@ class MemoryAccount {
   }
 }
 
+/** The memory budget of this process. */
 export const memory = new MemoryBudget()

@@ -10,7 +10,7 @@ interface UnsolicitedBounds {
   readonly perSecond: number
 }
 
-/** Limits the CPU time that processing the unsolicited messages of one owner's servers takes. A token is 1 ms. */
+/** Limits the CPU time that the unsolicited messages of one owner's servers take. A token is 1 ms of CPU time. */
 export class UnsolicitedRateLimiter implements MessageRateLimiter {
   readonly #bounds: UnsolicitedBounds
   readonly #bucket: TokenBucket
@@ -26,13 +26,16 @@ export class UnsolicitedRateLimiter implements MessageRateLimiter {
     this.#bucket.spend(this.#key, this.#bounds.cost[what] + size / this.#bounds.charactersPerMs)
   }
 
-  /** @returns ms until the next message may be read */
+  /** Returns the time until the next message may be read, in ms. */
   waitTime (): number { return this.#bucket.waitTime(this.#key) }
 }
 
 const userBucket = new TokenBucket(baseLimits.unsolicited, { maxKeys: baseLimits.unsolicited.owners })
 
-/** Returns the pace for a server: one for all servers of a user, but one for each server of an admin. */
+/**
+ * Returns the rate limiter for a server. The servers of one user share a rate; each server of an admin has its own.
+ * @param user undefined for a server of an admin
+ */
 export const rateLimiterForUser = (user: string | undefined): UnsolicitedRateLimiter =>
   user === undefined
     ? new UnsolicitedRateLimiter()

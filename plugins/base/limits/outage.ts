@@ -1,15 +1,15 @@
 import { baseLimits } from './limits.ts'
 
-/** Receives the sentences to log. */
+/** Logs a sentence about an outage. */
 export type ReportOutage = (level: 'info' | 'warn', sentence: string) => void
 
-/** Words for the two states, such as `not connected` and `connected`. */
+/** Words for the two states of a component, such as `not connected` and `connected`. */
 interface OutageStates { readonly failing: string, readonly working: string }
 
 /**
  * Logs the outages of one component: the first failure with its cause, summaries while the outage lasts, and its end.
- * If the component fails again soon after recovery, that is logged once; from then on, it counts as recovered only
- * after it has worked for `baseLimits.outages.healthy`.
+ * The first relapse soon after a recovery is logged, too; from then on, the component counts as recovered only after it
+ * has worked for `baseLimits.outages.healthy`.
  */
 export class OutageLog {
   readonly #report: ReportOutage
@@ -24,7 +24,7 @@ export class OutageLog {
   #hasRelapsed = false
   #timer: NodeJS.Timeout | undefined
 
-  /** @param now in ms since the epoch */
+  /** @param now returns the current time, in ms since the epoch */
   constructor (report: ReportOutage, words: OutageStates, now: () => number = Date.now) {
     this.#report = report
     this.#words = words
@@ -54,7 +54,7 @@ export class OutageLog {
     }
   }
 
-  /** Records a success. @returns whether it ends an outage */
+  /** Records a success. @returns whether the last record was a failure */
   recordSuccess (): boolean {
     if (this.#since === undefined || this.#recoveredAt !== undefined) return false
     const now = this.#recoveredAt = this.#now()

@@ -13,8 +13,8 @@ type BodyPart = string | Buffer
 
 /**
  * Returns a large body as a stream of pieces. Each piece is encoded when the client has read the previous one, and the
- * event loop gets a turn between them, even if the client reads fast. The whole body counts as unread from the start.
- * @param length of all parts, in bytes of UTF-8
+ * event loop gets a turn between pieces, even if the client reads fast. The whole body counts as unread from the start.
+ * @param length the total length of the parts, in bytes of UTF-8
  */
 export function pacedReply (
   raw: ServerResponse, parts: readonly BodyPart[], length: number, options?: UnreadReplyOptions

@@ -1,15 +1,17 @@
 interface SemaphoreOptions {
   /** Max concurrent holders. */
   readonly places: number
-  /** Max concurrent holders of one owner; default: all places. Privileged owners have no such limit. */
+  /** Max concurrent holders of one owner; default: all places. It does not limit privileged holders. */
   readonly perOwner?: number
-  /** Places for privileged owners only; default: none. */
+  /** The number of places for privileged holders only; default: 0. */
   readonly reserved?: number
 }
 
 interface Waiter { readonly isPrivileged: boolean, readonly admit: () => void }
 
-/** Admits a limited number of holders at a time. Owners that wait take turns; the waiters of one owner are in order. */
+/**
+ * Admits a limited number of holders at a time. Waiting owners take turns; each owner's waiters are admitted in order.
+ */
 export class Semaphore {
   readonly #places: number
   readonly #perOwner: number
@@ -29,8 +31,8 @@ export class Semaphore {
 
   /**
    * Waits for a place.
-   * @param isPrivileged whether the owner may use reserved places, and is not limited by `perOwner`
-   * @returns the function that releases the place; it may be called more than once
+   * @param isPrivileged whether the holder may use reserved places, and is not limited by `perOwner`
+   * @returns a function that releases the place; it may be called more than once
    */
   async take (owner = '', isPrivileged = true): Promise<() => void> {
     const queue = this.#waiting.get(owner) ?? []

@@ -1,11 +1,11 @@
 import { normalizeIP } from '@fastify/rate-limit'
 
-/** The owner to whom an unauthenticated caller is charged: its address (for IPv6, the first 64 bits). */
+/** Returns the owner whose share an unauthenticated caller uses: its address (for IPv6, the first 64 bits). */
 export const ownerOfAddress = (address: string): string => `address ${normalizeIP(address, 64)}`
 
 /**
- * Thrown if no place is left: for an owner that has used up its share (HTTP 429), or for everybody (HTTP 503). The
- * message is for the caller.
+ * Thrown if an owner gets no place because it has used up its share (HTTP 429), or because all places are taken (HTTP
+ * 503). The message is for the caller.
  */
 export class ShareError extends Error {
   override readonly name = 'ShareError'
@@ -18,13 +18,13 @@ export class ShareError extends Error {
   }
 }
 
-/** Releases the places. May be called more than once. */
+/** Releases what was taken. May be called more than once. */
 export type Release = () => void
 
 /**
- * A limited number of places for all owners together. An owner may take any free place, but the last quarter is for
- * owners that hold less than a tenth of all places (or no place, if there are fewer than ten), so one owner cannot
- * exclude the others.
+ * A limited number of places for all owners together. An owner may take any free place of the first three quarters. The
+ * last quarter is for owners that then hold at most a tenth of all places (or one place, if a tenth is less), so one
+ * owner cannot exclude the others.
  */
 export class Shares {
   readonly #max: number
@@ -32,7 +32,7 @@ export class Shares {
   readonly #held = new Map<string, number>()
   #taken = 0
 
-  /** @param noun for the places in error messages, in the plural, such as `sessions` */
+  /** @param noun the word for the places in error messages, in the plural, such as `sessions` */
   constructor (max: number, noun: string) {
     this.#max = max
     this.#noun = noun
@@ -43,14 +43,17 @@ export class Shares {
   /** The number of places that one owner holds. */
   heldBy (owner: string): number { return this.#held.get(owner) ?? 0 }
 
-  /** The limit that more places for an owner would exceed. @param others the number of taken places without an owner */
+  /**
+   * Returns the limit that more places for an owner would exceed; undefined if there is none.
+   * @param others the number of taken places that do not count against any share
+   */
   exceededLimit (owner: string, places: number, others = 0): 'share' | 'all' | undefined {
     const taken = this.#taken + others + places
     if (taken > this.#max) return 'all'
     return taken > this.#max * 3 / 4 && this.heldBy(owner) + places > Math.max(1, this.#max / 10) ? 'share' : undefined
   }
 
-  /** Takes places for an owner. @throws ShareError */
+  /** Takes places for an owner. @returns a function that releases them @throws ShareError */
   take (owner: string, places = 1): Release {
     this.add(owner, places)
     let isReleased = false
@@ -61,7 +64,7 @@ export class Shares {
     }
   }
 
-  /** Takes places, which `remove` releases. @param others as in `exceededLimit` @throws ShareError */
+  /** Takes places; `remove` releases them. @param others as in `exceededLimit` @throws ShareError */
   add (owner: string, places: number, others = 0): void {
     const bound = this.exceededLimit(owner, places, others)
     if (bound === 'all') {
@@ -75,7 +78,7 @@ export class Shares {
     this.#change(owner, places)
   }
 
-  /** Releases places that `add` took. */
+  /** Releases places. A negative number takes places, even beyond the limits. */
   remove (owner: string, places: number): void { this.#change(owner, -places) }
 
   #change (owner: string, places: number): void {

@@ -10,7 +10,7 @@ export interface Rate {
 interface TokenBucketOptions {
   /** Max keys with a bucket; beyond that, the least recently used one starts again with a full bucket. */
   readonly maxKeys?: number
-  /** A clock, in ms. */
+  /** Returns the current time, in ms. Default: a monotonic clock. */
   readonly now?: () => number
 }
 
@@ -20,22 +20,22 @@ interface Bucket { readonly left: number, readonly updated: number }
 const roundingTolerance = 1e-6
 
 /**
- * A rate limiter with one token bucket per key. Spending is allowed while at least one token is left, and may exceed
- * what is left: the key then waits until the debt is paid.
+ * A rate limiter with one token bucket per key. `take` succeeds while at least one token is left, even if it spends
+ * more than are left; the key must then wait until the debt is paid.
  */
 export class TokenBucket {
   readonly #rate: Rate
   readonly #now: () => number
   readonly #buckets: BoundedMap<string, Bucket>
 
-  /** @param rate read at each use */
+  /** @param rate its members are read at each use, so they may change */
   constructor (rate: Rate, { maxKeys = 10_000, now = () => performance.now() }: TokenBucketOptions = {}) {
     this.#rate = rate
     this.#now = now
     this.#buckets = new BoundedMap(maxKeys)
   }
 
-  /** Spends tokens. @returns false if none is left; then nothing is spent */
+  /** Spends tokens if at least one is left. @returns whether they were spent */
   take (key: string, amount = 1): boolean {
     if (this.waitTime(key) > 0) return false
     this.spend(key, amount)
@@ -47,7 +47,7 @@ export class TokenBucket {
     this.#buckets.setNewest(key, { left: this.#leftOf(key) - amount, updated: this.#now() })
   }
 
-  /** The time until `amount` tokens are available, in ms; 0: now. */
+  /** Returns the time until `amount` tokens are available, in ms; 0 if they are now. */
   waitTime (key: string, amount = 1): number {
     const missing = amount - this.#leftOf(key)
     return Math.max(0, Math.ceil(missing / this.#rate.perSecond * 1_000 - roundingTolerance))
@@ -61,8 +61,8 @@ export class TokenBucket {
 }
 
 /**
- * Limits the log lines of one source. When the bucket is empty, all lines are omitted until it is full again, so that
- * lines of one message stay together; then the number of omitted lines is reported.
+ * Limits the log lines of one source. When the bucket is empty, all lines are omitted until it is full again, so that a
+ * message of several lines is not torn apart; then the number of omitted lines is reported.
  */
 export class LogLineLimiter {
   readonly #bucket: TokenBucket
@@ -71,14 +71,14 @@ export class LogLineLimiter {
   #isSilent = false
   #omitted = 0
 
-  /** @param now a clock, in ms */
+  /** @param now returns the current time, in ms */
   constructor (rate: Rate, report: (omitted: number) => void, now?: () => number) {
     this.#bucket = new TokenBucket(rate, { maxKeys: 1, now })
     this.#rate = rate
     this.#report = report
   }
 
-  /** Whether a line may be logged. @param cost in tokens */
+  /** Counts a line. @param cost the number of tokens that the line costs @returns whether the line may be logged */
   admit (cost = 1): boolean {
     if (this.#isSilent && this.#bucket.waitTime('', this.#rate.burst) === 0) {
       if (this.#omitted > 0) this.#report(this.#omitted)

@@ -8,14 +8,14 @@ const countedReplies = new RequestTable<number, UnreadReply>()
 let lastNumber = 0
 
 export interface UnreadReplyOptions {
-  /** The owner whose share the response counts against; undefined: none. */
+  /** The owner against whose share of the memory budget the response counts; undefined: no share. */
   readonly owner?: string
-  /** Memory per unread byte. */
+  /** The memory that each unread byte takes, in bytes. Default: `baseLimits.unreadCost`. */
   readonly cost?: number
 }
 
 /**
- * The bytes of one HTTP response that its client has not read yet. They count against the memory budget; when it is
+ * Counts the bytes of one HTTP response that the client has not read yet against the memory budget. When the budget is
  * exceeded, the connection with the most unread bytes is closed.
  */
 export class UnreadReply {
@@ -29,8 +29,9 @@ export class UnreadReply {
   #readAt = Date.now()
 
   /**
-   * @param onClose adds a listener for the end of the connection; default: the end of the response
-   * @param unwrittenBytes returns the number of bytes of the response that are not written yet
+   * @param onClose registers a listener for the time when the bytes no longer count; default: when the response is
+   * closed
+   * @param unwrittenBytes returns the number of bytes that count although they are not written to the response yet
    */
   constructor (
     raw: ServerResponse,
@@ -77,15 +78,15 @@ export class UnreadReply {
 }
 
 /**
- * Closes the connection with the most unread bytes.
- * @param stall considers only clients that have read nothing for this time, in ms
+ * Frees memory: counts the unread bytes again and, if they have not become fewer, closes the connection with the most.
+ * @param stall only clients that have read nothing for this time, in ms, may be disconnected
  * @returns false if no more memory can be freed
  */
 function closeSlowestReader (stall: number): boolean {
   const before = memory.held
   const [slowest] = countedReplies.values().sort((a, b) => b.updateCount() - a.updateCount()).filter((reader) =>
     reader.hasStalledFor(stall))
-  // Sorting has updated the counts, which frees memory if clients have read in the meantime.
+  // Sorting has updated the counts. They are lower if clients have read in the meantime.
   if (memory.held < before) return true
   if (!slowest || slowest.updateCount() <= maxUncountedReply) return false
   slowest.close()
@@ -94,5 +95,5 @@ function closeSlowestReader (stall: number): boolean {
 
 memory.setReliever(() => closeSlowestReader(baseLimits.readStall))
 
-/** Max size of responses that are not counted, in bytes. */
+/** Max size of responses whose unread bytes are not counted, in bytes. */
 export const maxUncountedReply = 64 * 1024

@@ -3,16 +3,16 @@ import ipaddr from 'ipaddr.js'
 /** The class of an IP address or a host name. */
 export interface AddressClass {
   /**
-   * Which servers may connect to it. `public`: all. `local` (loopback, private and reserved addresses): only servers
-   * stored by an admin or in the settings file. `never` (link-local addresses and cloud metadata services, which hand
-   * out credentials): none.
+   * Which servers may have an address of the class. `public`: all. `local` (loopback, private and reserved addresses):
+   * only servers stored by an admin or in the settings file. `never` (link-local addresses and cloud metadata services,
+   * which hand out credentials): none.
    */
   readonly level: 'public' | 'local' | 'never'
   /** The class in words, for an error, such as `a private address`. */
   readonly words: string
 }
 
-/** The address ranges of ipaddr.js in words. */
+/** The address ranges of ipaddr.js in words, by name of the range. */
 const words: Readonly<Record<string, string>> = {
   unicast: 'a public address',
   loopback: 'a loopback address',
@@ -36,7 +36,10 @@ const metadata: AddressClass = { level: 'never', words: 'an address of a cloud\'
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 const wellKnownNat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 
-/** Classifies an IP address in any notation. If an IPv6 address embeds IPv4 addresses, the strictest class applies. */
+/**
+ * Classifies an IP address in any notation. If an IPv6 address contains IPv4 addresses, the strictest class applies. An
+ * invalid address has the level `never`.
+ */
 export function classifyAddress (address: string): AddressClass {
   if (!ipaddr.isValid(address)) return { level: 'never', words: 'not a valid address' }
   const ip = ipaddr.parse(address)
@@ -57,7 +60,7 @@ function classifyIPv6 (ip: ipaddr.IPv6): AddressClass {
   const worst = inner.find(({ level }) => level === 'never') ?? inner.find(({ level }) => level === 'local') ?? inner[0]
   if (worst?.level === 'never') return worst
   if (range === 'linkLocal') return { level: 'never', words: 'a link-local address' }
-  // Without the zone, which names an interface of this machine and not the destination.
+  // Compared without the zone, which names an interface of this machine, not the destination.
   if (metadataAddresses.has(new ipaddr.IPv6(ip.parts).toString())) return metadata
   const isOnlyIPv4 = range === 'ipv4Mapped' || range === 'rfc6145' || range === '6to4' || ip.match(wellKnownNat64)
   if (worst && isOnlyIPv4) return worst
@@ -68,7 +71,7 @@ function classifyIPv6 (ip: ipaddr.IPv6): AddressClass {
     : { level: 'local', words: 'a reserved address' }
 }
 
-/** The IPv4 addresses that packets to an IPv6 address reach or may reach. */
+/** Returns the IPv4 addresses that packets to an IPv6 address may reach. */
 function embeddedIPv4 (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
   const bytes = ip.toByteArray()
   // RFC 6052 §2.2: the octet at index 8 is not part of the IPv4 address.
@@ -86,7 +89,7 @@ function embeddedIPv4 (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
   }
 }
 
-/** The class of a host name if it is known without DNS; otherwise undefined. */
+/** Returns the class of a host name if it is known without DNS; otherwise undefined. @param name a normalized name */
 export function classifyHostName (name: string): AddressClass | undefined {
   if (metadataNames.has(name)) return { level: 'never', words: 'the name of a cloud\'s metadata service' }
   return name === 'localhost' || name.endsWith('.localhost')

@@ -16,9 +16,10 @@ export type HostResolver = (
 ) => void
 
 /**
- * Creates a connector that opens sockets only to addresses that the policy admits. It connects to the addresses that
- * were checked, so DNS rebinding has no effect. `Host` and SNI contain the host name.
- * @param timeout for DNS look-up, connection and TLS together, in ms
+ * Creates a connector that opens sockets only to addresses that the policy admits. It connects to the very addresses
+ * that were checked, so DNS rebinding has no effect. `Host` and SNI contain the host name.
+ * @param trusted whether an admin or the settings file stored the addresses, so that local ones are admitted
+ * @param timeout max time for DNS look-up, connection and TLS handshake together, in ms
  */
 export function guardedConnector (
   policy: OutboundPolicy, trusted: boolean, resolve: HostResolver, timeout: number
@@ -44,7 +45,7 @@ export function guardedConnector (
   }
 }
 
-/** The resolver of the operating system, for servers of admins. Each look-up occupies a thread of libuv's pool. */
+/** The operating system's resolver, for servers of admins. Each look-up occupies a thread of libuv's pool. */
 export const systemResolver: HostResolver = lookup
 
 const lookupSlots = new Semaphore({ places: baseLimits.concurrentLookups, perOwner: baseLimits.lookupsPerUser })
@@ -60,7 +61,7 @@ export function createUserResolver (owner: string, allowed: OutboundAllowlist): 
     const startedAt = Date.now()
     void lookupSlots.take(owner, false).then(async (release) => {
       try {
-        // The connection has timed out in the meantime.
+        // The connection timed out while the look-up waited.
         if (Date.now() - startedAt >= baseLimits.connectTimeout) { callback(lookupError(name, 'ETIMEOUT'), []); return }
         callback(null, await lookUp(name, baseLimits.connectTimeout - (Date.now() - startedAt)))
       } catch (error) {
@@ -72,7 +73,7 @@ export function createUserResolver (owner: string, allowed: OutboundAllowlist): 
   }
 }
 
-/** Queries A and AAAA records. @param timeout in ms @throws an error with the DNS code, such as ENOTFOUND */
+/** Queries A and AAAA records. @param timeout the max time, in ms @throws Error with a DNS code such as ENOTFOUND */
 async function lookUp (name: string, timeout: number): Promise<LookupAddress[]> {
   const resolver = new Resolver({ timeout: 2_500, tries: 2 })
   const timer = setTimeout(() => { resolver.cancel() }, timeout).unref()
@@ -91,8 +92,9 @@ function lookupError (name: string, code: string): NodeJS.ErrnoException {
 }
 
 /**
- * Whether requests to a URL do not use the proxy.
- * @param noProxy comma-separated: hosts, `.suffix` for a domain and its subdomains, `*` for all; each may have a port
+ * Whether requests to a URL bypass the proxy.
+ * @param noProxy comma-separated entries: a host, `.suffix` for a domain and its subdomains, or `*` for all hosts; each
+ * may have a port
  */
 export function bypassesProxy (noProxy: string | undefined, url: URL): boolean {
   const host = normalizeHost(url.hostname)
@@ -108,9 +110,10 @@ export function bypassesProxy (noProxy: string | undefined, url: URL): boolean {
 
 /**
  * Creates a connector that opens tunnels through an HTTP proxy (CONNECT), for plain http as well: otherwise the proxy
- * could buffer event streams. The proxy resolves host names, so only IP addresses and well-known names are checked.
+ * could buffer event streams. The proxy resolves host names, so the policy checks only IP addresses and well-known
+ * names.
  * @param dial opens the sockets to the proxy
- * @param timeout for the tunnel, and for TLS through it, in ms
+ * @param timeout max time to open a tunnel, and max time for the TLS handshake through it, in ms
  */
 export function tunnelConnector (
   proxy: URL, dial: Connector.connector, policy: OutboundPolicy, timeout: number

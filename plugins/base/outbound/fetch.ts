@@ -12,19 +12,21 @@ import { request } from './undici.ts'
 export interface FetchOptions {
   /** Default: GET. */
   method?: Dispatcher.HttpMethod
-  /** With names in lower case. */
+  /** The names must be in lower case. */
   headers?: Record<string, string>
   body?: string | Buffer
   /** Max size of the decompressed body, in bytes. */
   maxSize: number
-  /** Max time of the whole request, including redirects and body, in ms. Default: only the signal ends it. */
+  /** Max time of the whole request, including redirects and the answer's body, in ms. Default: no limit. */
   timeout?: number
-  /** The owner whose memory share the answer counts against. Default: a common owner of such requests. */
+  /**
+   * The owner against whose memory share the answer counts. Default: an owner shared by all requests that name none.
+   */
   memoryOwner?: string
   signal?: AbortSignal
   /**
-   * `false` (default): a redirect that cannot be followed is an error; `true`: it is returned as the answer; `all`: no
-   * redirect is followed, all are returned.
+   * `false` (default): a redirect that cannot be followed is an error; `true`: such a redirect is returned as the
+   * answer; `all`: no redirect is followed, each is returned as the answer.
    */
   returnsRedirects?: boolean | 'all'
 }
@@ -32,7 +34,7 @@ export interface FetchOptions {
 /** An HTTP answer of any status, with its decompressed body. */
 export interface FetchedResponse { status: number, headers: IncomingHttpHeaders, body: Buffer }
 
-/** Codes of errors that occur before a connection is established: the request was not sent. */
+/** Codes of errors that occur before a connection is established, so that the request was not sent. */
 const unsentCodes = new Set([
   'OUTBOUND_REFUSED',
   'ECONNREFUSED',
@@ -46,9 +48,9 @@ const unsentCodes = new Set([
 /**
  * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed with
  * GET.
- * @throws UpstreamError with a message for the operator, without text from the other side. Its faults: `unreachable`:
- * the request was not sent · `refused`: redirected to another origin · `broken`: cut off, too large or not decodable ·
- * `timeout` · `closed`: ended by the signal
+ * @throws UpstreamError with a message for the operator, which contains no text of the answer. Its `fault` is
+ * `unreachable` if the request was not sent, `refused` for a redirect to another origin, `broken` for an answer that is
+ * cut off, too large or not decodable, `timeout`, or `closed` if the signal ended the request
  */
 export async function fetchWhole (
   start: URL,
@@ -115,8 +117,8 @@ const withoutContentHeaders = (headers: Record<string, string>): Record<string, 
   Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
 
 /**
- * The URL to request next; undefined: return this answer.
- * @throws the errors of `resolveRedirect`, unless redirects are returned
+ * Returns the URL to request next; undefined if the answer is to be returned.
+ * @throws the errors of `resolveRedirect`, unless `returnsRedirects` is set
  */
 function redirectTarget (
   returnsRedirects: boolean | 'all', ...redirect: Parameters<typeof resolveRedirect>
@@ -130,7 +132,7 @@ function redirectTarget (
   }
 }
 
-/** Converts an error of undici, or of reading the body. */
+/** Converts an error of undici or of `readBody`. */
 function toUpstreamError (error: unknown, url: URL): UpstreamError {
   const { code = '' } = error as { code?: string }
   if (error instanceof RangeError) {
@@ -145,7 +147,11 @@ function toUpstreamError (error: unknown, url: URL): UpstreamError {
   )
 }
 
-/** Reads and decompresses a body. @throws RangeError beyond `maxSize`, SyntaxError for an unknown encoding */
+/**
+ * Reads and decompresses a body.
+ * @param owner the owner against whose memory share the body counts
+ * @throws RangeError beyond `maxSize`, SyntaxError for an unknown encoding, UpstreamError for lack of memory
+ */
 async function readBody (
   body: Dispatcher.ResponseData['body'], encoding: string | undefined, maxSize: number, owner: string
 ): Promise<Buffer> {

@@ -5,7 +5,10 @@ declare module 'fastify' {
   interface FastifyInstance { outbound: Outbound }
 }
 
-/** Decorates `app.outbound`, which makes all connections to other hosts. It closes them when the app closes. */
+/**
+ * Decorates the app with `outbound`, which makes HTTP connections to other hosts. The connections end when the app
+ * closes.
+ */
 export default fp(async (app) => {
   const outbound = new Outbound({ allow: app.config.env.OUTBOUND_ALLOW })
   app.decorate('outbound', outbound)

@@ -10,25 +10,25 @@ import { fetchWhole, type FetchedResponse, type FetchOptions } from './fetch.ts'
 import { OutboundAllowlist, OutboundPolicy, OutboundRefused } from './policy.ts'
 import { Agent } from './undici.ts'
 
-/** How the gateway may connect to a server: its trust, its proxy, its owner. */
+/** What determines how the gateway may connect to a server. */
 export interface OutboundAccess {
   /**
-   * Whether an admin or the settings file stored the addresses. Only then, private and loopback addresses and a proxy
-   * are allowed.
+   * Whether the server's addresses were stored by an admin or are from the settings file. Only then may they be private
+   * or loopback addresses, and only then may the server have a proxy.
    */
   trusted: boolean
   proxy?: ServerConfig['proxy']
-  /** The owner of the server. The untrusted servers of an owner share connections, and a limit of look-ups. */
+  /** The owner of the server. The untrusted servers of one owner share connections, and a limit of DNS look-ups. */
   owner?: string
 }
 
-/** The access of a server. It depends on who stored the server's addresses, not on who owns it. */
+/** Returns how the gateway may connect to a server. Its trust depends on who stored its addresses, not on its owner. */
 export function outboundAccessOf ({ storedByUser, proxy, owner }: ServerConfig): OutboundAccess {
   const isWrittenByUser = createUserAuthorshipCheck(storedByUser)
   return { trusted: !addressPlaces.some((place) => isWrittenByUser(...place)), proxy, owner }
 }
 
-/** The owner whose memory share a server's answers count against if no client requested them. */
+/** Returns the owner against whose memory share the answers of a server count if no client requested them. */
 export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string =>
   trusted ? 'servers of admins' : `user ${owner}`
 
@@ -41,15 +41,15 @@ interface OutboundOptions {
   resolve?: HostResolver
 }
 
-/** Makes all connections to other hosts. Addresses are checked once per connection, not per request. */
+/** Makes the gateway's HTTP connections to other hosts. Addresses are checked once per connection, not per request. */
 export class Outbound {
   readonly #policy: OutboundPolicy
   readonly #allowed: OutboundAllowlist
   readonly #resolve: HostResolver | undefined
   readonly #trusted: Agent
-  /** By owner. An evicted agent finishes its open requests; its idle sockets close by themselves. */
+  /** Agents by owner. An evicted agent finishes its open requests; its idle sockets close by themselves. */
   readonly #untrusted = new BoundedMap<string, Agent>(baseLimits.outboundOwners)
-  /** By the proxy's URL with credentials. An evicted agent finishes its open requests; its idle sockets close. */
+  /** Agents by URL of the proxy, with credentials. An evicted agent finishes its open requests. */
   readonly #proxied =
     new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(baseLimits.proxies)
 
@@ -62,9 +62,9 @@ export class Outbound {
   }
 
   /**
-   * The dispatcher for requests to a URL. All trusted servers share one, all untrusted servers of an owner share one,
-   * and all servers behind a proxy share one. A request to a forbidden address fails like one to an unreachable
-   * address.
+   * Returns the undici dispatcher for requests to a URL. The trusted servers share one, the untrusted servers of each
+   * owner share one, and the servers behind each proxy share one. A request to a forbidden address fails like one to an
+   * unreachable address.
    */
   dispatcher (url: URL, { trusted, proxy, owner = '' }: OutboundAccess): Dispatcher {
     const problem = this.#problem(url, { trusted, proxy })
@@ -75,7 +75,11 @@ export class Outbound {
     return trusted ? this.#trusted : this.#untrustedOf(owner)
   }
 
-  /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
+  /**
+   * Sends one request and reads the whole answer, of any status. Without `memoryOwner`, the answer counts against the
+   * share of `serverMemoryOwner`.
+   * @throws UpstreamError as `fetchWhole` does
+   */
   async fetch (
     url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & OutboundAccess
   ): Promise<FetchedResponse> {
@@ -91,7 +95,10 @@ export class Outbound {
     )
   }
 
-  /** Why an address cannot be used, as far as is known without DNS; undefined if it may be. */
+  /**
+   * Returns the reason why a URL cannot be used, as far as is known without DNS; undefined if it may be, or if the text
+   * is not a URL.
+   */
   addressProblem (address: string, access: OutboundAccess): string | undefined {
     if (!URL.canParse(address)) return undefined
     const url = new URL(address)
@@ -107,7 +114,7 @@ export class Outbound {
     await Promise.all(proxied.map(async ({ close }) => { await close() }))
   }
 
-  /** The agent of one owner's servers. */
+  /** Returns the agent of one owner's untrusted servers. */
   #untrustedOf (owner: string): Agent {
     const known = this.#untrusted.get(owner)
     if (known) return known
@@ -126,7 +133,10 @@ export class Outbound {
     return agent
   }
 
-  /** Why a URL or its proxy setting is invalid, whatever its address; undefined if valid. */
+  /**
+   * Returns the reason why a URL or a proxy setting is invalid, whatever host the URL names; undefined if both are
+   * valid.
+   */
   #problem (url: URL, { trusted, proxy }: OutboundAccess): string | undefined {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
       return `only http and https addresses are supported, not ${url.protocol}`
@@ -145,8 +155,8 @@ export class Outbound {
   }
 
   #agent (connect: ReturnType<typeof guardedConnector>): Agent {
-    // The number of connections is not limited: event streams keep theirs for hours, and a call must not queue behind
-    // one.
+    // The number of connections is not limited: an event stream occupies a connection for hours, and calls must not
+    // wait for it.
     return new Agent(
       { connect, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: baseLimits.upstreamHeaders }
     )

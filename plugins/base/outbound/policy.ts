@@ -3,14 +3,14 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { classifyAddress, classifyHostName, normalizeHost, type AddressClass } from './addresses.ts'
 
-/** The addresses and hosts in OUTBOUND_ALLOW, which are allowed although the policy forbids them. */
+/** The addresses and hosts in OUTBOUND_ALLOW, which may be contacted even if the policy would forbid it. */
 export class OutboundAllowlist {
   readonly #ranges: Array<[ipaddr.IPv4 | ipaddr.IPv6, number]> = []
   readonly #names = new Set<string>()
   readonly #suffixes: string[] = []
 
   /**
-   * @param text comma-separated: addresses, CIDR ranges, host names, and `*.suffix` for all hosts below one
+   * @param text comma-separated: addresses, CIDR ranges, host names, and `*.suffix` for all hosts below a domain
    * @throws Error with the first invalid entry
    */
   constructor (text: string) {
@@ -40,14 +40,17 @@ export class OutboundAllowlist {
     return this.#ranges.some(([base, bits]) => base.kind() === ip.kind() && ip.match(base, bits))
   }
 
-  /** Whether a host name is among the names, or below a suffix. @param name as `normalizeHost` returns it */
+  /** Whether a host name is among the names, or below a suffix. @param name a result of `normalizeHost` */
   hasName (name: string): boolean {
     return this.#names.has(name) ||
       this.#suffixes.some((suffix) => name.endsWith(suffix) && name.length > suffix.length)
   }
 }
 
-/** Whether an entry is a host name or `*.suffix`. If the last label is a number, URLs treat it as an IPv4 address. */
+/**
+ * Whether an entry is a host name or `*.suffix`. A name whose last label is a number does not count, since URLs parse
+ * it as an IPv4 address.
+ */
 const isHostName = (entry: string): boolean =>
   /^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i.test(entry) &&
   !/(^|\.)(0x[0-9a-f]*|[0-9]+)\.?$/i.test(entry)
@@ -58,7 +61,7 @@ export class OutboundRefused extends Error {
   readonly code = 'OUTBOUND_REFUSED'
 }
 
-/** Decides which addresses may be contacted: public ones for all servers, local ones for trusted servers only. */
+/** Decides which addresses servers may have: public ones are for all servers, local ones for trusted servers only. */
 export class OutboundPolicy {
   readonly #allowed: OutboundAllowlist
 
@@ -66,7 +69,7 @@ export class OutboundPolicy {
     this.#allowed = allowed
   }
 
-  /** Why a host must not be contacted, as far as is known without DNS; undefined if it may be. */
+  /** Returns the reason why a host must not be contacted, as far as is known without DNS; undefined if it may be. */
   refusalReason (host: string, trusted: boolean): string | undefined {
     const plain = normalizeHost(host)
     if (isIP(plain) !== 0) return this.#judge(plain, undefined, trusted)
@@ -86,7 +89,7 @@ export class OutboundPolicy {
   }
 
   /**
-   * Why an address must not be contacted; undefined if it may be.
+   * Returns the reason why an address must not be contacted; undefined if it may be.
    * @param name the host name that resolved to it; undefined for an address in the URL
    */
   #judge (address: string, name: string | undefined, trusted: boolean): string | undefined {
@@ -97,8 +100,8 @@ export class OutboundPolicy {
   }
 
   /**
-   * Whether an address may be contacted. A name in OUTBOUND_ALLOW admits no address of the level `never`, which needs
-   * an entry of its own: the owner of the name could let it resolve to a metadata service.
+   * Whether an address may be contacted. A name in OUTBOUND_ALLOW does not admit addresses of the level `never`, which
+   * need entries of their own: the owner of the name could let it resolve to a metadata service.
    * @param isNamed whether OUTBOUND_ALLOW contains the host name
    */
   #mayReach ({ level }: AddressClass, isNamed: boolean, trusted: boolean): boolean {

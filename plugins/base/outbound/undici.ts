@@ -1,4 +1,5 @@
-// The parts of undici that are used; its index would also load `fetch`, WebSocket, caches and mocks.
+// Loads only the parts of undici that are used. The index of undici would also load `fetch`, WebSocket, caches and
+// mocks.
 import type * as undici from 'undici'
 // @ts-expect-error undici states types for its index only
 import agent from 'undici/lib/dispatcher/agent.js'
@@ -18,7 +19,7 @@ export const Agent = agent as typeof undici.Agent
 export const Pool = pool as typeof undici.Pool
 export const buildConnector = connector as typeof undici.buildConnector
 
-// undici's index.js adds these methods in the same way.
+// The index of undici adds these methods in the same way.
 const { prototype } = base as typeof undici.Dispatcher
 Object.assign(prototype, { connect: connectOf as unknown, request: requestOf as unknown })
 

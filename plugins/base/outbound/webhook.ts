@@ -9,10 +9,10 @@ const signatureOf = (secret: string, id: string, timestamp: string, body: string
 
 /**
  * Creates the headers of a webhook, with its signature (Standard Webhooks 1.0: HMAC-SHA256 over id, time and body).
- * @param secrets `whsec_` and base64, or base64; any other text stands for its UTF-8 bytes. Several secrets make
- * several signatures
- * @param id the same for each attempt to deliver a message
- * @param now in ms since the epoch
+ * @param secrets base64, with or without the prefix `whsec_`; any other text stands for its UTF-8 bytes. There is one
+ * signature for each secret
+ * @param id must be the same in each attempt to deliver a message
+ * @param now the current time, in ms since the epoch
  */
 export function signWebhook (
   secrets: string | readonly string[], body: string, id = `msg_${randomUUID()}`, now = Date.now()
@@ -27,9 +27,10 @@ export function signWebhook (
 }
 
 /**
- * Checks the signature of a webhook, and that it was signed within the last five minutes.
- * @param body as received
- * @returns the webhook's id; undefined if the signature is not valid
+ * Checks the signature of a webhook, and that its timestamp differs from the current time by at most `tolerance`.
+ * @param body the body as received
+ * @param now the current time, in ms since the epoch
+ * @returns the id of the webhook; undefined if it is not valid
  */
 export function verifiedWebhookId (
   secret: string, headers: IncomingHttpHeaders, body: Buffer, now = Date.now()

@@ -10,17 +10,20 @@ const invisible = /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 const variationSelectors = /[\ufe0e\ufe0f]/g
 /** More than four combining marks in a row, which would cover adjacent lines. Modern scripts need at most four. */
 const excessMarks = /(\p{M}{4})\p{M}+/gu
-/** Double quotes of all kinds: a name with one would seem to end at it, since names are displayed between quotes. */
+/**
+ * Quotation marks other than `'`. Names are displayed in double quotes, so a name that contains such a mark would seem
+ * to end at it.
+ */
 const quotes = /["\u00ab\u00bb\u201c-\u201f\u2033\u2036\u2039\u203a\u275d\u275e\u300c-\u300f\u301d-\u301f\uff02]/g
 const visibleCharacter = /[\p{L}\p{N}\p{P}\p{S}]/u
 
 /**
  * Converts an untrusted text to one safe line: invisible characters become U+FFFD; a text that is too long is truncated
- * and ends in "…". Templates escape the result.
- * @param max in code points
+ * and ends in "…". The result is not escaped for HTML, which the templates do.
+ * @param max the max length, in code points
  */
 export function visibleText (text: string, max: number = baseLimits.pageTexts.name): string {
-  // Bounds the work: eight UTF-16 units per visible code point are enough for ordinary texts.
+  // `slice` bounds the work: eight UTF-16 units per visible code point are enough for ordinary texts.
   const clean = text
     .slice(0, max * 8)
     .normalize('NFC')
@@ -39,7 +42,7 @@ export function visibleName (name: string): string {
   return visibleCharacter.test(text.replaceAll('\ufffd', '')) ? text : '(no name)'
 }
 
-/** The destination of a redirect URI, for display. */
+/** Where a redirect URI leads, for display. */
 export interface Destination {
   /** A host with its port, or the scheme of an app on the device, such as `cursor:`. */
   host: string
@@ -47,7 +50,7 @@ export interface Destination {
   note?: string
 }
 
-/** Schemes that no redirect URI may have. Registration refuses them as well. */
+/** Schemes that redirect URIs must not have. The registration of clients refuses them as well. */
 const forbiddenSchemes =
   new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
 
@@ -56,13 +59,13 @@ export const isSafeLink = (uri: string): boolean => URL.canParse(uri) && !forbid
 
 const isHttp = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:'
 
-/** Converts a host for display. If it is too long, its start is cut off, since its end identifies it. */
+/** Converts a host for display. The start of a long host is cut off, since its end tells who owns it. */
 function hostOf (host: string): string {
   const max = baseLimits.pageTexts.host
   return host.length > max ? `…${visibleText(host.slice(1 - max), max)}` : visibleText(host, max)
 }
 
-/** Describes the destination of a redirect URI. The host is in ASCII (Punycode), as the browser connects to it. */
+/** Describes where a redirect URI leads. The host is in ASCII (Punycode), in the form that the browser uses. */
 export function destinationOf (redirectUri: string): Destination {
   if (!URL.canParse(redirectUri)) return { host: visibleText(redirectUri) }
   const url = new URL(redirectUri)
@@ -82,20 +85,20 @@ export function destinationOf (redirectUri: string): Destination {
   return url.protocol === 'http:' ? { host, note: 'over a connection that is not encrypted' } : { host }
 }
 
-/** The host of a client's website; undefined if the URI is not http or https. */
+/** Returns the host of a client's website, for display; undefined if the URI is not http or https. */
 export function websiteHost (uri: string): string | undefined {
   if (!URL.canParse(uri)) return undefined
   const url = new URL(uri)
   return isHttp(url) ? hostOf(url.host) : undefined
 }
 
-/** The host of a client ID that is the URL of a Client ID Metadata Document; undefined for any other ID. */
+/** Returns the host of a client id that is the URL of a Client ID Metadata Document; undefined for any other id. */
 export const clientIdHost = (id: string): string | undefined => id.startsWith('https://') ? websiteHost(id) : undefined
 
 /**
- * The `form-action` source expression (CSP) that allows a redirect to this URI: Chromium applies the directive to
- * redirects after a POST too. Loopback hosts get any port (RFC 8252, section 7.3). Undefined if the URI has no source
- * expression.
+ * Returns the source expression for `form-action` (CSP) that allows a redirect to a URI; undefined if there is none.
+ * Chromium applies the directive to redirects after a POST, too. For loopback hosts, any port is allowed (RFC 8252,
+ * section 7.3).
  */
 export function formActionSource (redirectUri: string): string | undefined {
   if (!URL.canParse(redirectUri)) return undefined

@@ -6,7 +6,7 @@ declare module 'fastify' {
   interface FastifyInstance { pages: Pages }
 }
 
-/** Decorates `app.pages`: the HTML pages that routes outside the console send, such as logins and errors. */
+/** Decorates the app with `pages`: the HTML pages that routes outside the console send, such as logins and errors. */
 export default fp(async (app) => {
   let pages: Pages | undefined
   // The templates are read and compiled on first use.
@@ -18,7 +18,7 @@ export default fp(async (app) => {
   })
 }, { name: 'pages' })
 
-/** Sends a page. Its headers replace those that the scope has set. */
+/** Sends a page. The headers of the page replace those that a hook of the scope has set. */
 export const sendPage = (reply: FastifyReply, { status, headers, html }: HtmlPage): FastifyReply =>
   reply.code(status).headers(headers).send(html)
 

@@ -15,14 +15,14 @@ export interface HtmlPage {
   html: string
 }
 
-/** An OAuth client, as it describes itself in its registration. */
+/** An OAuth client, for display. */
 export interface PageClient {
   name: string
-  /** The redirect URI of this request. The page shows its destination, and its CSP allows forms to redirect to it. */
+  /** The redirect URI of this request. The page shows where it leads, and the CSP allows forms to redirect to it. */
   redirectUri: string
 }
 
-/** The target and hidden fields of a form. */
+/** What all pages with a form have in common. */
 interface FormPage {
   /** The value of the field `csrf`. */
   csrf: string
@@ -36,7 +36,7 @@ export interface LoginPage extends FormPage {
   /** The client that requests the login; undefined if there is none. */
   client?: PageClient
   username?: string
-  /** Why the last attempt failed, as a sentence. */
+  /** The reason why the last attempt failed, as a sentence. */
   error?: string
   /** Default: 200. */
   status?: number
@@ -47,13 +47,13 @@ export interface LoginPage extends FormPage {
 /** The page on which a user enters the values that a server requires from each of its users. */
 export interface ValuesPage extends FormPage {
   server: string
-  /** Whose values they are, in words. */
+  /** The user whom the values are for, in words. */
   whose: string
   /** Where the values are sent, in words. */
   destination: string
   /** `isSet`: a value was entered before, and is kept if the field is left empty. */
   variables: Readonly<Static<typeof MyVariables>>
-  /** Why the last values were not stored, as a sentence. */
+  /** The reason why the values in the last attempt were not stored, as a sentence. */
   error?: string
 }
 
@@ -76,15 +76,23 @@ export interface ConsentPage extends FormPage {
   logoutAction: string
 }
 
-/** The HTML pages. Untrusted texts are escaped, truncated, and without invisible characters. No page has a script. */
+/**
+ * The HTML pages outside the console. Untrusted texts are escaped, truncated, and without invisible characters. The
+ * pages have no scripts.
+ */
 export interface Pages {
-  /** Asks for username and password: the fields `username` and `password`, `csrf`, and `hidden`. */
+  /**
+   * Asks for username and password. The form sends the fields `username`, `password`, `csrf`, and those in `hidden`.
+   */
   login: (page: LoginPage) => HtmlPage
-  /** Asks for consent to a client's request: the field `decision`, `allow` or `deny`, with `csrf` and `hidden`. */
+  /**
+   * Asks for consent to a client's request. The form sends `decision` (`allow` or `deny`), `csrf`, and the fields in
+   * `hidden`.
+   */
   consent: (page: ConsentPage) => HtmlPage
   /**
-   * Navigates to a path on this gateway that redirects to the client. A redirect in answer to the form would fail if
-   * the client redirects again, since browsers apply `form-action` to every redirect.
+   * Navigates to a path on this gateway that redirects to the client. If the form itself were answered with a redirect,
+   * it would fail when the client redirects again, since browsers apply `form-action` to the whole chain of redirects.
    */
   leave: (page: { client: PageClient, href: string }) => HtmlPage
   /**
@@ -97,17 +105,17 @@ export interface Pages {
   problem: (page: { title: string, text: string, status: number }) => HtmlPage
   /**
    * Asks whether the user wants to log in at an upstream server.
-   * @param whose whose login it is, in words
+   * @param whose the user, key or group of people that the login is for, in words
    * @param href a path on this gateway that redirects to `url`
-   * @param url the authorization endpoint, of which the host is shown
+   * @param url the authorization endpoint, whose host is shown
    */
   upstreamLogin: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
-  /** Asks a user for the values that a server requires: the fields `value.<name>`, and `csrf`. */
+  /** Asks a user for the values that a server requires. The form sends the fields `value.<name>` and `csrf`. */
   values: (page: ValuesPage) => HtmlPage
   /** The page at the root. @param endpoint the MCP URL; `docs` and `health`: paths on this gateway */
   home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) =>
   HtmlPage
-  /** Shows that a login has ended, if there is no client to redirect to. */
+  /** Tells that a login has ended, if there is no client to redirect to. */
   done: (page: { title: string, text: string }) => HtmlPage
 }
 
@@ -121,7 +129,7 @@ export function loadPages (): Pages {
   for (const name of templates) eta.loadTemplate(`@${name}`, readAssetSync(`pages/${name}.eta`))
   // Browsers convert CRLF to LF before hashing.
   const style = (readAssetSync('pages/style.css')).replaceAll('\r\n', '\n').trim()
-  // The text beside the icon says the same as its label.
+  // The icon needs no label of its own, since the text beside it says the same.
   const icon =
     (readAssetSync('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
   const source = styleSource(style)
@@ -147,7 +155,7 @@ export function loadPages (): Pages {
       const data = {
         ...formOf(form),
         client: client && clientOf(client),
-        // No user has a longer name.
+        // Usernames are not longer.
         username: username.slice(0, baseLimits.pageTexts.text),
         error: failed,
         focus: focusOf(username, failed),
@@ -233,7 +241,7 @@ function clientOf ({ name, redirectUri }: PageClient): { name: string, destinati
   return { name: visibleName(name), destination: destinationOf(redirectUri) }
 }
 
-/** The target and the hidden fields of a form. */
+/** Returns the target and the hidden fields of a form. */
 function formOf (
   { csrf, action, hidden }: FormPage
 ): { action: string, fields: Array<{ name: string, value: string }> } {
@@ -258,7 +266,11 @@ function ownPath (path: string): string {
 /** The CSP source expression of an inline style. @param style the exact text between the tags */
 const styleSource = (style: string): string => `'sha256-${createHash('sha256').update(style).digest('base64')}'`
 
-/** The headers of a page. @param style the CSP source of its style @param formAction the sources of `form-action` */
+/**
+ * Creates the headers of a page.
+ * @param style the CSP source for `style-src`
+ * @param formAction the CSP sources for `form-action`
+ */
 function pageHeaders (style: string, formAction: readonly string[]): Readonly<Record<string, string>> {
   return {
     'content-type': 'text/html; charset=utf-8',
@@ -275,7 +287,7 @@ function pageHeaders (style: string, formAction: readonly string[]): Readonly<Re
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-    // A browser-based client may open the login in a popup; any other value would cut the popup off from it.
+    // A browser-based client may open the login in a popup. Any other value would cut off the popup from the client.
     'cross-origin-opener-policy': 'unsafe-none'
   }
 }

@@ -3,14 +3,16 @@ import fp from 'fastify-plugin'
 import type { Config } from '../config/index.ts'
 import { errors } from '../errors/index.ts'
 
-/** The scope of a route. It determines the permission that the route needs. */
+/** The scope that a route is in (not an OAuth scope). It determines the permission that the route needs. */
 type ScopeName =
   | 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
-  // Within the console, `console-assets` and `console-open` need no session, and `console-admin` that of an admin.
+  // Within the console, `console-assets` and `console-open` need no session, and `console-admin` needs an admin's
+  // session.
   | 'console' | 'console-assets' | 'console-open' | 'console-admin'
 /** What a route does. READONLY, Origin checks and the access matrix of the tests derive from it. */
 export type RouteEffect = 'read' | 'change' | 'run'
 
+/** A row of the route table. */
 export interface RouteRow {
   readonly method: string
   /** The route pattern of the router, including the base path. */
@@ -35,7 +37,9 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     effect?: RouteEffect
-    /** Omits the route from the table: it hands requests over to a route of an annex, which is in the table. */
+    /**
+     * Omits the route from the route table: it only hands requests over to a route of an annex, which is in the table.
+     */
     isUnlisted?: true
   }
 }
@@ -48,14 +52,14 @@ export function enterScope (app: FastifyInstance, scope: ScopeName): void {
 /** Safe methods (RFC 9110, section 9.2.1). */
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Decorates `app.scope` and `app.routeTable`, and lists the routes of the app. */
+/** Decorates the app with `scope` and `routeTable`, and adds each new route to the table. */
 function keepRouteTable (app: FastifyInstance): void {
   app.decorate('scope', 'public')
   app.decorate('routeTable', [])
   listRoutes(app, app.routeTable)
 }
 
-/** Adds the routes of an app to a table. @throws Error at registration for a route that does not state its effect */
+/** Adds each new route of an app to a table. Registering a route that does not state its effect throws an Error. */
 function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
   app.addHook('onRoute', function (this: FastifyInstance, { method, url, config, schema }) {
     if (config?.isUnlisted === true) return
@@ -69,10 +73,12 @@ function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
   })
 }
 
-/** If READONLY is set, rejects requests that change something, by the effects of routes. */
+/**
+ * If READONLY is set, rejects requests that may change settings, according to their method and their route's effect.
+ */
 function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return
-  // Running tools and logging in do not change settings.
+  // Routes with the effect `run`, which run tools or log users in, do not change settings.
   app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, done) => {
     const isHarmless = safeMethods.has(request.method) || request.routeOptions.config?.effect === 'run'
     const isUnknownTool = request.is404 && request.url.startsWith(`${basePath}/tools/`)
@@ -81,7 +87,7 @@ function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: reado
   })
 }
 
-/** Decorates `app.scope`, `app.routeTable` and `app.methodsAt`, and applies READONLY. */
+/** Decorates the app with `scope`, `routeTable` and `methodsAt`, and applies READONLY. */
 export default fp(async (app) => {
   keepRouteTable(app)
   await app.annexes.onEveryApp(app, (each) => {
@@ -92,10 +98,10 @@ export default fp(async (app) => {
   app.decorate('methodsAt', allowedMethodsLookup(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
 
-/** Scopes whose routes always exist. The others can be disabled; then their paths answer 404 to any method. */
+/** Scopes that are always enabled. While another scope is disabled, its paths answer 404 to any method. */
 const permanentScopes: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mcp']
 
-/** Converts a route pattern of the router to a regular expression. */
+/** Converts a route pattern to a regular expression. */
 const patternOf = (url: string): RegExp => {
   const parts = url.replace(/(?<=.)\/$/, '').split('/').map((part) =>
     part.startsWith(':')
@@ -106,8 +112,8 @@ const patternOf = (url: string): RegExp => {
 
 /**
  * Returns a function that lists the allowed methods of a path, for the `Allow` header.
- * @param table may grow: the creation of an annex adds its routes
- * @param isHidden whether a scope answers as if it did not exist
+ * @param table the route table; it may grow, since the creation of an annex adds routes
+ * @param isHidden tells whether the routes of a scope answer as if they did not exist
  */
 export function allowedMethodsLookup (
   table: ReadonlyArray<Readonly<Record<'method' | 'url' | 'scope', string>>>,

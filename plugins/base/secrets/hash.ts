@@ -4,10 +4,10 @@ import bcrypt from 'bcryptjs'
 import { Semaphore, baseLimits } from '../limits/index.ts'
 import { maxScryptMemory, parseScryptHash, type ScryptCost } from '../../../schemas/password-hash.ts'
 
-/** SHA-256 in hex, to store tokens of 256 random bits; not for passwords. */
+/** Returns the SHA-256 in hex. For tokens of 256 random bits; it is too fast for passwords. */
 export const sha256 = (text: string): string => hash('sha256', text, 'hex')
 
-/** Masks a token for display: its first eight and last four characters; only dots for fewer than 16 characters. */
+/** Masks a token for display: shows its first eight and last four characters, or none of fewer than 16. */
 export const maskToken = (token: string): string =>
   token.length < 16 ? '...' : `${token.slice(0, 8)}...${token.slice(-4)}`
 
@@ -16,12 +16,12 @@ type Derive = (
 ) => Promise<Buffer>
 const derive: Derive = promisify<string, Buffer, number, ScryptCost & { maxmem: number }, Buffer>(scrypt)
 
-/** The scrypt parameters of new hashes, which OWASP recommends. Each hash takes 32 MiB of memory. */
+/** The scrypt parameters of new hashes, as recommended by OWASP. Computing a hash takes 32 MiB of memory. */
 const cost: ScryptCost = { N: 2 ** 15, r: 8, p: 3 }
 const keyLength = 32
 const maxmem = maxScryptMemory
 
-/** A hash that is verified if none is stored, so that both cases take equally long. It matches no password. */
+/** Stands in for a scrypt hash if none is stored, so that both cases take equally long. No password matches it. */
 const dummyHash = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
 
 /** Hashes and verifies passwords, `baseLimits.concurrentHashes` at a time: each takes CPU time and 32 MiB. */
@@ -44,8 +44,8 @@ export class Passwords {
 
   /**
    * Whether a password matches a stored hash. Takes equally long if there is none.
-   * @param stored a result of `hash`, or a bcrypt hash from an imported file
-   * @param all the hashes of all users: if some are bcrypt, every check takes as long as the most expensive of them
+   * @param stored a result of `hash`, or a bcrypt hash from an imported file; undefined if there is none
+   * @param all the stored hashes of all users: each check takes as long as the most expensive bcrypt hash among them
    */
   async verify (
     password: string, stored: string | undefined, all: Iterable<string | undefined> = []
@@ -73,7 +73,7 @@ export class Passwords {
   }
 }
 
-/** Whether a hash is bcrypt, which occurs only in imported files. */
+/** Whether a stored hash is a bcrypt hash, which occurs only in imported files. */
 const isBcrypt = (stored: string | undefined): stored is string =>
   stored !== undefined && /^\$2[aby]\$\d\d\$/.test(stored)
 /** The cost parameter of a bcrypt hash. */
@@ -91,5 +91,5 @@ function parse (stored: string | undefined): { cost: ScryptCost, salt: Buffer, k
   return parts && { cost: parts.cost, salt: Buffer.from(parts.salt, 'base64'), key: Buffer.from(parts.key, 'base64') }
 }
 
-/** Whether a hash has another algorithm or cost, so that the password should be hashed again at the next login. */
+/** Whether a hash has another algorithm or cost than new hashes, so that the password should be hashed again. */
 export const needsRehash = (stored: string): boolean => !stored.startsWith(`scrypt$${cost.N}$${cost.r}$${cost.p}$`)

@@ -29,7 +29,11 @@ const passphraseParams = {
 /** Min length of a passphrase, in characters. */
 const minPassphrase = 16
 
-/** Reads 32 bytes from one key of ENCRYPTION_KEY. @param which its number, for the error, which never shows the key */
+/**
+ * Converts one key of ENCRYPTION_KEY, in hex, base64 or a passphrase, to 32 bytes.
+ * @param which the number of the key, for the error message, which does not show the key
+ * @throws Error with a sentence
+ */
 async function readRootKey (text: string, which: number): Promise<Buffer> {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
   const plain = text.replace(/=$/, '').replaceAll('+', '-').replaceAll('/', '_')
@@ -69,7 +73,7 @@ export class KeyRing {
     this.#file = file
   }
 
-  /** The key in the file. While there is no file, each access looks for one, since another process may create it. */
+  /** The key in the file. While there is none, each access looks for the file, since another process may create it. */
   get #fileKey (): Key | undefined {
     const secret = this.#stored === undefined ? this.#file.read() : undefined
     if (secret !== undefined) this.#stored = deriveKey(secret)
@@ -79,7 +83,7 @@ export class KeyRing {
   /** The key that encrypts; undefined if there is none yet. */
   get newest (): Key | undefined { return this.#givenKeys[0] ?? this.#fileKey }
 
-  /** The key that encrypts, which is created if there is none. @throws StorageError if it cannot be stored */
+  /** Returns the key that encrypts, and creates it if there is none. @throws StorageError if it cannot be stored */
   sealingKey (): Key { return this.newest ?? (this.#stored = deriveKey(this.#file.create())) }
 
   find (id: string): Key | undefined {
@@ -95,7 +99,7 @@ export interface KeyRingOptions {
 }
 
 /**
- * Reads the keys of ENCRYPTION_KEY, and the key file, which decrypts even if ENCRYPTION_KEY is set.
+ * Reads the keys of ENCRYPTION_KEY, and the key file. The key in the file decrypts even if ENCRYPTION_KEY is set.
  * @throws Error with a sentence for an invalid key, and for a key file that is empty, garbled or readable by other
  * users
  */

@@ -1,13 +1,13 @@
 import { maskTokens, isAbsoluteUrl, type MaskSecret } from './mask-tokens.ts'
 import { mask, secretNamePattern, maskUrl } from './mask.ts'
 
-/** A command line option. */
+/** A command-line option, such as `-k` or `--api-key`. */
 const flag = /^-{1,2}[\w.-]+$/
 /** Options whose value is an HTTP header. */
 const headerFlag = /^(-H|--headers?)$/
-/** Options with a secret that `secretNamePattern` does not match. */
+/** Options whose value is a secret although `secretNamePattern` does not match them. */
 const secretFlag = /^-{1,2}(bearer|jwt|pat)$/i
-/** Whether an option is about language model tokens, such as their number or the tokenizer. */
+/** Whether an option is about the tokens of a language model, such as their number or the tokenizer. */
 const isAboutTokens = (name: string, value: string): boolean =>
   /tokeni[sz]er/i.test(name) || (/tokens/i.test(name) && /^\d{1,9}$/.test(value))
 /** Options whose value is `user:password`. */
@@ -15,11 +15,14 @@ const userFlag = /^(-u|--user)$/
 /** HTTP authentication schemes. */
 const scheme = /^(bearer|basic)$/i
 
-/** Masks arguments for display: values after `--api-key` or `--header`, values of `--token=`, and tokens. */
+/**
+ * Masks the secrets in command-line arguments for display: values after options such as `--api-key` and `--header`, or
+ * in `--token=…`, and words that look like a token.
+ */
 export const maskArgs = (args: readonly unknown[], maskSecret: MaskSecret = mask): unknown[] =>
   maskNamed(args, maskSecret).map((arg) => typeof arg === 'string' ? maskTokens(arg, maskSecret) : arg)
 
-/** Masks the arguments that a flag or a name marks as secret. */
+/** Masks the values that an option or a name before them marks as secret. */
 function maskNamed (args: readonly unknown[], maskSecret: MaskSecret): unknown[] {
   return args.map((arg, at) => {
     if (typeof arg !== 'string') return arg
@@ -28,7 +31,7 @@ function maskNamed (args: readonly unknown[], maskSecret: MaskSecret): unknown[]
     if (headerFlag.test(before)) return maskHeader(arg, maskSecret)
     const [, user, password] = userFlag.test(before) ? /^([^:]*:)(.*)$/s.exec(arg) ?? [] : []
     if (user !== undefined && password !== undefined) return `${user}${maskSecret(password, 'password')}`
-    // A secret may start with a dash. A flag without a value is followed by another flag, `--long` or `-s`.
+    // A secret may start with a dash. But `--long` or `-s` is another option: the one before has no value.
     const isNamed = (secretNamePattern.test(before) || secretFlag.test(before)) && !isAboutTokens(before, arg)
     return isNamed && !/^(--|-[a-z]$)/i.test(arg) ? maskSecret(arg, before) : maskWord(arg, maskSecret)
   })

@@ -3,16 +3,22 @@ import { isAbsoluteUrl, type MaskSecret } from './mask-tokens.ts'
 import { mask, secretNamePattern, maskUrl, maskUserInfo } from './mask.ts'
 import { maskArgs } from './mask-args.ts'
 
-/** Names of members that are about a secret, but not secret: the name of a header, an authentication method, a hash. */
+/**
+ * Matches names of members that describe a secret but do not contain it: the name of a header, an authentication
+ * method, a hash.
+ */
 const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 
-/** Names of members that contain a URL, even if they match `secretNamePattern`, such as `tokenUrl`. */
+/** Matches names of members that contain a URL, even if `secretNamePattern` matches, too, such as `tokenUrl`. */
 const urlName = /(url|uri|endpoint)$/i
 
 /** Members all of whose values are secrets, at any depth. */
 const secretMaps = new Set(['env', 'headers'])
 
-/** Top-level members without secrets: overrides of items, whose names servers choose, and texts for people. */
+/**
+ * Top-level members without secrets: overrides of items, whose keys are names that servers choose, and texts for
+ * people.
+ */
 const openMembers = new Set(['tools', 'prompts', 'resources', 'skills', 'userVariables'])
 
 /** Masks the secrets of a server's config, or of the system configuration, for display. */
@@ -21,7 +27,7 @@ export const maskConfig = (
 ): Record<string, unknown> =>
   maskMembers(config, '', maskSecret)
 
-/** @param parent the name of the enclosing member; empty at the top */
+/** Masks the secrets in an object. @param parent the name of the enclosing member; empty at the top */
 function maskMembers (
   members: Readonly<Record<string, unknown>>, parent: string, maskSecret: MaskSecret
 ): Record<string, unknown> {
@@ -46,7 +52,7 @@ function maskOpenApi (document: unknown, maskSecret: MaskSecret): unknown {
   return maskedDocuments.get(document)
 }
 
-/** Masks the URLs in a document to which calls and credentials are sent. Parts without secrets are shared. */
+/** Masks the URLs in a document to which calls and credentials are sent. Parts without secrets are not copied. */
 function maskTargets (value: unknown, key: string, parent: string, maskSecret: MaskSecret): unknown {
   if (typeof value === 'string') {
     const isTarget =
@@ -72,7 +78,10 @@ function maskTargets (value: unknown, key: string, parent: string, maskSecret: M
 const urlMember = /^(token|authorization|refresh|openIdConnect)Url$/
 const urlInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
-/** Masks a document given as JSON or YAML text, without parsing it; userinfo is masked in every URL. */
+/**
+ * Masks the URLs in a document given as JSON or YAML text, without parsing it. Userinfo is masked in all other URLs,
+ * too.
+ */
 const maskText = (text: string, maskSecret: MaskSecret): string =>
   text
     .replace(urlInText,
@@ -98,7 +107,10 @@ function maskMember (key: string, value: unknown, parent: string, maskSecret: Ma
   return isAbsoluteUrl(value) ? maskUrl(value, maskSecret) : value
 }
 
-/** Masks all texts and numbers within a value, but no booleans. @param hint for `maskSecret` */
+/**
+ * Masks all texts and numbers in a value.
+ * @param hint the hint for `maskSecret`; in an object, it is the member's name
+ */
 export function maskAll (value: unknown, maskSecret: MaskSecret = mask, hint = ''): unknown {
   if (Array.isArray(value)) return value.map((each) => maskAll(each, maskSecret, hint))
   if (isObject(value)) {

@@ -20,13 +20,13 @@ const percent: Encoding = {
   escape: /%[\da-fA-F]{2}/g,
   decode: (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16))
 }
-/** Max levels of encoding to decode: a result may contain a URL in JSON within a JSON string. */
+/** Max number of nested encodings to decode: a result may contain a URL in JSON within a JSON string. */
 const maxDepth = 3
 
 /**
- * Masks the secrets in a text, including those that are written with JSON escapes or percent-encoding. The rest of the
- * text keeps its bytes.
- * @param find returns the secrets in the text, or in a decoded form of it
+ * Masks the secrets in a text, including secrets that are written with JSON escapes or percent-encoding. The rest of
+ * the text is unchanged.
+ * @param find returns the ranges of secrets in a text; it is called with the text, and with decoded forms of the text
  */
 export function maskDecoded (text: string, find: (decoded: string) => Iterable<SecretRange>): string {
   const parts: string[] = []

@@ -1,4 +1,4 @@
-/** Returns the text that replaces a secret. `hint`: the name of its member, header, option or parameter. */
+/** Returns the text to show instead of a secret. `hint`: the name of its member, header, option or parameter. */
 export type MaskSecret = (secret: string, hint: string) => string
 
 /** Whether a text starts like an absolute URL. The length of the scheme is bounded, to keep the cost low. */
@@ -46,7 +46,7 @@ const isTokenSegment = (segment: string): boolean =>
   segment.length >= 16 && !segment.includes('${') &&
     (knownToken.test(segment) || isServiceKey(segment) || isRandom(segment))
 
-/** Whether a word is a token, whatever the context. Paths and file names are none. */
+/** Whether a word is a token, whatever its context is. Paths and file names are not tokens. */
 const isTokenWord = (word: string): boolean =>
   knownToken.test(word) || isServiceKey(word) || (/^[\w+=~-]{20,}$/.test(word) && isRandom(word))
 
@@ -58,7 +58,7 @@ function maskPath (address: string, maskSecret: MaskSecret): string {
   return `${origin}${segments.join('/')}${rest}`
 }
 
-/** Masks the tokens in a text: words, and path segments of URLs. Secrets with a name must have been masked before. */
+/** Masks words and path segments of URLs that look like tokens. Secrets with a name must have been masked before. */
 export function maskTokens (text: string, maskSecret: MaskSecret): string {
   if (isAbsoluteUrl(text)) return maskPath(text, maskSecret)
   return text.split(/([\s;,='"]+)/).map((word) => {

@@ -1,9 +1,11 @@
 import type { MaskSecret } from './mask-tokens.ts'
 
-/** What a masked secret begins with. */
+/** The dots that a mask of a secret begins with. */
 export const maskDots = '••••'
 
-/** Whether a text is empty, or a variable (`${NAME}`, `${user.NAME}`, `${user_config.name}`), and so never secret. */
+/**
+ * Whether a text is empty or a single variable (`${NAME}`, `${user.NAME}`, `${user_config.name}`), and so no secret.
+ */
 export const isPlaceholder = (value: string): boolean =>
   value === '' || /^\$\{(user(_config)?\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
 
@@ -12,7 +14,8 @@ const schemeName = /^(bearer|basic|token|apikey) +$/i
 
 /**
  * Masks the parts of a text around its `${user.…}` variables, except the name of an authentication scheme.
- * @returns undefined if the text has no such variable
+ * @param maskPart masks a part between variables
+ * @returns undefined if the text has no `${user.…}` variable
  */
 export function maskAroundVariables (text: string, maskPart: (literal: string) => string): string | undefined {
   const parts = text.split(userVariable)
@@ -20,7 +23,7 @@ export function maskAroundVariables (text: string, maskPart: (literal: string) =
   return parts.map((part, at) => at % 2 === 1 || part === '' || schemeName.test(part) ? part : maskPart(part)).join('')
 }
 
-/** Masks a secret for display: dots, plus the last four characters if it has twelve or more. */
+/** Masks a secret for display: dots, plus the last four characters of twelve or more. Variables are not masked. */
 export function mask (secret: string): string {
   if (isPlaceholder(secret)) return secret
   const around = maskAroundVariables(secret, mask)
@@ -31,11 +34,11 @@ export function mask (secret: string): string {
 /** Whether a value is a text that contains a mask. */
 export const containsMask = (value: unknown): boolean => typeof value === 'string' && value.includes(maskDots)
 
-/** Names of members, arguments and query parameters whose values are secret. */
+/** Matches names of members, arguments and query parameters whose values are secret. */
 export const secretNamePattern =
   /(key|token|secret|passw|passphrase|(?<![a-z])pass(?![a-z])|pwd|auth|credential|signature|verifier|cookie)/i
 
-/** Masks the userinfo and the query values of a URL, and its fragment if it has an `=` or `@`. */
+/** Masks the userinfo and the query values of a URL, and its fragment if that contains `=` or `@`. */
 export function maskUrl (text: string, maskSecret: MaskSecret = mask): string {
   const parsed = URL.canParse(text) ? new URL(text) : undefined
   // Userinfo ends at the last @, since passwords may contain unencoded @ and /. A URL with several hosts, or with

@@ -8,14 +8,14 @@ import { SecretScanner } from './redact.ts'
 
 const prefixes = Object.values(credentialPrefixes).join('|')
 const prefix = new RegExp(prefixes, 'i')
-/** A credential of this gateway: a whole word, or a long part of one. A mask (`thk_12ab...`) does not match. */
+/** Matches a credential of this gateway, as a whole word or a long part of one; but not its mask (`thk_12ab...`). */
 const prefixedCredential = new RegExp(
   `(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi'
 )
 
 const jwt = /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g
 
-/** Masks the credentials that have a prefix of this gateway. */
+/** Masks credentials with one of the gateway's prefixes. */
 const maskPrefixed = (text: string): string =>
   prefix.test(text) ? text.replace(prefixedCredential, (found) => `${found.slice(0, 4)}••••`) : text
 
@@ -39,7 +39,7 @@ function * decodings (value: string): Generator<string> {
   for (const [word] of value.matchAll(/[\w+/-]{8,}={0,2}/g)) yield Buffer.from(word, 'base64').toString('latin1')
 }
 
-/** Whether a header value contains a prefixed credential or a login token, in any encoding. */
+/** Whether a header value contains a prefixed credential or a login token, even percent-encoded or in base64. */
 export const containsCredential = (value: string): boolean => [...decodings(value)].some(containsPrefixed)
 
 /** The number of characters that `maskToken` shows at the start and the end of a token. */
@@ -50,8 +50,8 @@ const maxKey = 512
 type KnownKey = Pick<BearerKey, 'token' | 'tokenHash' | 'tokenMask'>
 
 /**
- * Finds keys without a known prefix in texts: keys imported from other gateways, and METRICS_TOKEN. The mask of a key
- * has its first and last characters, with which candidates are found; their hash confirms them.
+ * Finds keys without a known prefix in texts: keys imported from other gateways, and METRICS_TOKEN. The first and last
+ * characters of a key, which its mask shows, lead to candidates; the hash of the key confirms them.
  */
 class ImportedKeys {
   readonly #byBeginning = new Map<string, Array<{ readonly last: string, readonly hash: string }>>()
@@ -95,7 +95,7 @@ class ImportedKeys {
     }
   }
 
-  /** The end of a key that starts at `start`; undefined if none does. */
+  /** Returns the end of the key that starts at `start`; undefined if no key starts there. */
   #endAt (text: string, start: number): number | undefined {
     for (const { last, hash } of this.#byBeginning.get(text.slice(start, start + shownFirst)) ?? []) {
       const limit = start + this.#longest
@@ -108,8 +108,8 @@ class ImportedKeys {
 }
 
 /**
- * Recognizes the gateway's own credentials, by their prefix; imported keys and METRICS_TOKEN, by their hash. They are
- * never forwarded to a server or recorded, and are masked in logs.
+ * Recognizes the gateway's own credentials: its keys and tokens by prefix or issuer, imported keys and METRICS_TOKEN by
+ * hash. These credentials must not be forwarded to servers or recorded, and are masked in logs.
  */
 export class OwnCredentials {
   readonly #fixedKeys: readonly KnownKey[]
@@ -122,10 +122,10 @@ export class OwnCredentials {
     this.#fixedKeys = metricsToken === undefined ? [] : [{ token: metricsToken }]
   }
 
-  /** Sets the source of the bearer keys. @param keys returns the current keys: the same object until one changes */
+  /** Sets the source of the bearer keys. @param keys returns the current keys: the same Map until a key changes */
   setKeySource (keys: () => ReadonlyMap<string, BearerKey>): void { this.#keys = keys }
 
-  /** Whether a header value contains one of the credentials, anywhere and in any encoding. */
+  /** Whether a header value contains one of the credentials, even percent-encoded or in base64. */
   hasMatchIn (value: string): boolean {
     return containsCredential(value) || [...decodings(value)].some((decoded) =>
       this.#search(decoded).next().done !== true)
@@ -168,10 +168,13 @@ const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) =
   [/([?&](?:[\w-]*token|code|state|[\w-]*key|password|[\w-]*secret)=)[^&\s"']+/gi, '$1••••']
 ]
 
-/** Matches every text that one of the patterns may match, and few others. */
+/** Matches all texts that one of the patterns matches, and few others. */
 const mayMatch = /eyJ|bearer|basic|:\/\/|[?&]/i
 
-/** JSON escapes of visible ASCII that JSON does not require, and escaped backslashes, which are kept. */
+/**
+ * JSON escapes of visible ASCII characters that JSON does not require. Escaped backslashes match, too, so that the text
+ * after one is not taken for an escape.
+ */
 const needlessEscape = /\\(?:(\\)|\/|u00([2-7][\da-f]))/gi
 const decodeEscape = (escape: string, backslash: string | undefined, code: string | undefined): string => {
   if (backslash !== undefined) return escape
@@ -179,7 +182,10 @@ const decodeEscape = (escape: string, backslash: string | undefined, code: strin
   return '"\\\u007f'.includes(character) ? escape : character
 }
 
-/** Masks all parts of a text that look like a credential. The text may be JSON. */
+/**
+ * Masks all parts of a text that look like a credential. The text may be JSON: if a part is masked, needless escapes in
+ * the whole text are decoded.
+ */
 export function maskLikelyCredentials (text: string): string {
   const decoded = text.includes('\\') ? text.replace(needlessEscape, decodeEscape) : text
   let masked = maskPrefixed(decoded)

@@ -8,12 +8,12 @@ const minSecretLength = 6
 
 /**
  * Creates a function that masks the secrets of a server's config in texts, such as errors, or lines of its stderr.
- * @param config with expanded variables
+ * @param config the config, in which variables have been expanded
  */
 export const createConfigRedactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
   createRedactor(secretsOf(config))
 
-/** The secrets of a config, as they are, and as JSON and URLs contain them. */
+/** Returns the secrets of a config: as they are, escaped as in JSON, and percent-encoded. Omits very short ones. */
 export function secretsOf (config: Readonly<Record<string, unknown>>): string[] {
   const found = new Set<string>()
   collect(config, maskConfig(config), found)
@@ -22,7 +22,7 @@ export function secretsOf (config: Readonly<Record<string, unknown>>): string[] 
     .filter((each) => each.length >= minSecretLength)
 }
 
-/** Creates a function that masks secrets in a text. @param secrets each of three characters or more */
+/** Creates a function that masks the given secrets in a text. @param secrets each has three characters or more */
 export function createRedactor (secrets: readonly string[]): (text: string) => string {
   if (secrets.length === 0) return (text) => text
   const scanner = new SecretScanner(secrets)
@@ -45,14 +45,14 @@ function collect (value: unknown, shown: unknown, found: Set<string>): void {
   }
 }
 
-/** The masked words, if only words of a text are masked, as in an OpenAPI document; otherwise the whole text. */
+/** Returns the masked words of a text such as an OpenAPI document, or the whole text if words cannot be compared. */
 function maskedWords (value: string, shown: string): Array<[secret: string, masked: string]> {
   const [words, masked] = [value.split(/[\s"']+/), shown.split(/[\s"']+/)]
   if (words.length !== masked.length) return [[value, shown]]
   return words.flatMap((word, at): Array<[string, string]> => word === masked[at] ? [] : [[word, masked[at] ?? '']])
 }
 
-/** A secret, and those parts that may occur without the rest: words, and the password and query values of a URL. */
+/** Returns a secret and its parts that may occur alone: words, and the password and query values of a URL. */
 function partsOfSecret (value: string, shown: string): string[] {
   const at = shown.indexOf('••••')
   const whole = at > 0 && value.startsWith(shown.slice(0, at)) ? value.slice(at) : value
@@ -85,12 +85,12 @@ function tryCode (code: (text: string) => string, text: string): string {
 /** Longer secrets are divided into pieces of this length, in characters. */
 const pieceLength = 1_024
 
-/** A range of a text, `text.slice(start, end)`, that is covered by secrets. */
+/** A range of a text, `text.slice(start, end)`, that consists of secrets. */
 interface FoundRange { start: number, end: number }
 
 /**
- * Finds secrets in texts, in one pass regardless of their number. The secrets are sorted, so that binary search finds
- * the longest one at a position; a hash table of their first three characters skips most positions.
+ * Finds secrets in texts, in one pass regardless of the number of secrets. The secrets are sorted, so that binary
+ * search finds the longest one at a position; a hash table of their first three characters skips most positions.
  */
 export class SecretScanner {
   readonly #sorted: readonly string[]
@@ -100,7 +100,7 @@ export class SecretScanner {
   readonly #begins: Uint8Array
   readonly #longest: number
 
-  /** @param secrets each of three characters or more */
+  /** @param secrets each has three characters or more */
   constructor (secrets: Iterable<string>) {
     const sorted = [...new Set([...secrets].flatMap(piecesOf))].sort()
     this.#sorted = sorted
@@ -109,14 +109,15 @@ export class SecretScanner {
     this.#shorter = new Int32Array(sorted.length)
     for (const [at, secret] of sorted.entries()) {
       this.#begins[this.#hashAt(secret, 0)] = 1
-      // Prefixes of a secret sort before it: the previous secret, or one of its prefixes.
+      // All prefixes of a secret sort before it. The longest one is the previous secret, or a prefix of the previous
+      // one.
       let other = at - 1
       while (other !== -1 && !secret.startsWith(sorted[other] ?? '')) other = this.#shorter[other] ?? -1
       this.#shorter[at] = other
     }
   }
 
-  /** The ranges of a text that secrets cover, in order. Overlapping and adjacent secrets form one range. */
+  /** Returns the ranges of a text that consist of secrets, in order. Overlapping and adjacent ones form one range. */
   search (text: string): FoundRange[] {
     const found: FoundRange[] = []
     if (this.#sorted.length === 0) return found
@@ -132,7 +133,7 @@ export class SecretScanner {
     return found
   }
 
-  /** The length of the longest secret at a position of a text; 0: none. */
+  /** Returns the length of the longest secret at a position of a text; 0 if there is none. */
   #longestAt (text: string, start: number): number {
     const here = text.slice(start, start + this.#longest)
     let from = 0
@@ -153,7 +154,7 @@ export class SecretScanner {
   }
 }
 
-/** Divides a secret into pieces, so that a cut-off part of a long secret is found, too. The last two may overlap. */
+/** Divides a secret into pieces, so that a part of a long secret is found, too. The last two pieces may overlap. */
 function piecesOf (secret: string): string[] {
   if (secret.length <= pieceLength) return [secret]
   const pieces: string[] = []

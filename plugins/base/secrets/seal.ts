@@ -3,13 +3,13 @@ import { deriveKey, type KeyRing } from './key-ring.ts'
 
 /** Encrypts and authenticates texts. */
 export interface Sealer {
-  /** @param place where the result is stored, or its purpose; only `unseal` with the same place decrypts it */
+  /** @param place where the result is stored, or its purpose; `unseal` needs the same place */
   readonly seal: (text: string, place: string) => string
-  /** @throws Error if the text cannot be decrypted */
+  /** @param place the same as for `seal` @throws Error if the text cannot be decrypted */
   readonly unseal: (sealed: string, place: string) => string
 }
 
-/** The keys that `seal` and `unseal` use. */
+/** The part of a key ring that `seal` and `unseal` use. */
 type SealingKeys = Pick<KeyRing, 'sealingKey' | 'find'>
 
 const version = 'v1'
@@ -22,9 +22,9 @@ const associatedData = (id: string, place: string): Buffer => Buffer.from(`tool-
 
 /**
  * Encrypts and authenticates a text with AES-256-GCM and the newest key, which is created if there is none. The nonce
- * is random, so results differ; one key may seal 2^32 texts.
- * @param text well-formed (no lone surrogates), of any length
- * @param place where the result is stored, or its purpose; it can be opened only with the same place
+ * is random, so results for the same text differ; one key may seal 2^32 texts.
+ * @param text must be well-formed (no lone surrogates)
+ * @param place where the result is stored, or its purpose; `unseal` needs the same place
  * @returns `v1.<key id>.<base64url of nonce, ciphertext and tag>`
  * @throws StorageError if a key must be created and cannot be stored
  */
@@ -40,7 +40,8 @@ export function seal (ring: SealingKeys, text: string, place: string): string {
 
 /**
  * Decrypts a text that `seal` created for the same place.
- * @throws Error with a sentence if its key is not available, if it was changed, or if it was sealed for another place
+ * @throws Error with a sentence if the key is not available, if the text was changed, or if it was sealed for another
+ * place
  */
 export function unseal (ring: SealingKeys, sealed: string, place: string): string {
   const [, id = '', encoded = ''] = /^v1\.([0-9a-f]{8})\.([\w-]+)$/.exec(sealed) ?? []
@@ -74,7 +75,7 @@ export function unseal (ring: SealingKeys, sealed: string, place: string): strin
   }
 }
 
-/** Whether a text was sealed with an older key, and should be sealed again. False if that key is not available. */
+/** Whether a text was sealed with an older key and can be sealed again. False if the older key is not available. */
 export function needsResealing (ring: KeyRing, sealed: string): boolean {
   const id = sealed.split('.')[1] ?? ''
   return id !== ring.newest?.id && ring.find(id) !== undefined
@@ -90,7 +91,7 @@ export const createSealer = (ring: SealingKeys): Sealer => ({
   unseal: (sealed, place) => unseal(ring, sealed, place)
 })
 
-/** Creates a sealer with a random key, so that only this process can decrypt the texts. */
+/** Creates a sealer with a new random key. Only the same sealer can decrypt its texts. */
 export function createProcessSealer (): Sealer {
   const key = deriveKey(randomBytes(32))
   return createSealer({ sealingKey: () => key, find: (id) => id === key.id ? key : undefined })

@@ -8,14 +8,15 @@ import { makeFolder } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 import type { Env } from '../../../schemas/env.ts'
 
-/** The name and purpose of a secret file, and words for messages about it. */
+/** The name of a secret file, and words for messages about the file. */
 interface SecretFileKind {
   /** The file name in DATA_DIR. */
   readonly name: string
+  /** The secret in the file, in words. */
   readonly noun: string
-  /** The environment variable that replaces the file. */
+  /** The environment variable that can be set instead of the file. */
   readonly variable: string
-  /** Advice for unusable content. */
+  /** What to do if the content is not valid, as sentences. */
   readonly remedy: string
 }
 
@@ -36,13 +37,17 @@ export class SecretFile {
     return this.#secret
   }
 
-  /** Creates the file. If several processes do so at once, all get the bytes of the first. @throws StorageError */
+  /**
+   * Creates the file unless it exists, and returns its bytes. If several processes do so at the same time, all get the
+   * bytes of the first.
+   * @throws StorageError
+   */
   create (): Buffer {
     const folder = dirname(this.#path)
     try {
       const first = makeFolder(folder, 'DATA_DIR')
       this.#link()
-      // Each created folder is an entry of its parent, which must be durable too.
+      // If folders were created, the entry of each one in its parent must be durable, too.
       for (let at = folder; ; at = dirname(at)) {
         syncFolder(at)
         if (first === undefined || at.length < first.length || at === dirname(at)) break
@@ -127,7 +132,7 @@ function syncFolder (path: string): void {
   }
 }
 
-/** A good value of JWT_SECRET, as the end of a sentence. */
+/** What to set JWT_SECRET to, as the end of a sentence. */
 export const secretAdvice = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
 
 const loginKeyFile = (dataDir: string): SecretFile => new SecretFile(dataDir, {
@@ -137,7 +142,9 @@ const loginKeyFile = (dataDir: string): SecretFile => new SecretFile(dataDir, {
   remedy: 'Delete it: a new one is then generated, and all logins end.'
 })
 
-/** The warning if replicas have different secrets, and so do not accept each other's logins; otherwise undefined. */
+/**
+ * Returns a warning if replicas may have different secrets and then reject each other's logins; otherwise undefined.
+ */
 export const replicasProblem = (
   { JWT_SECRET: given, DB_URL: dbUrl }: Pick<Env, 'JWT_SECRET' | 'DB_URL'>
 ): string | undefined =>
@@ -146,13 +153,14 @@ export const replicasProblem = (
     : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: several gateways on one database each accept ' +
       `only their own logins. Set it to ${secretAdvice}`
 
-/** Checks the secret file of logins if it exists. @throws Error with a sentence if the file cannot be used */
+/** Checks the file with the login secret, if it exists. @throws Error with a sentence if the file cannot be used */
 export const checkLoginSecret = (dataDir: string): void => { loginKeyFile(dataDir).read() }
 
 /**
- * The secret that signs login tokens: JWT_SECRET, or one that is created once and stored in DATA_DIR, so that logins
- * survive a restart.
- * @returns undefined if it cannot be stored, which is logged
+ * Returns the secret that signs login tokens: JWT_SECRET, or a secret that is created once and stored in DATA_DIR, so
+ * that logins survive a restart.
+ * @param warn called with a sentence if the secret cannot be stored, or if replicas may have different secrets
+ * @returns undefined if the secret cannot be stored
  * @throws Error with a sentence if the file cannot be used
  */
 export function readOrCreateLoginSecret (

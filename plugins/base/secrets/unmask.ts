@@ -3,8 +3,9 @@ import { maskDots, containsMask } from './mask.ts'
 
 /**
  * Replaces each mask in a config that a client sends by the stored secret at the same path.
- * @param shown the stored config with masks, as the client got it
- * @returns the config, which is the same object if no mask was replaced, and the paths of masks that match no secret
+ * @param shown the stored config with masks, as it was shown to the client
+ * @returns `value`: the config, the same object if no mask was replaced; `unknown`: the paths of masks that match no
+ * secret
  */
 export const unmask = (sent: unknown, stored: unknown, shown: unknown): UnmaskResult =>
   // Most configs have no masks, and may be a megabyte.
@@ -51,11 +52,12 @@ function holdsMask (value: unknown): boolean {
 }
 
 /**
- * The indices of a list at which the sent element is the shown one. Masks look alike, and elements may have been
- * removed, so a mask is identified by the element before it, and an element that contains masks by its content.
+ * Returns the indices at which a list contains the same element as the list that was shown to the client. Masks look
+ * alike, and elements may have been removed. So a mask is identified together with the element before it, and an object
+ * or list that contains masks by its whole content.
  */
 function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
-  // Nested lists cannot be compared.
+  // It is also empty for a list within a list, whose elements cannot be compared.
   if (shown.length === 0) return new Set()
   const [now, before] = [sent.map(signatureOf), shown.map(signatureOf)]
   const seen = new Set<string>()
@@ -66,6 +68,6 @@ function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<
   return new Set(now.flatMap((signature, at) => isKept(signature, at) ? [at] : []))
 }
 
-/** A text that identifies an element of a list. */
+/** Returns a text that identifies an element of a list. */
 const signatureOf = (element: unknown, at: number, list: readonly unknown[]): string =>
   JSON.stringify(typeof element === 'string' && element.startsWith(maskDots) ? [list[at - 1], element] : element)

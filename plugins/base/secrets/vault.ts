@@ -10,7 +10,10 @@ import { isAbsoluteUrl } from './mask-tokens.ts'
 /** A secret: its path in the value, the secret itself, and the mask that replaces it. */
 type VaultEntry = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
-/** Replaces the secrets of a value by masks, and encrypts them. By default, secrets are what `maskConfig` masks. */
+/**
+ * Replaces the secrets in a value by masks, and encrypts them. Unless plain members are listed, the secrets are the
+ * values that `maskConfig` masks.
+ */
 export class SealedVault implements Vault {
   readonly #ring: KeyRing
 
@@ -30,8 +33,8 @@ export class SealedVault implements Vault {
   }
 
   /**
-   * Replaces each mask by its secret. Edits of the value take precedence: another value in the place of a mask is kept,
-   * even if it contains a mask; a secret whose path does not exist is dropped.
+   * Replaces each mask by the secret that it stands for. Edits of the value take precedence: another value in the place
+   * of a mask is kept, even if it contains another mask; a secret whose path no longer exists is dropped.
    */
   decryptSecrets <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
@@ -51,7 +54,10 @@ export class SealedVault implements Vault {
   }
 }
 
-/** Creates a vault. If it has no key, the first secret creates the key file. @throws the errors of `openKeyRing` */
+/**
+ * Creates a vault. If there is no key yet, the first secret creates the key file.
+ * @throws the errors of `openKeyRing`
+ */
 export const openVault = async (options: KeyRingOptions): Promise<Vault> => new SealedVault(await openKeyRing(options))
 
 /** Collects the parts of a value that differ from their masked form. */
@@ -87,7 +93,7 @@ function maskAllExcept (
   )
 }
 
-/** Masks a value as for display, and also each URL that may contain a secret. */
+/** Masks the secrets that are masked for display, and each URL that may contain a secret. */
 function maskAddresses (value: unknown, shown: unknown): unknown {
   if (typeof value === 'string') {
     return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown
@@ -102,7 +108,7 @@ function isPlainAddress (url: string): boolean {
   return maskUrl(url) === url && segments.every((segment) => segment.length < 16 || /^[a-z.-]+$/i.test(segment))
 }
 
-/** The paths of a value at which there should be secrets, but there are masks. */
+/** Returns the paths at which a value contains a mask instead of a secret. */
 function maskPaths (value: unknown, shown: unknown, path: string): string[] {
   if (containsMask(value)) return containsMask(shown) ? [path] : []
   // Without secrets, both are the same value.
@@ -112,7 +118,10 @@ function maskPaths (value: unknown, shown: unknown, path: string): string[] {
   )
 }
 
-/** Copies a value with its secrets restored; parts without secrets are shared. @param depth path elements so far */
+/**
+ * Copies a value with its secrets restored. Members without secrets are not copied.
+ * @param depth the number of elements of the secrets' paths that lead to the value
+ */
 function restore (value: unknown, secrets: readonly VaultEntry[], depth: number): unknown {
   const inside = new Map<string | number, VaultEntry[]>()
   for (const each of secrets) {

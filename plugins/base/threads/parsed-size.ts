@@ -1,4 +1,4 @@
-/** Bytes of memory per delimiter, as measured for empty containers, and for members with different names. */
+/** Bytes of memory per delimiter, measured with empty arrays and objects, and with members of different names. */
 const jsonCosts = { '{': 64, '[': 56, ',': 24, ':': 80 }
 const yamlCosts = { '{': 200, '[': 200, ',': 200, ':': 200, '-': 200, '?': 200, '\n': 200 }
 
@@ -12,7 +12,7 @@ const maxPerCharacter = { json: 40, yaml: 202 }
 /**
  * Estimates the max memory that parsing a text takes, in bytes. Texts are checked before a worker thread parses them:
  * if a thread runs out of memory within a single operation, such as `JSON.parse`, Node ends the whole process.
- * @param threshold in bytes: returns 0 for a text that certainly takes less, and stops counting above it
+ * @param threshold a size, in bytes: the result is 0 for a text that certainly takes less, and counting stops above it
  */
 export function parsedSizeOf (text: string, format: 'json' | 'yaml', threshold: number): number {
   if (text.length * maxPerCharacter[format] <= threshold) return 0

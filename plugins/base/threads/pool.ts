@@ -10,13 +10,13 @@ export class TaskAborted extends Error {}
 
 const noLongerNeeded = 'it is no longer needed'
 
-/** The reason for a task that needs too much memory. @param heap in MB */
+/** Returns the reason for aborting a task that needs too much memory, as a clause. @param heap the heap size, in MB */
 export const tooMuchMemory = (heap: number): string => `it needs more than ${heap} MB of memory`
 
 interface PoolBounds {
   /** Max threads; one owner uses at most all but one of them. */
   readonly threads: number
-  /** The number of threads for privileged owners only; default: none. */
+  /** The number of threads for privileged tasks only; default: 0. */
   readonly reserved?: number
   /** Max heap of each thread, in MB. */
   readonly heap: number
@@ -29,19 +29,19 @@ interface PoolBounds {
 }
 
 interface RunOptions {
-  /** The owner whose share the task counts against. Owners take turns. */
+  /** The owner against whose share the task counts. Owners take turns. */
   readonly owner: string
   /** Max time of the task after it has started, in ms. */
   readonly time: number
-  /** Whether the owner may use all threads, including the reserved ones. */
+  /** Whether the task may use all threads, including the reserved ones. */
   readonly isPrivileged?: boolean
-  /** Aborted when the answer is no longer needed. */
+  /** Ends the task when its answer is no longer needed. */
   readonly signal?: AbortSignal
-  /** JSON texts that the task parses; it is not run if they may take more than half of the heap. */
+  /** JSON texts that the task parses. If they may take more than half of the heap, the task is not run. */
   readonly parsed?: readonly string[]
 }
 
-/** Worker threads for work whose cost cannot be bounded in advance. They start on demand. */
+/** Worker threads for tasks whose CPU time or memory cannot be bounded in advance. The threads start on demand. */
 export class WorkerPool {
   readonly #bounds: PoolBounds
   readonly #places: Semaphore
@@ -58,8 +58,9 @@ export class WorkerPool {
 
   /**
    * Runs a task in a thread.
-   * @param module its export `run` is called with the task; a path for `entryPointPath`, listed in cli/build.mjs
-   * @throws TaskAborted; ShareError if too many tasks wait; Error with the message of what the task throws
+   * @param module the path of a module, for `entryPointPath`, which cli/build.mjs must list; its export `run` is called
+   * with the task
+   * @throws TaskAborted; ShareError if too many tasks are waiting; Error with the text of an error that the task throws
    */
   async run<Answer> (
     module: string, task: unknown, { owner, time, isPrivileged = false, signal, parsed = [] }: RunOptions
@@ -111,7 +112,7 @@ class PoolThread {
   /** Stops the running task. */
   #stop: (reason: string) => void = () => {}
 
-  /** @param onEnd called when the thread has ended or is about to */
+  /** @param onEnd called when the thread has ended or is about to end */
   constructor (bounds: PoolBounds, onEnd: () => void) {
     this.#bounds = bounds
     this.#onEnd = onEnd
@@ -174,4 +175,5 @@ class PoolThread {
   }
 }
 
+/** The worker threads for tasks without a pool of their own. */
 export const workers = new WorkerPool()

@@ -11,10 +11,10 @@ import { entryPointPath } from '../../../package.ts'
 const heapOptions = ['--max-old-space-size', '--max-heap-size', '--max-semi-space-size']
 
 /**
- * Starts a worker thread, with an empty environment, since that of the process may contain secrets. Its
+ * Starts a worker thread with an empty environment, since the environment of the process may contain secrets. Its
  * `resourceLimits` apply whatever heap options the process has. In development and tests, it registers the tsx loader,
  * which threads do not inherit.
- * @param name the worker's module, a path for `entryPointPath`
+ * @param name the path of the worker's main module, for `entryPointPath`
  */
 export function startWorker (name: string, options: WorkerOptions): Worker {
   for (const option of heapOptions) setFlagsFromString(`${option}=0`)

@@ -1,11 +1,11 @@
-// The main module of the pool's worker threads. A task is run by the export `run` of a module.
+// The main module of the threads in a `WorkerPool`. For each task, it calls the export `run` of the task's module.
 import { parentPort } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
 import { entryPointPath } from '../../../package.ts'
 
-/** @param module a path for `entryPointPath`, or a file URL */
+/** What the pool posts to a thread. `module`: a path for `entryPointPath`, or a file URL. */
 export interface PoolTask { module: string, task: unknown }
-/** `isLoaded`: the module has been loaded, and the task starts. */
+/** What a thread posts to the pool. `isLoaded`: the module has been loaded, and the task starts. */
 export type PoolMessage = { isLoaded: true } | { answer: unknown } | { failure: string }
 
 const port = parentPort
