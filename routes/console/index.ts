@@ -41,7 +41,7 @@ import usage from './usage.ts'
 import users from './users.ts'
 import welcome from './welcome.ts'
 
-/** The pages of the console. Pages that need no session come first: scope `console-open`. */
+/** Registers the pages of the console. Those before `signedIn` need no session (scope `console-open`). */
 const routes: FastifyPluginAsync = async (app) => {
   await app.register(signingIn)
   await app.register(welcome)
@@ -50,7 +50,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Scope `console`: requires a session. */
+/** Scope `console`: the pages that require a session. Without one, they redirect to the sign-in page. */
 const signedIn: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console')
   const { base } = app.kit
@@ -92,7 +92,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(signingOut)
 }
 
-/** Scope `console-admin`: for admins only; others get 404, as in the API. */
+/** Scope `console-admin`: the pages for admins. Other users get 404. */
 const forAdmins: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console-admin')
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
