@@ -30,7 +30,9 @@ export function readArgumentsForm (app: FastifyInstance, sent: Form, schema: unk
       ? { mode: 'form', json: text, values: form.toDraft(args), errors: {} }
       : { mode, json: text, values, errors: {}, args: text.trim() === '' ? '{}' : text }
   }
-  if (/^(?:add|remove|choose):/.test(button)) return { mode, json: '', values: form.applyButton(values, button), errors: {} }
+  if (/^(?:add|remove|choose):/.test(button)) {
+    return { mode, json: '', values: form.applyButton(values, button), errors: {} }
+  }
   const read = form.read(values)
   if ('errors' in read) return { mode, json: '', values, errors: read.errors }
   return button === 'json'

@@ -25,7 +25,7 @@ interface ItemPages {
   readonly paramsOf: (key: string, args: string) => string
 }
 
-/** Adds the page of a single item, the form that runs the item, and the form that disables or describes it anew. */
+/** Adds the page of a single item, the form that runs it, and the form that overrides it (on or off, description). */
 export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
   const { kit } = app
   const { page, form } = pagesOf(app)

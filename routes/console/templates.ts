@@ -7,14 +7,14 @@ import {
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { commandOrAddressOf } from './server-states.ts'
 
-/** The members of a pasted template that the page reads. They are not validated. */
+/** The members of a pasted template that the page reads. Their types are what is expected, and are not checked. */
 interface PastedTemplate {
   readonly servers?: Readonly<Record<string, Record<string, unknown>>>
   readonly groups?: ReadonlyArray<{ readonly name?: unknown }>
   readonly requiredEnvVars?: readonly string[]
 }
 
-/** Page: export and import of templates. */
+/** The page that exports and imports templates. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, groups, servers } = app
   const { page, form } = pagesOf(app)
@@ -79,7 +79,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Returns the data for the selection of servers to export. */
+/** Returns the data of the list from which the user selects servers to export. */
 function serversOf (all: readonly string[], form: Form): object {
   const chosen = new Set(formFieldValues(form.serverNames))
   const find = formFieldText(form.find)
