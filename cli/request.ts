@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** A response of the gateway, with its body as text. */
+/** A response of the gateway. `text`: the body. */
 export interface GatewayResponse { readonly status: number, readonly text: string }
 
 interface GatewayRequestOptions {
@@ -12,7 +12,7 @@ interface GatewayRequestOptions {
 }
 
 /**
- * Sends one request to the gateway on this machine. It does not use `fetch`, whose first call takes longer than most
+ * Sends a request to the gateway on this machine. `fetch` is not used, since its first call takes longer than most
  * commands.
  * @throws Error whose cause is the system's error, as with `fetch`
  */

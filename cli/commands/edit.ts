@@ -16,6 +16,7 @@ interface EditOptions {
   env: string[], header: string[], description?: string, visibility?: string, name?: string, configJson?: string
 }
 
+/** Registers the commands `enable`, `disable` and `edit`, which change a server. */
 export function addEditCommands (program: Command, run: CommandRun): void {
   for (const [verb, enabled] of [['enable', true], ['disable', false]] as const) {
     program.command(verb)
@@ -68,7 +69,7 @@ export function addEditCommands (program: Command, run: CommandRun): void {
 const hasChanges = ({ env, header, description, visibility, name }: EditOptions): boolean =>
   env.length > 0 || header.length > 0 || [description, visibility, name].some((value) => value !== undefined)
 
-/** The value of --config-json; undefined without that option. @throws CommandError */
+/** Returns the config in the option `--config-json`; undefined without this option. @throws CommandError */
 async function configIn (run: CommandRun, { configJson }: EditOptions): Promise<Config | undefined> {
   if (configJson === undefined) return undefined
   const config = parseJsonArgument(configJson === '-' ? await readStdin(run) : configJson, '--config-json')
@@ -76,7 +77,7 @@ async function configIn (run: CommandRun, { configJson }: EditOptions): Promise<
   return config
 }
 
-/** Applies the options to a config. @throws CommandError */
+/** Returns a config with the changes in the other options. @throws CommandError */
 function applyOptions (config: Config, { env, header, description, visibility }: EditOptions): Config {
   const set = (member: 'env' | 'headers', given: Record<string, string>): Config =>
     Object.keys(given).length === 0 ? {} : { [member]: { ...isObject(config[member]) ? config[member] : {}, ...given } }
@@ -90,9 +91,10 @@ function applyOptions (config: Config, { env, header, description, visibility }:
 }
 
 /**
- * Opens a config in the user's editor.
- * @returns the new config, or undefined if the user changed nothing
- * @throws CommandError; if the text is not a JSON object, its file is kept
+ * Lets the user edit a config in an editor.
+ * @param name the name of the server, for messages
+ * @returns the new config; undefined if the user changed nothing
+ * @throws CommandError; if the text is not a JSON object, the message names the file in which it is kept
  */
 async function openInEditor ({ env }: CommandRun, name: string, config: Config): Promise<Config | undefined> {
   const editor = env.VISUAL || env.EDITOR || 'vi'
