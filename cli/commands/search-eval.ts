@@ -106,7 +106,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
     return structuredContent.tools.map((tool: unknown) => String(isObject(tool) ? tool.name : undefined))
   }
   const reason = isObject(message.error) ? message.error.message : message.message
-  // A gateway without TOOL_HUB_URL is reached with a local credential, which MCP routes do not accept.
+  // Without TOOL_HUB_URL, the command line uses a local credential, which MCP routes do not accept.
   const isForbidden = answer.status === 401 || answer.status === 403
   const hint = isForbidden ? '. Set TOOL_HUB_URL to a gateway, and TOOL_HUB_KEY to a key that can see its tools' : ''
   throw new CommandError(

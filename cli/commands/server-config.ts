@@ -19,7 +19,7 @@ export interface AddOptions {
   wait?: true
 }
 
-/** Collects the values of a repeatable option: an option parser for commander. @param former the values before */
+/** Collects the values of a repeatable option, as a parser for commander. @param former the values collected so far */
 export const collectOption = (value: string, former: readonly string[]): string[] => [...former, value]
 
 /**
@@ -64,7 +64,7 @@ export function configFromArguments (
   }
 }
 
-/** Whether the whole target follows `--` in the arguments of the process. Commander does not tell. */
+/** Whether the whole target follows `--` in the arguments of the process, which commander does not report. */
 function isBehindDashes (target: readonly string[], argv: readonly string[]): boolean {
   const at = argv.indexOf('--')
   return at >= 0 && argv.length - at - 1 >= target.length

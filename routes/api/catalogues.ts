@@ -14,7 +14,7 @@ const EncodedServerName = Type.String({ description: 'Percent-encoded, including
 const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
-/** Returns the owner (a user, key or address) to whose share of requests to remote catalogues this request counts. */
+/** Returns the owner (a user, key or address) whose share of requests to remote catalogues this request uses. */
 const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(requirePrincipal(request), request.ip)
 
 /**

@@ -40,7 +40,7 @@ interface Answer {
 }
 
 /** The description of a route: its schemas, for validation and documentation, and its options. */
-interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends TSchema> {
+interface ApiRouteOptions<Params extends TSchema, Query extends TSchema, Body extends TSchema> {
   readonly summary: string
   readonly description?: string
   readonly params?: Params
@@ -67,12 +67,12 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 type AddRoute = <Params extends TSchema, Query extends TSchema, Body extends TSchema>(
   path: string,
-  endpoint: Endpoint<Params, Query, Body>,
+  endpoint: ApiRouteOptions<Params, Query, Body>,
   answer: (call: ApiHandlerContext<Params, Query, Body>) => Answer | Promise<Answer>
 ) => void
 
 /** The functions that add routes. The responses have the form `{success, data?, message?, warnings?}`. */
-interface Endpoints {
+interface ApiRouter {
   readonly get: AddRoute
   readonly post: AddRoute
   readonly put: AddRoute
@@ -86,10 +86,10 @@ interface Endpoints {
 }
 
 /**
- * Returns the functions that add routes of the management API to an instance.
+ * Returns the functions that add routes of the management API to `app`.
  * @param tag the OpenAPI tag of these routes
  */
-export function createApiRouter (app: FastifyInstance, tag: string): Endpoints {
+export function createApiRouter (app: FastifyInstance, tag: string): ApiRouter {
   const add = (method: Method): AddRoute =>
     (path, { query: querystring, before, effect, preSerialization, revision, ...endpoint }, answer) => {
       const { summary, description, params, body, collection } = endpoint

@@ -2,8 +2,8 @@ import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /**
- * A member that differs between two versions of a record, with its values as text. A missing value means that this
- * version lacks the member.
+ * A member that differs between two versions of a record, with its values as text. `before` or `after` is missing if
+ * this version does not have the member.
  */
 export interface Difference { readonly path: string, readonly before?: string, readonly after?: string }
 
@@ -34,12 +34,12 @@ const toShownText = (value: unknown): string | undefined =>
   value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
 
 /**
- * A text in three parts: what it has in common with another text at the start, what differs, and what they have in
- * common at the end. Invisible characters are escaped.
+ * A text in three parts: the start that it shares with another text, the part that differs, and the end that it shares.
+ * Invisible characters are escaped.
  */
 type MarkedText = readonly [start: string, changed: string, end: string]
 
-/** Splits each of two texts at the start and the end of the part in which they differ. */
+/** Splits each of two texts into the start that both share, the part that differs, and the end that both share. */
 export function markDifference (before: string, after: string): { before: MarkedText, after: MarkedText } {
   const [old, now] = [[...before], [...after]]
   const shorter = Math.min(old.length, now.length)

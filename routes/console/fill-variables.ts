@@ -2,7 +2,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { managementLimits } from '../../plugins/management/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** Match variables such as `${key}`: the first anywhere in a text, the second only a text that is a single variable. */
+/** Patterns for variables such as `${key}`: the first finds them in a text, the second matches a text that is one. */
 const variablePattern = /\$\{([^{}]*)\}/g
 const wholeVariablePattern = /^\$\{([^{}]*)\}$/
 

@@ -29,7 +29,7 @@ const routes: FastifyPluginAsync = async (app) => {
     page: 'guards',
     path: '/guards',
     entries: app.guards,
-    loss: 'checks calls',
+    verbPhrase: 'checks calls',
     rowOf: (guard) => ({ about: aboutOf(guard), effect: effectOf(guard) }),
     fieldsOf,
     toBody: toGuard

@@ -41,17 +41,17 @@ import usage from './usage.ts'
 import users from './users.ts'
 import welcome from './welcome.ts'
 
-/** Registers the pages of the console. Those before `signedIn` need no session (scope `console-open`). */
+/** Registers the pages of the console. Those before `signedInPages` need no session (scope `console-open`). */
 const routes: FastifyPluginAsync = async (app) => {
   await app.register(signingIn)
   await app.register(welcome)
   await app.register(theme)
-  await app.register(signedIn)
+  await app.register(signedInPages)
 }
 export default routes
 
-/** Scope `console`: the pages that require a session. Without one, they redirect to the sign-in page. */
-const signedIn: FastifyPluginAsync = async (app) => {
+/** Scope `console`: the routes that require a session. Without one, pages redirect to sign in; forms get 401. */
+const signedInPages: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console')
   const { base } = app.kit
   app.addHook('onRequest', async (request, reply) => {
@@ -83,7 +83,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(playground)
   await app.register(searchLab)
   await app.register(approvals)
-  await app.register(forAdmins)
+  await app.register(adminPages)
   await app.register(calls)
   await app.register(usage)
   await app.register(tasks)
@@ -93,7 +93,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
 }
 
 /** Scope `console-admin`: the pages for admins. Other users get 404. */
-const forAdmins: FastifyPluginAsync = async (app) => {
+const adminPages: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console-admin')
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
   await app.register(users)

@@ -44,7 +44,7 @@ const maxNameLength = 100
 export const shortNameOf = (name: string): string =>
   escapeInvisible(name.length > maxNameLength ? `${name.slice(0, maxNameLength)}…` : name)
 
-/** Returns a URL of a path and a query. Parameters that are empty or undefined are left out. */
+/** Appends a query to a path. Parameters that are empty or undefined are left out. */
 export function urlWithQuery (path: string, query: Readonly<Record<string, string | undefined>>): string {
   const set = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? '') !== '')
   return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`

@@ -28,8 +28,8 @@ interface OrderedPages<Item extends Entry> {
   readonly entries: { readonly list: () => readonly Item[], readonly get: (id: string) => Item }
   /** Whether the order of the entries matters, so that the page has buttons to move them. Default: true. */
   readonly isOrdered?: boolean
-  /** What an entry does until it is removed: the end of the sentence "The guard no longer …". */
-  readonly loss: string
+  /** What an entry does, as a verb phrase that completes "The guard no longer …", such as `checks calls`. */
+  readonly verbPhrase: string
   readonly rowOf: (entry: Item) => EntryRow
   /** Returns the fields of an entry's form. @param entry the entry; an empty object for a new one */
   readonly fieldsOf: (entry: Partial<Item>) => object[]
@@ -43,7 +43,7 @@ interface OrderedPages<Item extends Entry> {
  */
 export function addOrderedEntityPages<Item extends Entry> (
   app: FastifyInstance,
-  { page: name, path, entries, isOrdered = true, loss, rowOf, fieldsOf, toBody }: OrderedPages<Item>,
+  { page: name, path, entries, isOrdered = true, verbPhrase, rowOf, fieldsOf, toBody }: OrderedPages<Item>,
   more: (visit: Visit) => object | Promise<object> = () => ({})
 ): void {
   const { base } = app.kit
@@ -116,7 +116,7 @@ export function addOrderedEntityPages<Item extends Entry> (
   })
   removal(`${list}/:id`, list, (visit) => {
     const { id, name: entry } = entryOf(visit)
-    return { name: entry, noun, crumbs, consequences: [`The ${noun} no longer ${loss}.`], cancel: hrefOf(id) }
+    return { name: entry, noun, crumbs, consequences: [`The ${noun} no longer ${verbPhrase}.`], cancel: hrefOf(id) }
   }, async (visit) => await ask(visit, 'DELETE', '/:id'))
 }
 

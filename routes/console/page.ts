@@ -47,7 +47,7 @@ interface FormRedirect { readonly to: string, readonly notice?: Notice }
 /** The result of handling a form; undefined if the handler has sent a page itself. */
 type FormOutcome = FormRedirect | undefined
 
-interface Pages {
+interface PageRouter {
   /** Adds a page. @param page the name of its template @param show returns the data for the template */
   readonly page: (
     page: string, options: PageOptions, show: (visit: Visit) => Partial<PageData> | Promise<Partial<PageData>>
@@ -98,15 +98,15 @@ interface Removal {
 }
 
 /** Returns the functions that add pages and forms for signed-in users to `app`. */
-export function pagesOf (app: FastifyInstance): Pages {
+export function pagesOf (app: FastifyInstance): PageRouter {
   const { kit } = app
   const mayOpen = ({ isAdmin }: Principal): boolean => isAdmin || app.scope !== 'console-admin'
   const fillPath = (path: string, { params }: Visit): string =>
     path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-  const pages: Pages = {
+  const pages: PageRouter = {
     page: (page, { title, path = `/${page}`, isInNav, watch }, show) => {
       if (isInNav) kit.nav.push({ page, title, isShownTo: isInNav === true ? mayOpen : isInNav })
-      if (watch) kit.watches.set(page, app.scope === 'console-admin' ? forAdmins(watch) : watch)
+      if (watch) kit.watches.set(page, app.scope === 'console-admin' ? restrictToAdmins(watch) : watch)
       app.get(path, { config: { effect: 'read' } }, async (request, reply) => {
         const visit = visitOf(request, reply)
         // Computed before the page reads its data, so that no change in between is missed.
@@ -124,11 +124,11 @@ export function pagesOf (app: FastifyInstance): Pages {
           if (showAgain === undefined || !(error instanceof ApiError)) throw error
           const { page, data, field } = await showAgain(visit)
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
-          const values = shownAgain(visit.form)
+          const values = valuesToShowAgain(visit.form)
           const isConflict = isEditConflict(error)
           const errors = isConflict
             ? { '': editConflictMessage }
-            : placedErrors(error.fields, field === undefined ? data.fields : [{ name: field }], field)
+            : errorsByField(error.fields, field === undefined ? data.fields : [{ name: field }], field)
           kit.renderer.send(reply, page, { ...data, values, errors, isConflict }, error.statusCode)
           return undefined
         })
@@ -189,7 +189,7 @@ export const parseEnabledUpdate = (form: Form): { enabled: boolean } =>
  * @param fields the fields of the form; if this is not a list, the errors are returned unchanged
  * @param rest the field to which other errors belong; '' for the whole form
  */
-function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): Record<string, string> {
+function errorsByField (found: ApiError['fields'], fields: unknown, rest = ''): Record<string, string> {
   if (!Array.isArray(fields)) return found
   const names = (fields as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
   const placed: Record<string, string> = {}
@@ -218,13 +218,13 @@ export const revisionIn = (form: Form): string | undefined => formFieldText(form
  * Makes the `watch` of an admin page throw NotFound for other users. This is needed since every user can request the
  * stream of any page.
  */
-const forAdmins = (watch: LoadLivePageData): LoadLivePageData => (principal, params) => {
+const restrictToAdmins = (watch: LoadLivePageData): LoadLivePageData => (principal, params) => {
   if (!principal.isAdmin) throw new errors.NotFound()
   return watch(principal, params)
 }
 
 /** Returns the submitted values that may be shown again: those of all fields except passwords and the CSRF token. */
-const shownAgain = (form: Form): Form =>
+const valuesToShowAgain = (form: Form): Form =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
 const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({

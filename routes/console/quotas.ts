@@ -18,7 +18,7 @@ const routes: FastifyPluginAsync = async (app) => {
     path: '/quotas',
     entries: app.quotas,
     isOrdered: false,
-    loss: 'limits calls',
+    verbPhrase: 'limits calls',
     rowOf: (quota) => {
       const [text = '', under] = limitsOf(quota)
       return { about: aboutOf(quota, namesIn(app)), effect: { text, under } }

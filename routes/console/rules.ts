@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
     page: 'rules',
     path: '/policies',
     entries: app.policies.entries,
-    loss: 'decides calls',
+    verbPhrase: 'decides calls',
     rowOf: ({ when, then: decision, mode, approvers = [] }) => ({
       about: escapeInvisible(when),
       isExpression: true,

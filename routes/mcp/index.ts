@@ -7,7 +7,7 @@ import type {} from './request.ts'
 import { sseMessageRoutes, ssePaths, sseStreamRoutes } from './sse.ts'
 import streamableHttpRoutes, { streamableHttpPaths } from './streamable-http.ts'
 
-/** The path parameters of MCP routes. `name`: the name of a group or a server; `group`: the name of a group. */
+/** The path parameters of MCP routes. `user`: a username; `name`: a group or a server; `group`: a group. */
 interface Params { user?: string, name?: string, group?: string }
 
 /** Scope `mcp`: the routes of the MCP transports. Errors are JSON-RPC errors, and bodies stay unparsed text. */
