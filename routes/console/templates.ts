@@ -60,7 +60,8 @@ const routes: FastifyPluginAsync = async (app) => {
     if (formFieldText(sent.do) !== 'import') {
       return show({ preview: previewOf(app, principal, template), variables: template.requiredEnvVars ?? [] })
     }
-    const done = await kit.api.ask(request, 'POST', '/templates/import', template)
+    // The text itself is sent, since a parsed object would not keep servers whose names are numbers in order.
+    const done = await kit.api.ask(request, 'POST', '/templates/import', text)
     const { details } = done.data as {
       details: ReadonlyArray<{ type: string, name: string, action: string, message?: string }>
     }
