@@ -12,8 +12,8 @@ import { gatewayPathsOf } from './gateway-paths.ts'
 import { requestLocalGateway } from './request.ts'
 
 /**
- * Determines which gateway a command uses. `url`: the value of `--url`. `needsGateway`: whether a gateway must be
- * running.
+ * What determines which gateway a command uses. `url`: the value of `--url`. `needsGateway`: whether a gateway must be
+ * running, since changing the settings without one is not enough.
  */
 interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean }
 

@@ -52,8 +52,8 @@ export function addFormMemoryReservation (app: FastifyInstance, maxSize: number)
 }
 
 /**
- * Makes `app` and its child instances accept bodies of the type JSON, of limited size, and keep them as unparsed text.
- * The parser uses a callback instead of a promise for speed, since MCP calls pass through it.
+ * Makes `app` and its child instances accept JSON bodies of limited size, and keep them as unparsed text. The parser
+ * uses a callback instead of a promise for speed, since MCP calls pass through it.
  */
 export function addTextBodyParser (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
