@@ -7,14 +7,13 @@ type Send = (
   method: string, path: string, body: string | undefined, headers: Readonly<Record<string, string>>
 ) => Promise<GatewayResponse>
 
-/** A client of the management API, over HTTP or within this process. */
+/** A client of the management API of a running gateway (over HTTP) or of an app in this process. */
 export class ManagementApi {
   readonly #send: Send
   readonly #close: () => Promise<void>
-  /**
-   * The address of the gateway; undefined if no gateway is running, and this process itself changes the settings.
-   */
+  /** The address of the running gateway; undefined for an app in this process, which reads and changes the settings. */
   readonly url: string | undefined
+  /** The headers with the credential, for requests that a command sends itself; empty without a running gateway. */
   readonly headers: Readonly<Record<string, string>>
 
   constructor (
@@ -50,7 +49,7 @@ export class ManagementApi {
       await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body), headers)
     const answer = parseJsonObject(text)
     if (status < 400 && answer !== undefined) return { value: answer as Value, etag }
-    // Routes that call tools send the error code as `error`.
+    // Some routes send the error code as `error`.
     const { message, error, code = error, errors } = answer ?? {}
     const findings = readErrorMessages(errors).filter((each) => !String(message).includes(each)).join(', ')
     if (this.url !== undefined && (answer === undefined || code === 'TH_NOT_FOUND')) {
@@ -85,7 +84,7 @@ export class ManagementApi {
   async close (): Promise<void> { await this.#close() }
 }
 
-/** The messages in `errors` of an error response, whose elements are strings or objects with a `message`. */
+/** Returns the messages in `errors` of an error response, whose elements are strings or objects with a `message`. */
 const readErrorMessages = (errors: unknown): string[] =>
   (Array.isArray(errors) ? errors as unknown[] : []).flatMap((each) => {
     if (typeof each === 'string') return [each]
@@ -95,9 +94,10 @@ const readErrorMessages = (errors: unknown): string[] =>
   })
 
 /**
- * Creates a client that reaches the management API over HTTP.
- * @param base the address of the gateway, with its base path
- * @param isLocal whether the gateway is on this machine: it is then reached without TLS and without redirects
+ * Creates a client of the management API of a running gateway.
+ * @param base the address of the gateway, including the base path
+ * @param key the bearer key, or the local credential of a gateway on this machine
+ * @param isLocal whether the gateway is on this machine, so that requests need neither TLS nor redirects
  */
 export function createHttpApi (base: string, key: string, isLocal = false): ManagementApi {
   const headers = { authorization: `Bearer ${key}` }

@@ -1,5 +1,6 @@
-// `npm run build`: bundles the sources and most packages into dist/, which shortens the start: a process loads a few files in place
-// of a thousand. Code that only some requests or commands need is in separate files, which are loaded on first use.
+// `npm run build`: bundles the sources and most packages into dist/. This shortens the start, since a process loads a
+// few files instead of a thousand. Code that only some requests or commands need is in separate files, loaded on first
+// use.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -41,7 +42,7 @@ const singleStartChunk = {
       const found = await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' })
       return { ...found, suffix: '?late' }
     })
-    // The modules behind plugins/base/config/index.ts are bundled only where they are used.
+    // Modules that plugins/base/config/index.ts re-exports are bundled only where they are used.
     onResolve({ filter: /^\.\// }, async ({ path, kind, resolveDir, importer, pluginData }) => {
       if (pluginData === 'is resolved' || importer !== `${root}plugins/base/config/index.ts`) return undefined
       return { ...await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' }), sideEffects: false }
@@ -52,7 +53,7 @@ const singleStartChunk = {
   }
 }
 
-/** Makes each `require` of a package in `latePackageNames` load the bundle of that package, also within such bundles. */
+/** Makes each `require` of a package in `latePackageNames` load the separate bundle of this package. */
 const latePackages = {
   name: 'late packages',
   setup: ({ onLoad, onResolve }) => {
@@ -86,7 +87,7 @@ const common = {
   external: externalPackages.flatMap((name) => [name, `${name}/*`]),
   // CommonJS packages in the bundles call `require` for Node's modules.
   banner: { js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)" },
-  // One character beyond Latin-1 would double the memory of the whole source text.
+  // A single character beyond Latin-1 would double the memory that V8 needs for the source text.
   charset: 'ascii',
   minifyWhitespace: true,
   lineLimit: 160,
@@ -117,7 +118,7 @@ writeFileSync(`${root}dist/started.json`, `${JSON.stringify(Object.fromEntries(O
 
 await buildConsoleAssets(root, 'dist/console')
 
-/** The number of bytes that a program loads at its start, by package; the gateway's own code is `tool-hub`. */
+/** Returns the numbers of bytes that a program loads at its start, by package. `tool-hub` is the gateway's own code. */
 function startSizesOf (program) {
   const bytes = {}
   const seen = new Set()

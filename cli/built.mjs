@@ -1,4 +1,4 @@
-// `prestart` of package.json: checks that the build exists.
+// The script `prestart` of package.json: checks that the build exists.
 import { existsSync } from 'node:fs'
 
 if (!existsSync(new URL('../dist/server.js', import.meta.url))) {

@@ -13,12 +13,12 @@ import { exitCodes, CommandError } from './errors.ts'
 import { rememberTextOrder } from '../db/text-order.ts'
 import { withoutBom } from '../protocol/text.ts'
 
-/** A server of a client's configuration file, converted to the form that the gateway stores. */
+/** A server from a client's configuration file, with its config in the format of the gateway. */
 interface ImportedServer {
   readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[]
 }
 
-/** A group of an MCPHub file. */
+/** A group from a settings file of MCPHub. */
 export interface ImportedGroup {
   readonly name: string
   readonly description?: string
@@ -26,7 +26,7 @@ export interface ImportedGroup {
   readonly owner?: string
 }
 
-/** The content of a client's configuration file. `warnings`: about the file as a whole. */
+/** The servers and groups in a configuration file of an MCP client. `warnings`: about the file as a whole. */
 export interface ClientConfigFile {
   readonly servers: readonly ImportedServer[]
   readonly groups: readonly ImportedGroup[]
@@ -34,9 +34,11 @@ export interface ClientConfigFile {
 }
 
 /**
- * Reads the configuration file of a client.
- * @param answer returns the value of a VS Code input, or undefined to leave it to the gateway's environment
- * @param project a folder in the `projects` of Claude Code's file, whose servers are read too
+ * Reads a configuration file of an MCP client, such as Claude Code or VS Code.
+ * @param path the file; `-` for stdin
+ * @param answer returns the value of an input of VS Code; undefined for the default value of the input or, if there is
+ *   none, for an environment variable of the gateway
+ * @param project a folder in `projects` of Claude Code's file: the servers of this project are read, too
  * @throws CommandError
  */
 export async function readClientConfigFile (
@@ -93,13 +95,13 @@ export async function readClientConfigFile (
   }
 }
 
-/** Whether an entry contains only settings: for a server in another file (opencode), or for an extension (Zed). */
+/** Whether an entry defines no server, but only settings for one in another file (opencode) or an extension (Zed). */
 const hasOnlySettings = (config: unknown): boolean =>
   isObject(config) && Object.keys(config).length > 0 &&
   Object.entries(config).every(([name, value]) =>
     ['enabled', 'disabled', 'settings', 'remote'].includes(name) || (name === 'source' && value === 'extension'))
 
-/** Finds the key of a project folder in `projects` of Claude Code's file. @throws CommandError if no key matches */
+/** Returns the key of a project folder in `projects` of Claude Code's file. @throws CommandError if there is none */
 function projectOf (document: unknown, project: string, path: string, cwd: string): string {
   const projects = isObject(document) && isObject(document.projects) ? document.projects : {}
   const name = [project, resolve(cwd, project)].find((each) => Object.hasOwn(projects, each))
@@ -109,7 +111,7 @@ function projectOf (document: unknown, project: string, path: string, cwd: strin
   throw new CommandError(`${path} has no project ${project}${hint}`, exitCodes.usage)
 }
 
-/** Reads and parses a file, or stdin for `-`. @throws CommandError */
+/** Reads and parses a file (JSON with comments, TOML or YAML), or stdin for `-`. @throws CommandError */
 async function parse (path: string, io: Io): Promise<unknown> {
   let text: string
   try {
@@ -129,8 +131,8 @@ async function parse (path: string, io: Io): Promise<unknown> {
 }
 
 /**
- * The variables, such as `${workspaceFolder}`, that an editor substitutes in its configuration file. The file is in the
- * project folder, or in its `.vscode/` or `.cursor/`.
+ * Returns the values of the variables, such as `${workspaceFolder}`, that an editor replaces in its configuration file.
+ * @param path the file: in the project folder, or in a folder such as `.vscode` or `.cursor` within it
  */
 function editorVariables (path: string): Record<string, string> {
   const folder = dirname(path)
@@ -145,7 +147,7 @@ function editorVariables (path: string): Record<string, string> {
   }
 }
 
-/** Adds the variables of `envFile` to `env`, whose members take precedence. */
+/** Returns a config with the variables from its `envFile` added to `env`. Variables that `env` already has are kept. */
 function withEnvFile (
   config: Record<string, unknown>,
   folder: string,
@@ -179,7 +181,7 @@ function groupsOf (document: unknown): ImportedGroup[] {
   })
 }
 
-/** Sections of MCPHub's settings that `import` does not read. */
+/** The sections of MCPHub's settings file that `tool-hub import` does not read. */
 const unreadMcpHubSections = [
   'users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens', 'prompts', 'resources'
 ]
@@ -199,12 +201,12 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
   ]
 }
 
-/** The depth down to which the order of members is recorded: that of the servers in `projects.<folder>.mcpServers`. */
+/** The number of levels on which the order of members is kept: enough for `projects.<folder>.mcpServers.<name>`. */
 const orderedLevels = 4
 
 /**
- * Parses JSON with comments and trailing commas. For its objects, `orderedEntries` returns the members in the order of
- * the text, down to `orderedLevels`.
+ * Parses JSON with comments and trailing commas. `orderedEntries` returns the members of its objects in the order of
+ * the text, also of those whose names are numbers, down to `orderedLevels`.
  * @throws SyntaxError
  */
 export function parseJsonc (text: string): unknown {

@@ -11,16 +11,17 @@ const { enableCompileCache, flushCompileCache } = nodeModule as unknown as {
 
 interface CacheOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Whether the folder may be created if missing, and caches of other versions removed. */
+  /** Whether to create a missing folder, and remove the caches of other versions. */
   readonly mayWrite: boolean
 }
 
-/** Time from the start until compiled code is written to the cache, in ms. A regular exit also writes it. */
+/** The time from the start until compiled code is written to the cache, in ms. A regular exit writes it as well. */
 const flushDelay = 20_000
 
 /**
- * Caches the compiled code of modules in `DATA_DIR/compiled` if Node supports it, for a faster start. The code is
- * executed, so other users must not be able to write to the folder. Without a suitable folder, there is no cache.
+ * Makes Node keep the compiled code of modules in `DATA_DIR/compiled`, for a faster start. Does nothing if Node does
+ * not support this, or if the folder is missing or not safe: Node executes the cached code, so other users must not be
+ * able to write to the folder.
  */
 export function useCompileCache ({ environment, mayWrite }: CacheOptions): void {
   if (!enableCompileCache || process.env.NODE_DISABLE_COMPILE_CACHE !== undefined) return
@@ -45,7 +46,7 @@ function makeFolder (path: string): void {
   } catch {}
 }
 
-/** Whether a path is a folder (not a link) that only this user can write to. */
+/** Whether a path is a folder, not a link, that belongs to this user and to which no other user can write. */
 function isOurs (path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
   return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o022) === 0

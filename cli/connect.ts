@@ -12,14 +12,16 @@ import { gatewayPathsOf } from './gateway-paths.ts'
 import { requestLocalGateway } from './request.ts'
 
 /**
- * The gateway that a command uses. `url`: the value of `--url`. `needsGateway`: whether the gateway must be running.
+ * What determines which gateway a command uses. `url`: the value of `--url`. `needsGateway`: whether a gateway must be
+ * running, since changing the settings without one is not enough.
  */
 interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean }
 
 /**
- * Connects to the management API of the gateway in TOOL_HUB_URL and TOOL_HUB_KEY; otherwise of the gateway that runs on
- * this machine with these settings; otherwise of an app in this process, which reads and writes the settings itself.
- * @throws CommandError
+ * Creates a client of the management API: of the gateway at `--url` or TOOL_HUB_URL, with TOOL_HUB_KEY; otherwise of
+ * the gateway that runs on this machine with these settings; otherwise of an app in this process, which opens the
+ * settings.
+ * @throws CommandError if there is no such gateway or the settings cannot be opened
  */
 export async function connectToManagementApi (
   { url, needsGateway = false }: GatewayChoice,
@@ -53,7 +55,10 @@ export async function connectToManagementApi (
   return await (await import('./offline.ts')).createOfflineApi(env, paths, io)
 }
 
-/** Checks the address of --url by the rules of TOOL_HUB_URL. @throws CommandError that does not show a password */
+/**
+ * Checks that the value of `--url` is valid by the rules of TOOL_HUB_URL and contains no password.
+ * @throws CommandError, whose message does not contain the password
+ */
 function checkUrlOption (url: string): string {
   if (/^[^?#]*\/\/[^/?#]*@/.test(url)) {
     throw new CommandError(
@@ -66,7 +71,11 @@ function checkUrlOption (url: string): string {
   )
 }
 
-/** Finds the running gateway that wrote the local credential in the data folder. @throws CommandError */
+/**
+ * Returns the address and the credential of the gateway that runs on this machine with this data folder; undefined if
+ * none is running.
+ * @throws CommandError if the file with the credential cannot be read
+ */
 async function findRunningGateway (dataDir: string): Promise<AccessFile | undefined> {
   let access
   try {
@@ -94,7 +103,7 @@ function isAlive (pid: number): boolean {
   }
 }
 
-/** Reads the environment variables as the gateway does. @throws CommandError if one is invalid */
+/** Reads the environment variables of the gateway. @throws CommandError if one is invalid */
 function parseEnvironment (env: Environment): ReturnType<typeof readEnvironment> {
   try {
     return readEnvironment(env)

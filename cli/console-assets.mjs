@@ -1,10 +1,10 @@
-// The files that browsers load for the console: style, script and icons, with a hash in their names.
+// Builds the files that browsers load for the console: style, script and icons, with a hash in their names.
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { build } from 'esbuild'
 
-/** The names of icons in the package lucide-static. */
+/** The names of the icons that the console uses, from the package lucide-static. */
 const icons = [
   'activity', 'archive', 'boxes', 'chart-column', 'check', 'chevron-left', 'chevron-right', 'circle-alert', 'circle-check', 'circle-off',
   'circle-question-mark', 'clipboard-paste', 'copy', 'download', 'external-link', 'file', 'file-text', 'gauge', 'history', 'hourglass', 'info', 'key-round',
@@ -15,8 +15,8 @@ const icons = [
 
 /**
  * Bundles the style and the script of the console into `folder`, and writes the icons and `manifest.json` there.
- * @param root the folder of package.json, with `/` at its end
- * @param folder below `root`, such as `dist/console`
+ * @param root the path of the folder of package.json, with a slash at the end
+ * @param folder the target folder, relative to `root`, such as `dist/console`
  * @returns the names of the files: `{ css, js, icons }`
  */
 export async function buildConsoleAssets (root, folder) {
@@ -42,7 +42,7 @@ export async function buildConsoleAssets (root, folder) {
   return names
 }
 
-/** The icons as one SVG document of symbols, whose colour and line width are set by the page. */
+/** Returns the icons as the symbols of one SVG document. The page sets their colour and line width. */
 async function spriteOf (root) {
   const symbols = await Promise.all(icons.map(async (name) => {
     const svg = await readFile(`${root}node_modules/lucide-static/icons/${name}.svg`, 'utf8')

@@ -3,25 +3,25 @@ import type { Command } from 'commander'
 import type { ManagementApi } from './api.ts'
 import type { Io, Environment } from './io.ts'
 
-/** One run of the command line: the parts of the process that it uses, its arguments, and its exit code. */
+/** One run of the command line: its inputs and outputs, arguments and exit code. */
 export interface CommandRun extends Io {
   readonly argv: readonly string[]
   /** The exit code of the process if the command does not throw. */
   exitCode: number
 }
 
-/** The arguments of a command that uses the management API. */
+/** What a command that uses the management API works with. */
 export interface CommandContext { readonly api: ManagementApi, readonly out: Output, readonly run: CommandRun }
 
 interface GlobalOptions { json?: boolean, color?: boolean, url?: string }
 
-/** Creates the output of a command, according to `--json` and `--no-color`. */
+/** Creates the `Output` of a command, according to `--json` and `--no-color`. */
 export function createOutput (run: CommandRun, command: Command): Output {
   const { json = false, color = true } = command.optsWithGlobals<GlobalOptions>()
   return new Output(run, { isJson: json, hasColor: color && Output.allowsColors(run.env, run.stdout.isTTY === true) })
 }
 
-/** Runs `work` with a client of the management API. @param needsGateway whether the gateway must be running */
+/** Runs `work` with a client of the management API. @param needsGateway whether a gateway must be running */
 export async function withApi (
   run: CommandRun,
   command: Command,
@@ -43,15 +43,16 @@ type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 interface OutputOptions { readonly isJson: boolean, readonly hasColor: boolean }
 
 /**
- * Replaces control characters in untrusted text, which a terminal would interpret. Line breaks and tabs become spaces.
+ * Makes untrusted text safe for a terminal: control characters and characters that change the direction of text become
+ * `�`, line breaks and tabs become spaces.
  */
 export const toPrintable = (text: string): string =>
   text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
 
-/** Makes each line of a text printable, and indents all but the first. */
+/** Applies `toPrintable` to each line of a text, and indents all lines but the first by two spaces. */
 export const toPrintableLines = (text: string): string => text.split('\n').map(toPrintable).join('\n  ')
 
-/** Writes results to stdout, and remarks and warnings to stderr. */
+/** The output of a command: writes results to stdout, and remarks and warnings to stderr. */
 export class Output {
   readonly isJson: boolean
   readonly #hasColor: boolean
@@ -63,37 +64,41 @@ export class Output {
     this.#hasColor = color
   }
 
-  /** Whether the environment allows colours: the output is a terminal, and NO_COLOR is not set (no-color.org). */
+  /** Whether output may be coloured: on a terminal that is not `dumb`, unless NO_COLOR is set (no-color.org). */
   static allowsColors (environment: Environment, isTerminal: boolean): boolean {
     return isTerminal && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb'
   }
 
+  /** Returns a text in a colour or style; unchanged if the output is not coloured. */
   style (style: Style, text: string): string {
     return this.#hasColor ? styleText(style, text, { validateStream: false } as never) : text
   }
 
-  /** Writes a result: the value as JSON with `--json`, otherwise the text. */
+  /** Writes a result: with `--json`, the value; otherwise the text, which may be given as a function. */
   writeResult (value: unknown, text: string | (() => string)): void {
     this.writeText(this.isJson ? JSON.stringify(value, null, 2) : typeof text === 'string' ? text : text())
   }
 
-  /** Writes a result with the API's warnings: as a member with `--json`, otherwise as lines on stderr. */
+  /** Writes a result with the API's warnings: with `--json`, as a member `warnings`; otherwise on stderr. */
   writeResultWithWarnings (value: object, warnings: readonly string[], text: string): void {
     this.writeResult({ ...value, ...(warnings.length > 0 && { warnings }) }, text)
     if (!this.isJson) for (const warning of warnings) this.writeWarning(warning)
   }
 
-  /** Writes a text and a line break; nothing for an empty text. */
+  /** Writes a text and a line break to stdout; nothing if the text is empty. */
   writeText (text: string): void { if (text !== '') this.#io.stdout.write(`${text}\n`) }
 
-  /** Writes a remark that is not part of the result. */
+  /** Writes a sentence that is not part of the result to stderr. */
   writeRemark (sentence: string): void { this.#io.stderr.write(`${sentence}\n`) }
 
   writeWarning (sentence: string): void {
     this.writeRemark(`${this.style('yellow', 'warning:')} ${toPrintable(sentence)}`)
   }
 
-  /** Formats a table whose columns are as wide as their longest cell. The last column is not padded. */
+  /**
+   * Formats a table whose columns are as wide as their longest cell.
+   * @param paint returns a cell with colours; it does not get the headings
+   */
   formatTable (
     headings: readonly string[],
     rows: ReadonlyArray<readonly string[]>,
@@ -107,7 +112,7 @@ export class Output {
     }).join('  ').trimEnd()).join('\n')
   }
 
-  /** Colours the status of a server. */
+  /** Returns the status of a server in a fitting colour. */
   styleStatus (status: string): string {
     if (status === 'connected') return this.style('green', status)
     if (status === 'disconnected') return this.style('red', status)
@@ -115,10 +120,13 @@ export class Output {
   }
 }
 
-/** Prints the progress and the result of a maintenance command: as text on stderr, or as one JSON value (`--json`). */
+/**
+ * Prints the progress and the result of a maintenance command (backup, restore, db): as text on stderr or, with
+ * `--json`, as one JSON value on stdout.
+ */
 export class MaintenanceReporter {
   readonly #io: Pick<Io, 'stdout' | 'stderr'>
-  /** With `--json`, the progress messages so far, which are part of the result. */
+  /** The progress messages so far, which become part of the JSON value; undefined without `--json`. */
   readonly #remarks: string[] | undefined
 
   constructor (io: Pick<Io, 'stdout' | 'stderr'>, isJson: boolean) {
@@ -126,18 +134,18 @@ export class MaintenanceReporter {
     this.#remarks = isJson ? [] : undefined
   }
 
-  /** Prints a progress message, or keeps it for the JSON result. */
+  /** Prints a progress message; with `--json`, keeps it for the result. */
   readonly print = (message: string): void => {
     if (this.#remarks) this.#remarks.push(message)
     else this.#io.stderr.write(`${message}\n`)
   }
 
-  /** Prints the result: the sentence, or the value with `--json`. */
+  /** Prints the result: the sentence; with `--json`, the value and the progress messages. */
   writeResult (value: object, sentence: string): void {
     if (this.#remarks) this.#io.stdout.write(`${JSON.stringify({ ...value, remarks: this.#remarks }, null, 2)}\n`)
     else this.print(sentence)
   }
 }
 
-/** The arguments of a maintenance command (backup, restore, db). */
+/** What a maintenance command (backup, restore, db) works with. */
 export interface MaintenanceContext { readonly io: Io, readonly report: MaintenanceReporter }

@@ -3,12 +3,12 @@ import { errorCode, messageOf } from '../db/errors.ts'
 /** The exit codes of the command line (docs/cli.md). */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, unreachable: 3, forbidden: 4, toolError: 5 } as const
 
-/** The failure of a command: a message for the user, and an exit code. */
+/** The failure of a command, with a message for the user and an exit code. */
 export class CommandError extends Error {
   readonly exitCode: number
   /** The error code of the API, if the response has one. */
   readonly code: string | undefined
-  /** The results of a batch in which every item failed. */
+  /** The `results` in the response to a batch of which all items failed; otherwise undefined. */
   results: unknown
 
   constructor (message: string, exit: number = exitCodes.failed, code?: string) {
@@ -18,7 +18,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Why a file cannot be written, by the error code of the system. */
+/** The reasons why a file cannot be written, by the error code of the system. */
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   ENOTDIR: 'what should be its folder is a file',
@@ -31,19 +31,20 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTEMPTY: 'it is a folder',
   ENAMETOOLONG: 'its name is too long'
 }
-/** Error codes that always mean a failed write, even if the error names a path that was read, as for a copy. */
+/** Error codes that always mean a failed write, even if the error names the file that was read, as when copying. */
 const writeErrorCodes = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
+/** What a command writes to, for error messages. */
 interface WritePlace {
   /** The file or folder that the command writes, as given by the user. */
   readonly target: string
-  /** The folder that the command writes to. An error about a path outside it is a read error. */
+  /** The folder that the command writes to. An error about a path outside this folder is treated as a read error. */
   readonly folder: string
   /** Advice for the user on what to change. */
   readonly advice: string
 }
 
-/** Converts a file system error to a message for the user. @returns other errors unchanged */
+/** Converts a file system error to one with a message for the user. Other errors are returned unchanged. */
 export function explainFileError (error: unknown, { target, folder: within, advice }: WritePlace): unknown {
   const code = errorCode(error)
   if (!(error instanceof Error) || code === undefined || !('syscall' in error)) return error
@@ -54,7 +55,7 @@ export function explainFileError (error: unknown, { target, folder: within, advi
   return new Error(`${target} cannot be written: ${reasons[code] ?? 'the system refuses it'} (${code}). ${advice}`)
 }
 
-/** Prints an error to stderr, as JSON or as text after a prefix. @returns the exit code */
+/** Prints an error to stderr, as JSON or as text with a prefix. @returns the exit code of the process */
 export function printError (
   error: unknown,
   { stderr }: { readonly stderr: { readonly write: (text: string) => unknown } },

@@ -11,10 +11,11 @@ import { gatewayPathsOf } from './gateway-paths.ts'
 import type { Environment } from './io.ts'
 import { rehearseStart } from './rehearsal.ts'
 
+/** A problem that `tool-hub check` reports. `place`: where it is, such as `environment` or the settings file. */
 interface Finding { level: 'error' | 'warning', place: string, message: string }
 
 /**
- * The problems of the environment and the settings file, errors before warnings.
+ * Returns the problems of the environment and the settings file, errors before warnings.
  * @param cwd the folder that relative paths start from
  */
 export async function findConfigurationProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
@@ -43,7 +44,7 @@ export async function findConfigurationProblems (environment: Environment, cwd =
 
 type AddFinding = (level: Finding['level'], place: string, error: unknown) => void
 
-/** Reads the settings file and adds its problems. @returns undefined if there is no usable file */
+/** Reads the settings file, and adds findings about it. @returns its content; undefined if there is no usable file */
 async function settingsOf (
   path: string, env: Env, environment: Environment, add: AddFinding
 ): Promise<SettingsDocument | undefined> {

@@ -12,17 +12,17 @@ interface Writer {
   readonly columns?: number
 }
 
-/** The parts of the process that a command uses. */
+/** The parts of the process that a command uses: environment, inputs and outputs. Tests replace them. */
 export interface Io {
   readonly env: Environment
-  /** The folder that paths are relative to. */
+  /** The folder that relative paths start from. */
   readonly cwd: string
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writer
   readonly stderr: Writer
-  /** Aborted when writing to an output fails, for example because the process that reads it has ended. */
+  /** Aborted when writing to stdout or stderr fails, for example because the process that reads it has ended. */
   readonly signal: AbortSignal
-  /** Starts the gateway in this process. */
+  /** Starts the gateway in this process. @param env environment variables that are set before */
   readonly serve: (env: Environment) => Promise<void>
 }
 
@@ -30,8 +30,8 @@ const outputs = [process.stdout, process.stderr]
 const brokenOutput = new AbortController()
 
 /**
- * Aborts the run when writing to an output fails. A closed pipe is not an error: a reader such as head(1) may end
- * early.
+ * Aborts `Io.signal` when writing to an output fails, and exits with an error. For a closed pipe, it does not exit,
+ * since a reader such as head(1) may end early.
  */
 function onBrokenOutput (error: NodeJS.ErrnoException): void {
   brokenOutput.abort()
@@ -40,7 +40,7 @@ function onBrokenOutput (error: NodeJS.ErrnoException): void {
   process.exit(exitCodes.failed)
 }
 
-/** Handles errors of stdout and stderr, which would otherwise end the process with a stack trace. */
+/** Handles write errors of stdout and stderr, which would otherwise end the process with a stack trace. */
 export function handleOutputErrors (): void {
   for (const stream of outputs) stream.on('error', onBrokenOutput)
 }
@@ -55,19 +55,19 @@ export const createProcessIo = (): Io => ({
   signal: brokenOutput.signal,
   serve: async (env) => {
     for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value
-    // The gateway handles errors of its outputs itself.
+    // The gateway handles write errors itself.
     for (const stream of outputs) stream.off('error', onBrokenOutput)
     await import('./server.ts')
   }
 })
 
-/** Whether stdin and stderr are a terminal, so that `askUser` works. */
+/** Whether `askUser` can be used: stdin and stderr must be terminals. */
 export const canAskUser = ({ stdin, stderr }: Io): boolean => stdin.isTTY === true && stderr.isTTY === true
 
-/** Reads stdin to its end, as text. */
+/** Reads stdin to its end. @returns the text */
 export const readStdin = async ({ stdin }: Io): Promise<string> => await text(stdin)
 
-/** Asks the user at the terminal. @param isSecret hides the input */
+/** Asks the user a question at the terminal. @param isSecret whether the input is hidden @returns the answer */
 export async function askUser ({ stdin, stderr }: Io, question: string, isSecret: boolean): Promise<string> {
   let isMuted = false
   const output =

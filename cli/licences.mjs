@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 /**
  * Collects the licences of the packages whose sources are in bundles.
- * @param inputs the paths of all bundled files, below the root
- * @param root the folder that these paths begin in, with a slash at its end
+ * @param inputs the paths of all bundled files, relative to `root`
+ * @param root the path of the folder of package.json, with a slash at the end
  * @returns one text with the name, version, licence and notices of each package
  */
 export function licencesOf (inputs, root) {

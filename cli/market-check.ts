@@ -1,6 +1,6 @@
 // `npm run market:check`: asks the npm registry whether the npm packages in assets/market/servers.json exist, and
-// writes the date at which each package was found into that file. `npm run market:check -- fetch git` checks single
-// entries. Entries without npm packages are only counted.
+// writes to this file on which date each was found. `npm run market:check -- fetch git` checks only the entries `fetch`
+// and `git`. Entries without an npm package are only counted.
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -10,7 +10,7 @@ import type { MarketFile } from '../schemas/catalogues.ts'
 
 const run = promisify(execFile)
 
-/** Whether the registry has a package. @throws Error if the registry does not respond */
+/** Whether a package exists in the npm registry. @throws Error if the registry does not respond */
 async function exists (name: string): Promise<boolean> {
   try {
     await run('npm', ['view', name, 'name', '--json'], { timeout: 60_000 })

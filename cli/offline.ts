@@ -17,9 +17,9 @@ import { createProcessIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 
 /**
- * Creates the management API in this process, which neither listens nor connects to servers. The gateway must not be
- * running, since only one process at a time may use a settings file. The settings must exist, so that a mistyped path
- * or DB_URL does not create any.
+ * Creates an app in this process that neither listens nor connects to servers, and returns a client of its management
+ * API. No gateway may be running with the same settings, since only one process at a time may use a settings file. The
+ * settings must already exist, so that a mistyped path or DB_URL does not create new ones.
  * @throws CommandError
  */
 export async function createOfflineApi (
@@ -80,8 +80,8 @@ export async function createOfflineApi (
 }
 
 /**
- * The error message if another process has locked the settings, and has no credential in DATA_DIR: a gateway that is
- * starting, or uses another DATA_DIR.
+ * Returns the error message for settings that another process has locked without leaving its credential in DATA_DIR: a
+ * gateway that is still starting, or one that uses another DATA_DIR.
  */
 const lockedMessage = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: GatewayPaths): string =>
   `Process ${pid ?? '(unknown)'} uses ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +

@@ -12,9 +12,7 @@ export const externalPackages = [
   'oidc-provider'
 ]
 
-/**
- * The packages that are not needed at the start and are loaded synchronously (`loadPackage`). Each has its own bundle.
- */
+/** The packages that are loaded on first use, synchronously, by `loadPackage`. Each has its own bundle. */
 export const latePackageNames = [
   '@marcbachmann/cel-js',
   'ajv',
@@ -33,7 +31,7 @@ export const moduleStubs = {
   '@fastify/fast-json-stringify-compiler': '',
   // Fastify compares its version with the one that plugins require; the lock file fixes both.
   semver: 'exports.satisfies = () => true',
-  // fast-jwt reads asymmetric keys with it; the gateway signs with a shared secret (HS256).
+  // fast-jwt uses asn1.js for asymmetric keys; the gateway signs with a shared secret (HS256).
   'asn1.js': "exports.define = () => ({ decode: () => { throw new Error('asymmetric keys are not supported') } })",
   // No connection uses HTTP/2, and undici works without this module.
   'node:http2': 'exports.constants = {}',

@@ -1,4 +1,5 @@
-// `prepare` of package.json: builds after `npm ci`. Without the bundler (`npm ci --omit=dev`), it prints a hint and succeeds.
+// The script `prepare` of package.json: builds after `npm ci`. Without the bundler (`npm ci --omit=dev`), it prints a
+// hint and succeeds.
 import { execSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-// The command line, `tool-hub`: starts the gateway, manages a running one, or edits the settings of one that is not
+// The command line, `tool-hub`. It starts the gateway, manages a running gateway, or changes the settings while none is
 // running.
 import { Command, CommanderError } from 'commander'
 import { addCallCommand } from './commands/call.ts'
@@ -21,7 +21,7 @@ import { nearestName } from '../schemas/near-name.ts'
 
 interface ServeOptions { port?: string, host?: string }
 
-/** Runs a command. @param argv the arguments, without the program name @returns the exit code */
+/** Runs the command in the arguments. @param argv without the program name @returns the exit code of the process */
 export async function runCommandLine (argv: readonly string[], io: Io): Promise<number> {
   const env = { ...io.env }
   const run: CommandRun = { ...io, env, argv, exitCode: exitCodes.ok }
@@ -36,7 +36,10 @@ export async function runCommandLine (argv: readonly string[], io: Io): Promise<
   }
 }
 
-/** Creates the commander program with all commands. @param env the environment of the run, which options override */
+/**
+ * Creates the commander program with all commands.
+ * @param env the environment variables of the run; options such as `--config` overwrite some of them
+ */
 function programOf (run: CommandRun, env: Record<string, string | undefined>): Command {
   const { stdout, stderr } = run
   const program = new Command('tool-hub')

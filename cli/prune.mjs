@@ -1,5 +1,5 @@
-// For the container image: removes all installed packages except those that are not bundled, and their dependencies.
-// Run it in a copy of the project, since it changes package.json.
+// For the container image: removes all installed packages that the bundles contain. Packages that are not bundled stay,
+// with their dependencies. Run it in a copy of the project, since it changes package.json.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { externalPackages } from './packages.mjs'

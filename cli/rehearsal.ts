@@ -1,5 +1,5 @@
-// Runs the steps of a start (`serve`) and collects their errors and warnings. Settings are read-only; no server is
-// connected, no database opened, and no request served.
+// Runs the steps of a start of the gateway, and collects their errors and warnings, without changing settings. It
+// connects to no server, opens no database, and serves no request.
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -22,6 +22,7 @@ import type { Env } from '../schemas/env.ts'
 import type { GatewayPaths } from './gateway-paths.ts'
 import { packageVersion } from '../package.ts'
 
+/** The result of a rehearsal. */
 interface Remarks {
   /** The reasons why the gateway would not start. */
   readonly errors: string[]
@@ -29,7 +30,10 @@ interface Remarks {
   readonly warnings: string[]
 }
 
-/** Rehearses a start. @param document the settings; an empty object if they are in a database, which is not opened */
+/**
+ * Rehearses a start of the gateway, to find out why it would fail.
+ * @param document the content of the settings file; an empty object if the settings are in a database
+ */
 export async function rehearseStart (
   env: Env,
   paths: GatewayPaths,
@@ -38,7 +42,7 @@ export async function rehearseStart (
 ): Promise<Remarks> {
   const remarks: Remarks = { errors: [], warnings: [] }
   const { errors, warnings } = remarks
-  /** Runs a step, and adds its error to `found` instead of throwing it. */
+  /** Runs a step. An error is not thrown, but its message is added to `found`, and the result is undefined. */
   const attempt = async <Result>(work: () => Result | Promise<Result>, found = errors): Promise<Result | undefined> => {
     try {
       return await work()
@@ -61,11 +65,11 @@ export async function rehearseStart (
     const app = await buildApp({
       logger: { level: 'warn', stream: { write: (line: string) => { warnings.push(sentenceOf(line)) } } },
       storage: storageFor(env, document, keys ?? await openKeyRing({ dataDir: paths.dataDir })),
-      // These folders do not exist: a running gateway may be using those in DATA_DIR.
+      // These folders do not exist. A running gateway may be using those in DATA_DIR.
       catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
       bundles: { root: join(tmpdir(), randomUUID()), isShared: true },
       version: packageVersion(),
-      // A start would generate the secret if it is not set.
+      // If the secret is not set, a real start generates it.
       env: { ...env, JWT_SECRET: env.JWT_SECRET ?? randomUUID() },
       initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
       requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
@@ -83,19 +87,22 @@ export async function rehearseStart (
   return remarks
 }
 
-/** Creates read-only storage. With DB_URL, `socialLogins` is a placeholder, since only a login uses it. */
+/** Creates read-only storage. With DB_URL, `socialLogins` is an empty object, since only a login would use it. */
 const storageFor = (env: Env, document: SettingsDocument, keys: KeyRing) => ({
   ...createFileStorage(new ReadOnlyFileStore(document), new SealedVault(keys)),
   ...(env.DB_URL === undefined ? {} : { socialLogins: {} as SocialLogins })
 })
 
-/** The message of a log line, followed by the message of its error. @param line JSON text */
+/** Returns the message of a log line, followed by the message of the error in it, if any. @param line as JSON text */
 function sentenceOf (line: string): string {
   const { msg = '', err } = JSON.parse(line) as { msg?: string, err?: { message?: string } }
   return err?.message === undefined || msg.includes(err.message) ? msg : `${msg}: ${err.message}`
 }
 
-/** Listens briefly on HOST, on any free port, since a running gateway uses its own. @throws Error */
+/**
+ * Checks that the gateway can listen on HOST. Uses any free port, since a running gateway may be using PORT.
+ * @throws Error with a message for the user
+ */
 async function listenBriefly (env: Env): Promise<void> {
   const server = createServer()
   try {

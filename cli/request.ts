@@ -12,7 +12,7 @@ interface GatewayRequestOptions {
 }
 
 /**
- * Sends one request to the gateway on this machine. It does not use `fetch`, whose first call takes longer than most
+ * Sends a request to the gateway on this machine. `fetch` is not used, since its first call takes longer than most
  * commands.
  * @throws Error whose cause is the system's error, as with `fetch`
  */

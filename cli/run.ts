@@ -1,10 +1,10 @@
 import { handleOutputErrors, createProcessIo } from './io.ts'
 import { runCommandLine } from './program.ts'
 
-/** Runs the command that the arguments of this process name, and sets the exit code. */
+/** Runs the command in the arguments of this process, and sets the exit code of the process. */
 export async function runCommandFromArgv (): Promise<void> {
   handleOutputErrors()
   const code = await runCommandLine(process.argv.slice(2), createProcessIo())
-  // `serve` returns 0 while the gateway is still running; the gateway sets the exit code later.
+  // The command `serve` returns 0 while the gateway is still running. The gateway sets the exit code when it ends.
   if (code !== 0) process.exitCode = code
 }

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Response headers that scripts may read in addition to the safelisted ones. */
+/** The response headers that scripts may read in addition to the CORS-safelisted ones. */
 const exposedHeaders = 'www-authenticate, retry-after, etag'
 
 /**
- * Allows pages of any origin to read the responses of this instance's routes (CORS), and adds routes that respond to
- * preflight requests. Only for routes that read no cookies or other credentials that browsers add automatically.
- * @param paths the paths with preflight responses, each with its allowed methods, such as `GET, POST`
+ * Allows pages of any origin to read the responses of the routes of `app` (CORS), and adds routes that respond to
+ * preflight requests. Use it only for routes that read no cookies or other credentials that browsers add automatically.
+ * @param paths the allowed methods, such as `GET, POST`, by the path that gets a preflight route
  */
 export function allowAnyOrigin (app: FastifyInstance, paths: Readonly<Record<string, string>>): void {
   app.addHook('onRequest', (_request, reply, done) => {

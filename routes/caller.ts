@@ -2,20 +2,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type HttpCaller, DisconnectSignal } from '../plugins/downstream/index.ts'
 import type { Principal } from '../plugins/settings/index.ts'
 
-/** Returns the caller of a request. Its `disconnect` fires if the connection closes before the response is sent. */
+/** Returns the caller of a request. `disconnect` fires if the connection closes before the whole response is sent. */
 export const callerOf = ({ headers, ip }: FastifyRequest, reply: FastifyReply, principal: Principal): HttpCaller =>
   ({ principal, headers, address: ip, disconnect: disconnectOf(reply) })
 
 /**
- * Wraps the result of a tool, prompt or resource in the envelope of the API, and sets the content type.
- * @param data JSON text, which is not parsed, so that numbers keep all digits
+ * Returns the response body of the management API (`{success, data}`) for a result, and sets the content type.
+ * @param data the result of a tool, prompt or resource as JSON text; it is not parsed, so that numbers keep all digits
  */
 export function wrapData (reply: FastifyReply, data: string): string {
   reply.type('application/json')
   return `{"success":true,"data":${data}}`
 }
 
-/** Returns a signal that fires if the connection closes before the response is sent. */
+/** Returns a signal that fires if the connection closes before the whole response is sent. */
 function disconnectOf ({ raw }: FastifyReply): DisconnectSignal {
   const disconnect = new DisconnectSignal()
   raw.once('close', () => { if (!raw.writableFinished) disconnect.trigger() })
@@ -23,8 +23,8 @@ function disconnectOf ({ raw }: FastifyReply): DisconnectSignal {
 }
 
 /**
- * Returns an AbortSignal that fires if the connection closes before the response is sent. It is slower than a
- * DisconnectSignal, so it is only for routes with few requests.
+ * Returns an AbortSignal that fires if the connection closes before the whole response is sent. It costs more than a
+ * DisconnectSignal, so use it only on routes that get few requests.
  */
 export function abortSignalOf (reply: FastifyReply): AbortSignal {
   const controller = new AbortController()

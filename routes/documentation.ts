@@ -6,7 +6,7 @@ import { readAsset } from '../plugins/base/config/index.ts'
 import { enterScope, type RouteRow } from '../plugins/base/scopes/index.ts'
 import { completeApiDocument, apiDocumentBase } from '../schemas/openapi.ts'
 
-/** Scope `docs`: the documentation of the API, as an OpenAPI document and as pages. */
+/** Scope `docs`: the documentation of the gateway's HTTP API, as an OpenAPI document and as pages. */
 const documentation: FastifyPluginAsync = async (app) => {
   const { version, basePath } = app.config
   enterScope(app, 'docs')
@@ -16,8 +16,8 @@ const documentation: FastifyPluginAsync = async (app) => {
     transformObject: (document) =>
       completeApiDocument('openapiObject' in document ? document.openapiObject : {}) as never
   })
-  // @fastify/swagger documents only the routes of this instance, so the routes of other instances are repeated here
-  // with their schemas. The management API comes first.
+  // @fastify/swagger documents only the routes of this instance, so the routes of the other instances are registered
+  // again here, with their schemas and empty handlers. The routes of the scope `open` come last.
   const sortKeyOf = (row: RouteRow): number => Number(row.scope === 'open')
   for (const { method, url, schema, scope, effect } of app.routeTable.toSorted((a, b) => sortKeyOf(a) - sortKeyOf(b))) {
     if (scope === 'docs' || method === 'HEAD' || method === 'OPTIONS') continue

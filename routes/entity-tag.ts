@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { FastifyRequest, onSendHookHandler } from 'fastify'
 
 /**
- * Adds an ETag to successful GET responses, and responds with 304 if the client has that version. Streams get no ETag
- * unless the route sets one. On routes with `hasRevision`, the ETag is `"<revision>.<hash of the response>"`.
+ * Creates an onSend hook that adds an ETag to successful GET and HEAD responses of routes with the effect `read`, and
+ * responds with 304 if the client already has that version. The ETag is the one that the route sets, otherwise a hash
+ * of the body; on routes with `hasRevision`, it is `"<revision>.<hash of the body>"`. Streams are sent unchanged.
  * @param cacheControl the Cache-Control header of these responses
  */
 export const createEntityTagHook = (cacheControl: string): onSendHookHandler<unknown> =>
@@ -31,20 +32,21 @@ export const createEntityTagHook = (cacheControl: string): onSendHookHandler<unk
 
 /**
  * Returns a digest that identifies a version of a record.
- * @param value the record as stored and visible to the caller, without members that change by themselves (status)
+ * @param value the stored members that the caller may see, without members that change by themselves, such as a status
  */
 export const revisionOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)
 
-/** Returns the `revisionOf` a server's config without its overrides, which a PUT keeps if the new config omits them. */
+/**
+ * Returns the revision of a server's config. The overrides of its items are left out, since a PUT keeps them unless the
+ * new config contains others.
+ */
 export const revisionOfServer = (
   { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }:
   Readonly<Record<string, unknown>>
 ): string => revisionOf(config)
 
-/**
- * Whether If-Match is absent or matches this revision, which is the part of an ETag before the dot (RFC 9110 §13.1.1).
- */
+/** Whether the If-Match header is absent, is `*`, or contains an ETag of this revision (RFC 9110, section 13.1.1). */
 export function satisfiesIfMatch (request: FastifyRequest, revision: string): boolean {
   const { 'if-match': header = '*' } = request.headers
   return header.trim() === '*' ||
@@ -53,14 +55,12 @@ export function satisfiesIfMatch (request: FastifyRequest, revision: string): bo
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /**
-     * The route sets the revision of its record as the ETag; `createEntityTagHook` appends the hash of the response.
-     */
+    /** The route sets the revision of its record as the ETag; `createEntityTagHook` appends a hash of the body. */
     hasRevision?: true
   }
 }
 
-/** Whether If-None-Match contains this entity tag (RFC 9110 §13.1.2, weak comparison). */
+/** Whether the If-None-Match header is `*` or contains this ETag (RFC 9110, section 13.1.2: weak comparison). */
 export function matchesEntityTag (request: FastifyRequest, etag: string): boolean {
   const { 'if-none-match': header } = request.headers
   if (header === undefined) return false

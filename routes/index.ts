@@ -8,7 +8,10 @@ import publicRoutes from './public/index.ts'
 
 export type RoutesOptions = ManagementRoutesOptions
 
-/** All routes, by scope. Routes that MCP calls do not need are in annexes, loaded by the first request for them. */
+/**
+ * Registers all routes. The management API with its logins, the console and the documentation are annexes: apps of
+ * their own, each of which is created by the first request for one of its paths.
+ */
 const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config
   await app.register(browsers)
@@ -28,7 +31,7 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
       '/.well-known/',
       `${basePath}/client-metadata.json`
     ],
-    // `/tools/:server/:tool` of the scope `open` would match these requests.
+    // Otherwise, these requests would match the route `/tools/:server/:tool` of the scope `open`.
     shadowedRoutes: [{ method: 'POST', url: `${basePath}/api/tools/call/:server` }],
     load: async () => {
       const { default: managementRoutes } = await import('./management.ts')

@@ -8,11 +8,11 @@ import upstreamLogin from './public/upstream-login.ts'
 import socialRoutes from './social/index.ts'
 
 export interface ManagementRoutesOptions {
-  /** The password that the first admin gets under `npm run dev`. */
+  /** The password of the first admin under `npm run dev`; otherwise undefined. */
   developmentPassword?: string
 }
 
-/** Routes that MCP calls do not need: the management API, logins, the authorization server. */
+/** The routes of the management API, the logins and the authorization server, which MCP calls do not need. */
 const routes: FastifyPluginAsync<ManagementRoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config
   await app.register(async (api) => {

@@ -3,18 +3,19 @@ import { errors, exemptFromRequestTimeout } from '../plugins/base/errors/index.t
 import { managementLimits } from '../plugins/management/index.ts'
 
 /**
- * Returns the options of `@fastify/multipart` for a form with one file. The file is cut one byte beyond its max size,
- * so that the reader notices that it is too large.
- * @param fields the number of other fields
+ * Returns the options of `@fastify/multipart` for a form with one file. A file that is too large is cut one byte beyond
+ * the max size, so that its reader notices.
+ * @param fields max number of fields that are not files
  */
 export const uploadOptions = (fields: number) => ({
   limits: { files: 1, fields, headerPairs: 20, fileSize: managementLimits.bundles.uploadSize + 1 }
 })
 
 /**
- * Creates an `onRequest` hook for uploads. `managementLimits.bundles` has their time limits.
- * @param field the name of the file's field, for the error
- * @throws MultipartExpected for a request with another content type
+ * Creates an `onRequest` hook that accepts only multipart forms, and exempts them from the server's request timeout:
+ * the reader of the file applies the timeouts in `managementLimits.bundles`. The hook throws MultipartExpected for
+ * another content type.
+ * @param field the name of the file's field, for the error message
  */
 export const createMultipartHook = (field: string) => async (request: FastifyRequest): Promise<void> => {
   if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {

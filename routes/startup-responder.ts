@@ -7,12 +7,13 @@ import type { LogOutput } from '../plugins/extensions/index.ts'
 import type { Env } from '../schemas/env.ts'
 import health from './public/health.ts'
 
-const problem = 'waiting for the database'
+const waitingReason = 'waiting for the database'
 
 interface StartupResponderOptions { readonly logger: { level: string, stream: LogOutput }, readonly env: Env }
 
 /**
- * Responds to health checks while the gateway waits for its database, and logs why it waits. Other requests get 503.
+ * The server that responds to health checks while the gateway waits for its database. Other requests get 503. It also
+ * logs why the gateway waits.
  */
 export class StartupResponder {
   readonly #options: StartupResponderOptions
@@ -22,28 +23,28 @@ export class StartupResponder {
     this.#options = options
   }
 
-  /** Starts to listen, unless already listening. @param message the log message about why the gateway waits */
+  /** Starts to listen, if this is the first call. @param message says why the gateway waits; it is logged */
   open (message: string): void {
     if (!this.#app) process.once('SIGTERM', this.#stop)
     this.#app ??= this.#listen(message)
   }
 
   /**
-   * Returns the listening server, which the app takes over; undefined if there is none, or if HOST is "localhost": for
-   * it, Fastify makes two servers, which cannot be taken over.
+   * Returns the listening HTTP server, for the app to take over; undefined if there is none. Also undefined if HOST is
+   * "localhost": Fastify then creates two servers (IPv4 and IPv6), which cannot be taken over.
    */
   async listener (): Promise<Server | undefined> {
     const server = (await this.#app)?.server
     return server?.listening === true && this.#options.env.HOST !== 'localhost' ? server : undefined
   }
 
-  /** Called before the app listens: closes the server, unless the app has taken it over (`listener`). */
+  /** Closes the server unless `listener` has handed it to the app. To be called before the app listens. */
   async close (): Promise<void> {
     process.removeListener('SIGTERM', this.#stop)
     if (await this.listener() === undefined) await (await this.#app)?.close()
   }
 
-  /** Exits the process, since there is nothing to shut down yet. */
+  /** Exits the process on SIGTERM; there is nothing to shut down yet. */
   readonly #stop = (): void => {
     void this.#app?.then((app) => { app.log.info('stopping (SIGTERM)') }).finally(() => { process.exit(0) })
   }
@@ -51,18 +52,20 @@ export class StartupResponder {
   async #listen (message: string): Promise<FastifyInstance> {
     const { logger, env } = this.#options
     const { HOST: host, PORT: port } = env
-    // Copied, since Fastify deletes `stream` from the options, which the app uses too.
+    // A copy, since Fastify deletes `stream` from the logger options, which the app uses later.
     const app = createServer({ logger: { ...logger }, env })
     app.setErrorHandler(sendEnvelopeError)
-    app.setNotFoundHandler((request, reply) => { sendEnvelopeError(new errors.NotReady(problem), request, reply) })
+    app.setNotFoundHandler((request, reply) => {
+      sendEnvelopeError(new errors.NotReady(waitingReason), request, reply)
+    })
     await app.register(health, {
       prefix: basePathOf(env),
       status: 'starting',
       servers: () => ({ connected: 0 }),
-      problem: () => problem
+      problem: () => waitingReason
     })
     app.log.info(message)
-    // Errors are ignored here: the gateway reports them when it listens on the same port.
+    // Errors are ignored here, since the gateway reports them when it later listens on the same port.
     await app.listen({ host, port, listenTextResolver: (address) => `${address} answers health checks meanwhile` })
       .catch(() => {})
     return app

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsync, FastifyPluginOptions, FastifyTypeProvider, RawServerDefault } from 'fastify'
 import type { Static, TSchema } from '@sinclair/typebox'
 
-/** Infers the types of requests and responses in handlers from the TypeBox schemas of their routes. */
+/** Makes Fastify infer the types of a handler's request and response from the TypeBox schemas of its route. */
 interface TypeBoxTypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown
   serializer: this['schema'] extends TSchema ? Static<this['schema']> : unknown
 }
 
+/** A Fastify plugin whose route handlers are typed by their TypeBox schemas. */
 export type FastifyPluginAsyncTypebox<Options extends FastifyPluginOptions = Record<never, never>> = FastifyPluginAsync<
   Options,
   RawServerDefault,
@@ -15,7 +16,10 @@ export type FastifyPluginAsyncTypebox<Options extends FastifyPluginOptions = Rec
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The effect of a request, from which READONLY, OAuth scopes, Origin checks and HEAD are derived. */
+    /**
+     * What a request does: it reads, changes stored data, or runs something (a tool, a login). READONLY, the required
+     * OAuth scopes, Origin checks and the handling of HEAD depend on it.
+     */
     effect?: 'read' | 'change' | 'run'
   }
 }

@@ -9,7 +9,10 @@ import { ZipFile } from 'yazl'
 import { type ArchiveBounds, ArchiveError, bundleNameProblem, unpackArchive } from '../../plugins/management/index.ts'
 import { firstSchemaProblem } from '../../schemas/problem.ts'
 
-/** The names of the files in a backup (a zip archive): bundles `bundles/<name>.zip`, tables `database/<name>.jsonl`. */
+/**
+ * The names of the files and folders in a backup, which is a zip archive. Bundles are `bundles/<name>.zip`, database
+ * tables `database/<name>.jsonl`.
+ */
 export const backupFiles = {
   description: 'backup.json',
   settings: 'settings.json',
@@ -18,24 +21,26 @@ export const backupFiles = {
   bundles: 'bundles'
 } as const
 
-/** The content of `backup.json`, which describes a backup. */
+/** The schema of `backup.json`, which describes a backup. */
 export const BackupDescription = Type.Object({
   format: Type.Literal(1),
-  /** ISO 8601. */
+  /** The time of the backup, in ISO 8601. */
   createdAt: Type.String(),
-  /** The version of Tool-Hub. */
+  /** The version of the Tool-Hub that created the backup. */
   version: Type.String(),
   kind: Type.Union([Type.Literal('file'), Type.Literal('database')]),
-  /** The gateway's bundle folder, whose path occurs in the configs of servers. */
+  /** The path of the gateway's folder of bundles, which the configs of servers contain. */
   bundlesFolder: Type.String(),
-  /** The ids of the keys that encrypt secrets in the backup, with the number of secrets for each. */
+  /** The number of encrypted secrets in the backup, by the id of the encryption key. */
   sealedWith: Type.Record(Type.String(), Type.Integer()),
-  /** The SHA-256 of each file, in hex, by its path. */
+  /** The SHA-256 of each file, in hex, by the path in the backup. */
   checksums: Type.Record(Type.String(), Type.String())
 })
 export type BackupDescription = Static<typeof BackupDescription>
 
-/** Bounds for reading a backup: about those of the zip format, since the operator trusts the file. */
+/**
+ * The limits for unpacking a backup. They are near those of the zip format itself, since the operator trusts the file.
+ */
 const backupBounds: ArchiveBounds = {
   maxEntries: 65_534,
   maxFileSize: 4 * 1024 ** 3 - 1,
@@ -47,14 +52,14 @@ const backupBounds: ArchiveBounds = {
   maxPathLength: 4_096
 }
 
-/** SHA-256 of a file, in hex. */
+/** Returns the SHA-256 of a file, in hex. */
 export async function checksumOf (path: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path), hash)
   return hash.digest('hex')
 }
 
-/** The lines of a text file that are not empty. */
+/** Yields the lines of a text file, without empty ones. */
 export async function * readLines (path: string): AsyncGenerator<string> {
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
     if (line !== '') yield line
@@ -62,9 +67,10 @@ export async function * readLines (path: string): AsyncGenerator<string> {
 }
 
 /**
- * Unpacks and checks a backup, including the bundles in it.
- * @param folder the folder for the content; it is created
- * @returns its description, and the names of its bundles
+ * Unpacks and checks a backup. The bundles in it are unpacked too, to `unpacked/<name>/restored` in the folder.
+ * @param path the backup
+ * @param folder the folder for the content, which is created
+ * @returns the description of the backup, and the names of the bundles
  * @throws Error if any part is damaged; the folder is then removed
  */
 export async function unpackBackup (path: string, folder: string): Promise<{
@@ -110,19 +116,25 @@ export async function unpackBackup (path: string, folder: string): Promise<{
   }
 }
 
-/** Writes a zip archive. @param paths the path of each file, by its name in the archive */
+/**
+ * Writes a zip archive, which must not exist yet.
+ * @param paths the paths of the files, by their names in the archive
+ */
 export async function writeZip (target: string, paths: ReadonlyMap<string, string>): Promise<void> {
   const zip = new ZipFile()
   for (const [name, path] of paths) zip.addFile(path, name)
   zip.end()
   await Promise.race([
     pipeline(zip.outputStream, createWriteStream(target, { flags: 'wx', mode: 0o600, flush: true })),
-    // The stream does not end if a file cannot be read.
+    // If a file cannot be read, the output stream does not end, so `pipeline` alone would wait forever.
     new Promise((_resolve, reject) => { zip.on('error', reject) })
   ])
 }
 
-/** Lists the files in a folder and below it, by relative path. `others`: links and devices, which an archive omits. */
+/**
+ * Lists the content of a folder and its subfolders. `paths`: the paths of the files, by their paths relative to the
+ * folder; `others`: the paths of links and devices, which an archive cannot contain.
+ */
 export async function listFiles (folder: string): Promise<{ paths: Map<string, string>, others: string[] }> {
   const root = await realpath(folder)
   const paths = new Map<string, string>()
@@ -136,8 +148,8 @@ export async function listFiles (folder: string): Promise<{ paths: Map<string, s
 }
 
 /**
- * Counts the encrypted secrets (`plugins/base/secrets/seal.ts`) in a file of JSON texts.
- * @param counts the counts by the ids of the encryption keys, which are increased
+ * Counts the encrypted secrets (see `plugins/base/secrets/seal.ts`) in a file of JSON texts.
+ * @param counts the numbers by the id of the encryption key; this function increases them
  */
 export async function countSealedSecrets (path: string, counts: Record<string, number>): Promise<void> {
   for await (const line of readLines(path)) {

@@ -1,4 +1,4 @@
-// `tool-hub backup`: writes settings, tokens, bundles and, if requested, the encryption key of a gateway to one file.
+// `tool-hub backup`: writes the settings, tokens and bundles of a gateway to one file and, if requested, its key.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { appendFile, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ import { packageVersion } from '../../package.ts'
 
 interface CreateOptions { readonly file: string | undefined, readonly withKey: boolean, readonly force: boolean }
 
-/** Creates a backup. @throws Error with a message for the user; nothing is left behind then */
+/** Creates a backup. @throws Error with a message for the user; then no incomplete file remains */
 export async function createBackup (
   { io, report }: MaintenanceContext, { file, withKey, force }: CreateOptions
 ): Promise<void> {
@@ -35,7 +35,7 @@ export async function createBackup (
   try {
     await mkdir(work, { mode: 0o700 })
     const content = new Map<string, string>()
-    /** Adds a file to the backup. @returns the path to which its content must be written */
+    /** Adds a file to the backup. @returns the path to which the caller must write its content */
     const put = (name: string): string => {
       const path = join(work, content.size.toString())
       content.set(name, path)
@@ -56,7 +56,7 @@ export async function createBackup (
     await writeFile(put(backupFiles.description), JSON.stringify(description, null, 2))
     const archive = join(work, 'archive')
     await writeZip(archive, content)
-    // Verifies that the backup can be restored.
+    // Checks that the backup can be unpacked, before it gets its final name.
     await unpackBackup(archive, join(work, 'check'))
     const handle = await open(archive, 'r')
     await handle.sync().finally(async () => { await handle.close() })
@@ -98,14 +98,14 @@ async function putTables (
         failure = error
         throw error
       })
-    // The transaction reports any error as a database error, so the original error of a failed write is rethrown.
+    // The transaction wraps each error in a database error. For a failed write, the original error is thrown instead.
     }).catch((error: unknown) => { throw failure ?? error })
   } finally {
     await driver.end()
   }
 }
 
-/** Packs the current version of each bundle into a separate archive. */
+/** Adds each bundle to the backup: an archive of the bundle's current version. */
 async function putBundles (
   { bundles }: GatewayPaths, work: string, put: (name: string) => string, { print }: MaintenanceReporter
 ): Promise<void> {
@@ -122,7 +122,7 @@ async function putBundles (
   }
 }
 
-/** Tells the operator which encryption keys a restore of this backup needs. */
+/** Tells the operator which encryption keys are needed to restore the backup. */
 function printKeyAdvice (
   { print }: MaintenanceReporter,
   env: Env,

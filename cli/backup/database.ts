@@ -1,4 +1,4 @@
-// `tool-hub db migrate`, `db import` and `db export`.
+// The commands `tool-hub db migrate`, `tool-hub db import` and `tool-hub db export`.
 import { rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorCode } from '../../db/errors.ts'
@@ -21,7 +21,10 @@ import type { Env } from '../../schemas/env.ts'
 interface ImportOptions { readonly file: string | undefined, readonly replace: boolean }
 interface ExportOptions { readonly file: string | undefined, readonly force: boolean, readonly masked: boolean }
 
-/** Runs `work` with the database of DB_URL. @param mustExist whether a database without tables is an error */
+/**
+ * Opens the database at DB_URL, runs `work` and closes the database.
+ * @param mustExist whether its tables must exist and be up to date; otherwise, they are created or updated
+ */
 async function withDatabase (
   { io, report }: MaintenanceContext,
   mustExist: boolean,
@@ -47,16 +50,20 @@ async function withDatabase (
   }
 }
 
-/** Opens the gateway's vault, so that commands and the gateway can decrypt each other's secrets. */
+/**
+ * Opens the vault with the gateway's encryption key, so that the gateway and the commands can read the same secrets.
+ */
 const vaultOf = async (env: Env, cwd: string): Promise<Vault> =>
   await openVault({ dataDir: gatewayPathsOf(env, cwd).dataDir, encryptionKey: env.ENCRYPTION_KEY })
 
+/** Creates or updates the tables of the database. */
 export async function migrateDatabase (task: MaintenanceContext): Promise<void> {
   await withDatabase(task, false, async () => {
     task.report.writeResult({ migrated: true }, 'The tables are up to date.')
   })
 }
 
+/** Stores a settings file in the database. @throws Error if the database has settings, unless `replace` is set */
 export async function importSettings (task: MaintenanceContext, { file, replace }: ImportOptions): Promise<void> {
   const { io, report } = task
   await withDatabase(task, false, async (driver, env) => {
@@ -70,6 +77,7 @@ export async function importSettings (task: MaintenanceContext, { file, replace 
   })
 }
 
+/** Writes the settings in the database to a settings file, or to stdout for the file `-`. @throws Error */
 export async function exportSettings (task: MaintenanceContext, options: ExportOptions): Promise<void> {
   await withDatabase(task, true, async (driver, env) => { await writeExport(driver, env, task, options) })
 }
@@ -95,7 +103,7 @@ async function writeExport (
   for (const each of locked) report.print(each)
   const text = serializeSettings(document)
   if (path === '-') {
-    // No result is printed, since stdout contains the export.
+    // No result is printed: stdout must contain the export only.
     io.stdout.write(text)
     return
   }
@@ -104,7 +112,7 @@ async function writeExport (
       if (errorCode(error) === 'EEXIST') {
         throw new Error(`${path} already exists and was not changed. Choose another file, or use --force.`)
       }
-      // Without --force, an incomplete file would prevent the next export.
+      // An incomplete file would make the next export without --force fail.
       if (!force) await rm(path, { force: true }).catch(() => {})
       const advice = 'Choose a file in an existing folder that this user can write to and that has free space.'
       throw explainFileError(error, { target: path, folder: dirname(path), advice })

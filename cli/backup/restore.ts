@@ -1,4 +1,4 @@
-// `tool-hub restore`: restores a backup completely or not at all. The gateway must not run.
+// `tool-hub restore`: restores a backup, completely or not at all. The gateway must not be running.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
@@ -70,7 +70,10 @@ export async function restoreBackup (
   }
 }
 
-/** Rejects an empty DB_URL with DB_URL_FILE, since it is unclear which one is meant. @throws CommandError */
+/**
+ * Rejects an empty DB_URL beside a DB_URL_FILE, since it is unclear whether the settings file or the database is meant.
+ * @throws CommandError
+ */
 function checkDatabaseVariables (
   { DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>
 ): void {
@@ -82,7 +85,7 @@ function checkDatabaseVariables (
   )
 }
 
-/** Rejects restoring a backup of a database to a settings file. @throws Error */
+/** Checks that the backup of a database is not restored to a settings file. @throws Error */
 function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
   if (kind === 'file' || dbUrl !== undefined) return
   throw new Error('This is the backup of a database. Set DB_URL to the database to restore it to; tool-hub db ' +
@@ -90,8 +93,8 @@ function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
 }
 
 /**
- * Checks that the bundles folder has the same path as in the backup of a database: encrypted configs may contain it,
- * and are restored unchanged.
+ * Checks, for the backup of a database that contains bundles, that the folder of bundles has the same path as before:
+ * encrypted configs may contain the path, and are restored unchanged.
  * @throws Error
  */
 function checkBundlesFolder (
@@ -105,7 +108,7 @@ function checkBundlesFolder (
   )
 }
 
-/** Restores the bundles, the key and then the settings. If a step fails, the steps before it are undone. */
+/** Restores the bundles, the key and finally the settings. If a step fails, the steps before it are undone. */
 async function restoreFiles (
   target: RestoreTarget, work: string, paths: GatewayPaths, bundles: readonly string[]
 ): Promise<void> {
@@ -141,9 +144,10 @@ async function restoreFiles (
 }
 
 /**
- * Checks that the secrets of a backup can be decrypted after the restore, and that its key would not replace another
- * one.
- * @param acceptsLoss whether the operator accepts secrets that cannot be decrypted
+ * Checks that the secrets in a backup can be decrypted after the restore, and that the key file in the backup, if any,
+ * would not replace a different one.
+ * @param work the folder of the unpacked backup
+ * @param options `acceptsLoss`: whether the operator accepts secrets that cannot be decrypted
  * @throws Error
  */
 async function checkKeys (

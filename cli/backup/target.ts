@@ -23,11 +23,13 @@ import type { Env } from '../../schemas/env.ts'
 import { backupFiles, readLines, type BackupDescription } from './archive.ts'
 import type { GatewayPaths } from '../gateway-paths.ts'
 
-/** The destination of a restore, checked and locked. */
+/** The settings file or database to which a backup is restored. It has been checked and, if it is a file, locked. */
 export interface RestoreTarget {
+  /** A description of the target for messages: the path of the file, or the address of the database. */
   readonly location: string
-  /** Replaces the settings with those of the backup, in one step. */
+  /** Replaces the settings by those of the backup, in one step. */
   readonly commit: () => Promise<void>
+  /** Releases the lock, or closes the connection. */
   readonly close: () => Promise<void>
 }
 
@@ -35,7 +37,11 @@ interface TargetOptions {
   readonly replace: boolean, readonly keepTokens: boolean, readonly print: (message: string) => void
 }
 
-/** Opens and locks the settings file or database to restore to. @throws Error if it is in use or must not change */
+/**
+ * Opens the settings file or database to which a backup is restored.
+ * @param work the folder of the unpacked backup
+ * @throws Error if a gateway uses it, or if it is a settings file that exists and may not be replaced
+ */
 export async function openRestoreTarget (
   description: BackupDescription,
   work: string,
@@ -69,7 +75,7 @@ async function openFileTarget (
       )
     }
     const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-    // The tokens of a file that cannot be parsed cannot be kept.
+    // A file that cannot be parsed counts as one without settings: its tokens cannot be kept.
     const present = await readSettings(path).catch(() => ({}))
     const next = toText(document, present, keepTokens)
     return { location: path, commit: async () => { await replaceFileAtomically(path, Buffer.from(next)) }, close }
@@ -124,18 +130,23 @@ async function openDatabaseTarget (
   }
 }
 
-/** Reads the settings file of an unpacked backup. */
+/** Reads the settings file in an unpacked backup. */
 const documentOf = async (work: string): Promise<SettingsDocument> => {
   const path = join(work, backupFiles.settings)
   await readSettings(path)
   return parseSettings(await readFile(path), path)
 }
 
-/** The text of the restored settings file. @param present the current settings; undefined if there are none */
+/**
+ * Returns the text of the restored settings file.
+ * @param document the settings in the backup
+ * @param present the current settings; undefined if there are none
+ * @param keepTokens whether tokens in the backup stay valid, if there are no current settings
+ */
 function toText (document: SettingsDocument, present: SettingsDocument | undefined, keepTokens: boolean): string {
   const users = present !== undefined && Array.isArray(present.users) ? present.users.filter(isObject) : []
   const keepsTokens = keepTokens && present === undefined
-  // Tokens and consents of the backup may have been used or withdrawn since, so the current ones are kept.
+  // Tokens and consents in the backup may have been used or withdrawn since, so the current ones are kept instead.
   const keptRecords = keepsTokens
     ? {}
     : Object.fromEntries([recordCollections.tokens, recordCollections.consents].map(({ name }) =>
@@ -148,9 +159,9 @@ function toText (document: SettingsDocument, present: SettingsDocument | undefin
 }
 
 /**
- * The users of a backup, prepared for their restore (`createAccountRestorer`).
- * @param present the users of the current settings
- * @param keepsTokens whether the tokens in the backup stay valid
+ * Returns the users in a backup, with the changes that `createAccountRestorer` makes to each.
+ * @param present the users in the current settings
+ * @param keepsTokens whether tokens in the backup stay valid
  */
 const usersOf = (
   { users }: SettingsDocument, present: ReadonlyArray<Record<string, unknown>>, keepsTokens: boolean
@@ -160,7 +171,11 @@ const usersOf = (
   return { users: users.map((user: unknown) => isObject(user) ? restore(user) : user) }
 }
 
-/** The settings with paths of bundles in another folder. @param from, to the old and the new bundles folder */
+/**
+ * Returns settings in which the paths of bundles in the configs of servers point to another folder.
+ * @param from the former folder of bundles
+ * @param to the new folder of bundles
+ */
 function withBundlesFolder (document: SettingsDocument, from: string, to: string): SettingsDocument {
   const { mcpServers } = document
   if (from === to || !isObject(mcpServers)) return document

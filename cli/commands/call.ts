@@ -12,6 +12,7 @@ interface Content {
 interface Result { content?: Content[], isError?: boolean, structuredContent?: unknown }
 interface Tool { name?: string, inputSchema?: { properties?: Record<string, { type?: string | string[] }> } }
 
+/** Registers the command `call`, which calls a tool. */
 export function addCallCommand (program: Command, run: CommandRun): void {
   program.command('call')
     .description('call a tool of a server')
@@ -28,7 +29,7 @@ export function addCallCommand (program: Command, run: CommandRun): void {
         const path = `/api/tools/call/${encodeURIComponent(server)}`
         const { data } = await api.request<{ data: Result }>('POST', path, body).catch(async (error: unknown) => {
           if (!(error instanceof CommandError) || error.code !== 'TH_NO_SUCH') throw error
-          // The API reports tools of a disconnected server as unknown.
+          // The API reports the tools of a disconnected server as unknown: the server's status is a better explanation.
           const record = await api.get<ApiServerRecord>(serverApiPath(server)).catch(() => undefined)
           if (record && record.status !== 'connected') {
             const reason = record.error === null ? '' : `: ${record.error}`
@@ -43,7 +44,7 @@ export function addCallCommand (program: Command, run: CommandRun): void {
     })
 }
 
-/** A content block of a result as text. At a terminal, control characters are replaced. */
+/** Returns a content block of a result as text. For a terminal, control characters are replaced. */
 function textOf ({ stdout }: CommandRun, { type, text, mimeType, uri, resource }: Content): string {
   const shown = text ?? resource?.text
   if (shown === undefined) {
@@ -54,7 +55,8 @@ function textOf ({ stdout }: CommandRun, { type, text, mimeType, uri, resource }
 
 /**
  * Parses the arguments of a call.
- * @param toolOf finds the tool, which defines the argument types
+ * @param given the arguments on the command line: `name=text` and `name:=json`, or one JSON object, or `-` for stdin
+ * @param toolOf returns the tool, whose input schema defines the types of arguments given as text
  * @throws CommandError
  */
 async function argumentsOf (
@@ -78,7 +80,11 @@ async function argumentsOf (
   }))
 }
 
-/** Converts an argument to the type in the tool's schema; returns the text unchanged if it does not have that type. */
+/**
+ * Parses the text of an argument as JSON, unless the tool's schema allows a string.
+ * @param type the type in the schema; undefined if the schema states none, so that the text is returned unchanged
+ * @returns the value; the text itself if it is not JSON
+ */
 function convertToType (text: string, type: string | string[] | undefined): unknown {
   const types = [type].flat()
   if (types.includes('string') || type === undefined) return text

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { createOutput, type CommandRun } from '../context.ts'
 import { CommandError } from '../errors.ts'
 
+/** Registers the command `check`, which finds problems in the configuration. */
 export function addCheckCommand (program: Command, run: CommandRun): void {
   program.command('check')
     .description('check the environment and the settings file, without starting the gateway')

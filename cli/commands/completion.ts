@@ -2,9 +2,10 @@ import type { Command } from 'commander'
 import type { CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 
-/** A chain of commands, such as `group add`, with the words that can follow it. */
+/** A command with its parent, such as `group add` (`path`), and the words that can follow it. */
 interface Node { readonly path: string, readonly words: readonly string[] }
 
+/** Registers the command `completion`, which prints a completion script for a shell. */
 export function addCompletionCommand (program: Command, { stdout }: CommandRun): void {
   program.command('completion')
     .description('a script that completes commands and options; for example: source <(tool-hub completion bash)')
@@ -27,7 +28,7 @@ function nodesOf (command: Command, path: readonly string[]): Node[] {
 const cases = (nodes: readonly Node[]): string =>
   nodes.map(({ path, words }) => `    '${path}') words='${words.join(' ')}' ;;`).join('\n')
 
-/** The completion script for bash. It finds the chain of commands before the cursor, and completes its next word. */
+/** Returns the completion script for bash. It finds the command before the cursor, and completes the next word. */
 const bash = (nodes: readonly Node[]): string => `_tool_hub () {
   local path='' word words=''
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do

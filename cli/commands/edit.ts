@@ -16,6 +16,7 @@ interface EditOptions {
   env: string[], header: string[], description?: string, visibility?: string, name?: string, configJson?: string
 }
 
+/** Registers the commands `enable`, `disable` and `edit`, which change a server. */
 export function addEditCommands (program: Command, run: CommandRun): void {
   for (const [verb, enabled] of [['enable', true], ['disable', false]] as const) {
     program.command(verb)
@@ -72,7 +73,7 @@ export function addEditCommands (program: Command, run: CommandRun): void {
 const hasChanges = ({ env, header, description, visibility, name }: EditOptions): boolean =>
   env.length > 0 || header.length > 0 || [description, visibility, name].some((value) => value !== undefined)
 
-/** The value of --config-json; undefined without that option. @throws CommandError */
+/** Returns the config in the option `--config-json`; undefined without this option. @throws CommandError */
 async function configIn (run: CommandRun, { configJson }: EditOptions): Promise<Config | undefined> {
   if (configJson === undefined) return undefined
   const config = parseJsonArgument(configJson === '-' ? await readStdin(run) : configJson, '--config-json')
@@ -80,7 +81,7 @@ async function configIn (run: CommandRun, { configJson }: EditOptions): Promise<
   return config
 }
 
-/** Applies the options to a config. @throws CommandError */
+/** Returns a config with the changes in the other options. @throws CommandError */
 function applyOptions (config: Config, { env, header, description, visibility }: EditOptions): Config {
   const set = (member: 'env' | 'headers', given: Record<string, string>): Config =>
     Object.keys(given).length === 0 ? {} : { [member]: { ...isObject(config[member]) ? config[member] : {}, ...given } }

@@ -9,6 +9,7 @@ const groupPath = (name: string): string => `/api/groups/${encodeURIComponent(na
 
 const nameOf = (member: string | Member): string => typeof member === 'string' ? member : member.name
 
+/** Registers the commands of `group`, which list and change groups of servers. */
 export function addGroupCommands (program: Command, run: CommandRun): void {
   const group = program.command('group').description('groups of servers, each with a route of its own: /mcp/<group>')
 
@@ -62,7 +63,7 @@ export function addGroupCommands (program: Command, run: CommandRun): void {
     })
 }
 
-/** Changes a group, and prints the result. */
+/** Sends a change of a group to the API, and prints the changed group. */
 async function changeGroup (
   run: CommandRun, command: Command, method: string, path: string, body?: object
 ): Promise<void> {

@@ -13,6 +13,7 @@ import { collectOption } from './server-config.ts'
 import { serverApiPath } from './servers.ts'
 
 interface ImportOptions { dryRun?: true, replace?: true, input: string[], project?: string, only?: string[] }
+/** The result for a server or a group of the imported file. */
 interface Result {
   name: string
   success: boolean
@@ -22,6 +23,7 @@ interface Result {
   warnings?: string[]
 }
 
+/** Registers the command `import`, which adds the servers in a client's configuration file. */
 export function addImportCommand (program: Command, run: CommandRun): void {
   program.command('import')
     .description('add the servers in a configuration file of Claude, Cursor, VS Code, Copilot, Cline, Windsurf, ' +
@@ -64,7 +66,7 @@ function selectServers (file: ClientConfigFile, { only = [] }: ImportOptions): C
   return { ...file, servers: file.servers.filter(({ name }) => only.includes(name)), groups: [] }
 }
 
-/** Stores the servers and groups of a file, and prints the results. @throws CommandError if any was refused */
+/** Stores the servers and groups of a file, and prints the results. @throws CommandError if one was rejected */
 async function storeFile (
   api: ManagementApi, out: Output, { servers, groups, warnings }: ClientConfigFile, replace: boolean
 ): Promise<void> {
@@ -105,7 +107,7 @@ const differsMessage = 'it already exists, and differs: use --replace to replace
 const resultWord = ({ success, unchanged, replaced }: Result): string =>
   success ? unchanged ? 'unchanged' : replaced ? 'replaced' : 'added' : 'refused'
 
-/** Replaces the stored config. Owner, visibility and overrides are kept, unless the file contains them. */
+/** Replaces the config of a server. Its owner, visibility and overrides are kept unless the file contains others. */
 async function replaceServer (api: ManagementApi, name: string, config: Record<string, unknown>): Promise<Result> {
   try {
     const { warnings } = await api.request<{ warnings?: string[] }>('PUT', serverApiPath(name), { config })
@@ -116,7 +118,7 @@ async function replaceServer (api: ManagementApi, name: string, config: Record<s
   }
 }
 
-/** Adds several servers. @returns the results, also if the API responds with an error because none was stored */
+/** Adds several servers. @returns the result for each, even if the API responds with an error since all failed */
 async function addServers (api: ManagementApi, servers: object[]): Promise<Result[]> {
   try {
     return (await api.request<{ data: { results: Result[] } }>('POST', '/api/servers/batch', { servers })).data.results
@@ -126,14 +128,16 @@ async function addServers (api: ManagementApi, servers: object[]): Promise<Resul
   }
 }
 
-/** The stored group with this name, if it exists and is visible. */
+/** Returns the stored group with this name; undefined if there is none that the caller can see. */
 async function fetchGroup (api: ManagementApi, name: string): Promise<Record<string, unknown> | undefined> {
   const groups = await api.get<Array<{ id: string, name: string }>>('/api/groups')
   const found = groups.find((each) => each.name === name)
   return found && await api.get<Record<string, unknown>>(`/api/groups/${encodeURIComponent(found.id)}`)
 }
 
-/** The members of a group in which a change matters, with default selectors filled in, for comparison. */
+/**
+ * Returns what distinguishes two groups of the same name: description and servers, with default selectors filled in.
+ */
 function comparableGroup ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
   const members = Array.isArray(servers) ? servers as unknown[] : []
   const all = { tools: 'all', prompts: 'all', resources: 'all', skills: 'all' }
@@ -143,7 +147,7 @@ function comparableGroup ({ servers, description }: { servers?: unknown, descrip
   }
 }
 
-/** Adds or replaces a group. If the owner of a new group does not exist, the group belongs to the caller. */
+/** Adds or replaces a group. If the owner of a new group does not exist, the caller becomes its owner. */
 async function addGroup (api: ManagementApi, group: ImportedGroup, replace: boolean): Promise<Result> {
   const { name } = group
   const former = await fetchGroup(api, name)
@@ -173,7 +177,10 @@ async function addGroup (api: ManagementApi, group: ImportedGroup, replace: bool
   }
 }
 
-/** Asks the user for the value of an input. @returns undefined if there is no terminal */
+/**
+ * Asks the user for the value of an input of VS Code.
+ * @returns undefined if there is no terminal, or the file is read from stdin
+ */
 async function askForInput (
   run: CommandRun, { id, description, isSecret, fallback }: EditorInput, path: string
 ): Promise<string | undefined> {

@@ -8,6 +8,7 @@ import { collectOption } from './server-config.ts'
 type Key = Static<typeof KeyRecord>
 interface CreateOptions { kind: string, owner: string, group: string[], server: string[], expires?: string }
 
+/** Registers the commands of `key`, which create, list and revoke bearer keys. */
 export function addKeyCommands (program: Command, run: CommandRun): void {
   const key = program.command('key').description('bearer keys')
 
@@ -88,14 +89,18 @@ function stateOf ({ enabled, expiresAt, inactive }: Key): string {
 
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 
-/** Whether a text begins with an existing date. `Date` itself accepts 31 November and converts it to 1 December. */
+/** Whether a text begins with a date that exists. `Date` itself accepts 31 November, and converts it to 1 December. */
 function isDay (text: string): boolean {
   const [, day = ''] = /^(\d{4}-\d{2}-\d{2})(?:$|[T ])/.exec(text) ?? []
   const time = Date.parse(day)
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(day)
 }
 
-/** The ISO 8601 time of a duration from now, or of a date. @throws CommandError */
+/**
+ * Returns the time, in ISO 8601, at which a key expires.
+ * @param text a duration from now, such as `12h`, or a date, with or without a time
+ * @throws CommandError for another text, or a time in the past
+ */
 export function parseExpiry (text: string): string {
   const [, number, unit = ''] = /^([1-9][0-9]{0,5})([smhdw])$/.exec(text) ?? []
   const time = number === undefined ? Date.parse(text) : Date.now() + Number(number) * (units[unit] ?? 0)

@@ -2,9 +2,11 @@ import type { Command } from 'commander'
 import { withApi, type CommandContext, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 
+/** A line of the log. `timestamp`: in ms since 1970; `processId`: the name of the server that printed the line. */
 interface Line { timestamp: number, level: string, source: string, message: string, processId?: string }
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
 
+/** Registers the command `logs`, which prints the log of a running gateway. */
 export function addLogsCommand (program: Command, run: CommandRun): void {
   program.command('logs')
     .description('the log of the gateway, and what servers print')
@@ -25,7 +27,7 @@ export function addLogsCommand (program: Command, run: CommandRun): void {
     })
 }
 
-/** The option in the spelling that the user chose, for the error message: `--lines` or `-n`. */
+/** Returns the option as the user has written it, for an error message: `--lines` or `-n`. */
 const linesOption = (argv: readonly string[]): string =>
   argv.some((each) => /^--lines(=|$)/.test(each)) ? '--lines' : '-n'
 
@@ -50,8 +52,9 @@ function textOf (out: CommandContext['out'], { timestamp, level, processId, mess
 }
 
 /**
- * Prints the last log lines and then new ones as they occur (with --json, one JSON text each), until the gateway or the
- * reader of the output ends.
+ * Prints the last lines of the log, and then each new line, until nobody reads the output any more. With `--json`, each
+ * line is printed as one JSON text.
+ * @throws CommandError if the stream ends, since the gateway has ended or rejected the request
  */
 async function follow ({ api, out, run: { signal, stdout } }: CommandContext, options: LogOptions): Promise<void> {
   const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers, signal })
@@ -79,7 +82,7 @@ async function follow ({ api, out, run: { signal, stdout } }: CommandContext, op
       }
     }
   } catch {
-    // The connection breaks when the gateway is killed.
+    // The connection breaks when the gateway is killed, and is closed when `signal` is aborted.
   }
   if (signal.aborted) return
   throw new CommandError('The gateway ended the stream', exitCodes.unreachable)

@@ -8,8 +8,8 @@ interface ImportOptions { replace?: boolean }
 interface ExportOptions { force?: boolean, masked?: boolean }
 
 /**
- * Registers `backup`, `restore` and `db`, which work on the files and the database of the gateway's environment. Their
- * modules load the database drivers, so each is imported when its command runs.
+ * Registers the commands `backup`, `restore` and `db`, which read and write the gateway's files and database directly.
+ * The modules of these commands load the database drivers, so they are imported only when a command runs.
  */
 export function addMaintenanceCommands (program: Command, run: CommandRun): void {
   program.command('backup')
@@ -79,7 +79,7 @@ In a clone, put two dashes before options: npm run db:import -- --replace`)
     })
 }
 
-/** Runs a maintenance command. Its error is printed without the program's name, and sets the exit code. */
+/** Runs a maintenance command. An error is printed without the prefix `tool-hub: `, and sets the exit code. */
 async function perform (
   run: CommandRun, command: Command, work: (task: MaintenanceContext) => Promise<void>
 ): Promise<void> {

@@ -9,14 +9,18 @@ import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { parseJsonArgument } from './server-config.ts'
 
-/** A question and the expected tools, named as `search_tools` names them; finding one of them is enough. */
+/** A question, and the names of the expected tools as `search_tools` returns them. Finding one of them is enough. */
 interface Question { readonly question: string, readonly tools: readonly string[] }
-/** A question with the tools that were found. `place`: position of the first expected tool, from 1; null if none. */
+/**
+ * A question with the names of the tools that were found. `place`: the position of the first expected tool among them,
+ * from 1; null if there is none.
+ */
 interface SearchOutcome extends Question { readonly place: number | null, readonly found: readonly string[] }
 
-/** Number of results of each search. */
+/** The max number of results of each search. */
 const limit = 10
 
+/** Registers the command `search-eval`, which measures smart routing with questions whose answers are known. */
 export function addSearchEvalCommand (program: Command, run: CommandRun): void {
   program.command('search-eval')
     .description('measure how well $smart finds the expected tools')
@@ -48,7 +52,12 @@ export function addSearchEvalCommand (program: Command, run: CommandRun): void {
     })
 }
 
-/** Reads the questions of a file. @throws CommandError with the index of an element that is not a question */
+/**
+ * Returns the questions in the content of a file.
+ * @param value the content, parsed as JSON
+ * @param file the name of the file, for error messages
+ * @throws CommandError
+ */
 function questionsOf (value: unknown, file: string): Question[] {
   if (!Array.isArray(value) || value.length === 0) {
     throw new CommandError(`${file}: expected a list of {"question": …, "tool": …}`, exitCodes.usage)
@@ -63,7 +72,11 @@ function questionsOf (value: unknown, file: string): Question[] {
   })
 }
 
-/** The names of the tools that `$smart` finds, best first. @throws CommandError */
+/**
+ * Returns the names of the tools that `$smart` finds, best first.
+ * @param route the group or server whose tools are searched; undefined for all tools
+ * @throws CommandError
+ */
 async function search (api: ManagementApi, route: string | undefined, query: string): Promise<string[]> {
   const path = `/mcp/$smart${route === undefined ? '' : `/${encodeURIComponent(route)}`}`
   const params = {
@@ -93,7 +106,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
     return structuredContent.tools.map((tool: unknown) => String(isObject(tool) ? tool.name : undefined))
   }
   const reason = isObject(message.error) ? message.error.message : message.message
-  // The local credential of the command line is not accepted on MCP routes.
+  // Without TOOL_HUB_URL, the command line uses a local credential, which MCP routes do not accept.
   const isForbidden = answer.status === 401 || answer.status === 403
   const hint = isForbidden ? '. Set TOOL_HUB_URL to a gateway, and TOOL_HUB_KEY to a key that can see its tools' : ''
   throw new CommandError(
@@ -102,13 +115,16 @@ async function search (api: ManagementApi, route: string | undefined, query: str
   )
 }
 
-/** Parses the JSON object in a response, or in the last event of a stream; without an object, returns `{}`. */
+/** Parses the JSON object in a response or, if it is a stream, in the last event. Returns `{}` if there is none. */
 function messageOf (text: string): Record<string, unknown> {
   const data = text.split('\n').findLast((line) => line.startsWith('data:'))?.slice('data:'.length) ?? text
   return parseJsonObject(data) ?? {}
 }
 
-/** The shares of questions with an expected tool among the first 1, 5 and 10 results; and the mean reciprocal rank. */
+/**
+ * Returns the number of questions; the shares of those with an expected tool among the first 1, 5 and 10 results; and
+ * the mean reciprocal rank of the first expected tool.
+ */
 function figuresOf (outcomes: readonly SearchOutcome[]): Record<string, number> {
   const mean = (values: number[]): number =>
     Math.round(1_000 * values.reduce((sum, value) => sum + value, 0) / values.length) / 1_000

@@ -7,7 +7,7 @@ import type { CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import type { Environment } from '../io.ts'
 
-/** The options of `add`. */
+/** The options of the command `add`. */
 export interface AddOptions {
   type?: string
   env: string[]
@@ -19,10 +19,15 @@ export interface AddOptions {
   wait?: true
 }
 
-/** Adds a value to those of a repeatable option, for commander. */
+/** Collects the values of a repeatable option, as a parser for commander. @param former the values collected so far */
 export const collectOption = (value: string, former: readonly string[]): string[] => [...former, value]
 
-/** The config that the arguments and options of `add` describe. @throws CommandError */
+/**
+ * Returns the config that the arguments and options of the command `add` describe.
+ * @param name the name of the server to add, for messages
+ * @param target the address, or the command with its arguments
+ * @throws CommandError
+ */
 export function configFromArguments (
   { argv, env: environment, cwd }: CommandRun,
   name: string,
@@ -59,13 +64,19 @@ export function configFromArguments (
   }
 }
 
-/** Whether the whole target follows `--` on the command line, which commander does not report. */
+/** Whether the whole target follows `--` in the arguments of the process, which commander does not report. */
 function isBehindDashes (target: readonly string[], argv: readonly string[]): boolean {
   const at = argv.indexOf('--')
   return at >= 0 && argv.length - at - 1 >= target.length
 }
 
-/** Parses a repeatable option's values into pairs. @param shape the expected syntax, for errors @throws CommandError */
+/**
+ * Parses the values of a repeatable option, such as `NAME=value`, into an object.
+ * @param pattern matches one value; its first group is the name, its second group the value of the member
+ * @param option the option, for error messages
+ * @param shape the expected syntax, for error messages
+ * @throws CommandError
+ */
 export function parsePairs (
   texts: readonly string[], pattern: RegExp, option: string, shape: string
 ): Record<string, string> {
@@ -78,7 +89,7 @@ export function parsePairs (
   }))
 }
 
-/** Parses a JSON text. @param place where the text comes from, for the error message @throws CommandError */
+/** Parses JSON text. @param place where the text comes from, for the error message @throws CommandError */
 export function parseJsonArgument (text: string, place: string): unknown {
   try {
     return JSON.parse(withoutBom(text))
@@ -87,15 +98,15 @@ export function parseJsonArgument (text: string, place: string): unknown {
   }
 }
 
-/** Whether a text begins with `http://` or `https://`: it is then the URL of a remote server, not a command. */
+/** Whether a text begins with `http://` or `https://`, so that it is the URL of a remote server and not a command. */
 const isHttpAddress = (text: string): boolean => /^https?:\/\//i.test(text)
 
-/** Whether a text begins with a URL scheme: `ftp://…`, `https:/…`. A single letter is the drive of a Windows path. */
+/** Whether a text begins with a URL scheme, as `ftp://…` and `https:/…` do. `C:/…` is a Windows path, not a URL. */
 const hasScheme = (text: string): boolean => /^[a-z][a-z0-9+.-]+:\//i.test(text)
 
 /**
- * Whether a text looks like a URL without its scheme: a host and a port (`hub:8080`), or a path after `localhost`, an
- * IP address or a dotted name (`example.com/mcp`).
+ * Whether a text looks like a URL without a scheme: a host with a port (`hub:8080`); or a path that follows
+ * `localhost`, an IP address or a name with a dot (`example.com/mcp`).
  */
 const hasHost = (text: string): boolean => {
   const [, host = '', port, path] =
@@ -103,20 +114,24 @@ const hasHost = (text: string): boolean => {
   return port !== undefined || (path !== undefined && /[.[]|^localhost$/i.test(host))
 }
 
-/** Whether the command is the path of a file, or the name of a file in a folder of PATH. */
+/** Whether a command exists: it is the path of a file, or the name of a file in a folder of PATH. */
 const isFound = (command: string, environment: Environment, cwd: string): boolean =>
   existsSync(resolve(cwd, command)) ||
     (!command.includes('/') && (environment.PATH ?? '').split(delimiter).some((folder) =>
       folder !== '' && existsSync(resolve(cwd, folder, command))))
 
 /**
- * Whether a text that is not an http or https address looks like an address rather than a command: it has another
- * scheme, or a host without a scheme, and no such command exists.
+ * Whether a text looks like an address that is not a valid one, rather than like a command: it has a scheme other than
+ * `http://` and `https://`, or it has a host but no scheme; and no command of this name exists.
  */
 export const isMistypedAddress = (text: string, environment: Environment, cwd = '.'): boolean =>
   !isHttpAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment, cwd)
 
-/** The error message for a mistyped address, with the correct forms. @param name the name of the server to add */
+/**
+ * Returns the error message for a mistyped address, which suggests corrections.
+ * @param name the name of the server to add
+ * @param text the mistyped address
+ */
 export function mistypedAddressMessage (name: string, text: string): string {
   // The address may contain a password or a key.
   const shown = text.replace(/:(\/+)[^/?#]*@/, ':$1…@').replace(/[?#].*$/s, '')

@@ -7,8 +7,9 @@ import {
 import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption, configFromArguments, type AddOptions } from './server-config.ts'
 
+/** A tool, prompt or resource of a server. */
 interface Item { name?: string, uri?: string, description?: string, enabled: boolean }
-/** A server's record, as far as the command line uses it. */
+/** The members of a server's record in the API that the command line uses. */
 export interface ApiServerRecord {
   name: string
   status: string
@@ -25,18 +26,20 @@ export interface ApiServerRecord {
 interface ServerTestResult extends Omit<ApiServerRecord, 'name' | 'config'> {
   connected: boolean, duration: number, warnings: string[]
 }
-/** A sentence, or a warning about the definition of an item. */
+/** A warning in a server's record: a sentence, or a warning about the definition of an item. */
 type ServerWarning = string | { readonly kind: string, readonly item: string, readonly message: string }
 const toSentence = (warning: ServerWarning): string =>
   typeof warning === 'string' ? warning : `${warning.kind} ${JSON.stringify(warning.item)}: ${warning.message}`
 
 interface Answer<Data> { data: Data, message?: string, warnings?: string[] }
 
-/** Max time to wait for a server to connect, in ms. */
+/** The max time to wait for a server to connect, in ms. */
 const maxWait = 90_000
 
+/** Returns the path of a server in the management API. */
 export const serverApiPath = (name: string): string => `/api/servers/${encodeURIComponent(name)}`
 
+/** Registers the commands `status`, `list`, `add`, `test` and `remove`. */
 export function addServerCommands (program: Command, run: CommandRun): void {
   program.command('status')
     .description('whether the gateway runs, and the status of its servers')
@@ -95,10 +98,13 @@ export function addServerCommands (program: Command, run: CommandRun): void {
     })
 }
 
-/** The hint for a server's command whose own options were parsed as options of `tool-hub add`. */
+/**
+ * Returns the hint for users of `tool-hub add` who forgot the two dashes, so that the options of a server's command
+ * were parsed as options of `tool-hub add`.
+ */
 function dashesHint (argv: readonly string[]): string {
   const [name = '<name>', ...target] = argv.slice(argv.indexOf('add') + 1).filter((each) => each !== '--')
-  // Without a target, no corrected command can be suggested.
+  // Without a target, the hint can only contain placeholders.
   const command = target[0] === undefined || target[0].startsWith('-') ? '<command> <args…>' : target.join(' ')
   return `Put two dashes before a command that has options: tool-hub add ${name} -- ${command}`
 }
@@ -107,7 +113,7 @@ async function printStatus ({ api, out, run }: CommandContext): Promise<void> {
   const servers = await api.get<Array<Pick<ApiServerRecord, 'name' | 'status' | 'error' | 'oauth'>>>(
     '/api/servers?fields=name,status,error,oauth'
   )
-  // Refused to users who are not admins.
+  // Users who are not admins cannot read the problems, and see the status without them.
   const problems = await api.get<string[]>('/api/settings/problems').catch(() => [])
   const connected = servers.filter((server) => server.status === 'connected').length
   const uptime = api.url === undefined ? undefined : (await api.request<{ uptime?: number }>('GET', '/health')).uptime
@@ -122,7 +128,7 @@ async function printStatus ({ api, out, run }: CommandContext): Promise<void> {
     for (const { name, oauth } of servers) if (oauth) printLoginAddress(out, name, oauth.authorizationUrl)
     for (const problem of problems) out.writeWarning(problem)
   }
-  // Scripts use the exit code to find out whether the gateway runs.
+  // The exit code tells scripts whether the gateway is running.
   if (api.url === undefined) run.exitCode = exitCodes.unreachable
 }
 
@@ -207,7 +213,7 @@ const printLoginAddress = (out: Output, name: string, address: string): void => 
   out.writeRemark(`Log in at ${toPrintable(name)}, in a browser: ${toPrintable(address)}`)
 }
 
-/** Prints how to log in to a server that requires a login. */
+/** Tells the user how to log in to a server that requires a login. */
 function printLogin (out: Output, { name, oauth }: ApiServerRecord): void {
   if (oauth) printLoginAddress(out, name, oauth.authorizationUrl)
   else {
@@ -225,7 +231,7 @@ async function addServer (
   let tested: ServerTestResult | undefined
   if (options.test) {
     tested = await testServer(api, { name, config })
-    // A login is possible only once the server is stored.
+    // A server that requires a login is added: the login is possible only once the server is stored.
     const isReached = tested.connected || tested.status === 'oauth_required'
     if (!isReached) {
       throw new CommandError(`${name} was not added. It does not connect: ${toPrintableLines(tested.error ?? '')}`)
@@ -265,7 +271,7 @@ function addedText ({ url }: ManagementApi, { name, config }: ApiServerRecord): 
     : `${text} and is connecting`
 }
 
-/** Waits until a server is no longer connecting, up to `maxWait`. @returns its record */
+/** Waits until a server is no longer connecting, but at most for `maxWait`. @returns the last record of the server */
 async function waitForServer (api: ManagementApi, name: string): Promise<ApiServerRecord> {
   const end = Date.now() + maxWait
   for (;;) {

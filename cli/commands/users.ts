@@ -6,6 +6,7 @@ import { withApi, type CommandRun } from '../context.ts'
 interface User { username: string, isAdmin: boolean }
 interface CreateOptions { admin?: boolean, passwordStdin?: boolean }
 
+/** Registers the commands of `user`, which list and create accounts, and reset passwords. */
 export function addUserCommands (program: Command, run: CommandRun): void {
   const user = program.command('user').description('accounts')
   user.command('list')
@@ -56,13 +57,13 @@ export function addUserCommands (program: Command, run: CommandRun): void {
     })
 }
 
-/** Reads a password from a pipe, or from the terminal without displaying it. */
+/** Asks for a password at the terminal, without displaying it; if stdin is not a terminal, reads it from stdin. */
 const readPassword = async (run: CommandRun, username: string): Promise<string> =>
   canAskUser(run)
     ? await askUser(run, `New password of ${username}`, true)
     : (await readStdin(run)).replace(/\r?\n$/, '')
 
-/** A random password of 120 bits that contains a letter, a digit and a symbol, as the password rules require. */
+/** Returns a random password of about 120 bits, with a letter, a digit and a symbol, as the password rules require. */
 function randomPassword (): string {
   for (;;) {
     const password = randomBytes(15).toString('base64url')

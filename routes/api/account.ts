@@ -7,6 +7,7 @@ import { createApiRouter } from './endpoint.ts'
 
 const AccountResponse = Type.Object({ success: Type.Literal(true), user: AccountRecord })
 
+/** Routes that return the caller's own account, and change its password. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = createApiRouter(app, 'Account')
   api.get('/auth/user', {

@@ -5,7 +5,7 @@ import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { createApiRouter } from './endpoint.ts'
 
-/** Calls that wait for approval. `approvals` checks which of them the caller may see and decide. */
+/** Routes that list calls which need approval, and approve or deny them. `approvals` checks the caller's rights. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { approvals } = app.policies
   const api = createApiRouter(app, 'Policies')

@@ -7,7 +7,7 @@ import { builtInPromptEntity, builtInResourceEntity, builtInSkillEntity } from '
 import { addReadRoutes } from './entity.ts'
 import { requirePrincipal } from './principal.ts'
 
-/** Routes that list the built-in prompts, resources and skills, read any resource, and get a server's prompt. */
+/** Routes that list and get the built-in prompts, resources and skills, read any resource, and fill in any prompt. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   addReadRoutes(app, builtInPromptEntity(app))
   addReadRoutes(app, builtInResourceEntity(app))
@@ -45,7 +45,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     config: { effect: 'run' },
-    // Checked here, so that 404 precedes the validation of the body.
+    // Checked before the body is validated, so that an unknown prompt causes 404 even if the body is invalid.
     onRequest: async (request) => {
       const { params: { serverName, promptName }, ip: address } = request
       app.tools.requirePrompt({ principal: requirePrincipal(request), address }, serverName, promptName)

@@ -14,21 +14,24 @@ const EncodedServerName = Type.String({ description: 'Percent-encoded, including
 const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
-/** Returns the owner whose share of requests to the remote catalogues a request counts against. */
+/** Returns the owner (a user, key or address) whose share of requests to remote catalogues this request uses. */
 const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(requirePrincipal(request), request.ip)
 
 /**
- * Returns the envelope members for a result of a remote catalogue.
- * @param staleSince the time of a cached result that is sent because the catalogue does not respond
+ * Returns the result of a remote catalogue as `data` and, if the result is stale, a `message` that says so.
+ * @param staleSince the time of a cached result, which is sent because the catalogue does not respond
  */
 const answer = ({ value, staleSince }: { value: unknown, staleSince?: string }) => ({
   data: value,
   ...(staleSince !== undefined && { message: `The catalogue is not available now: this answer is from ${staleSince}` })
 })
 
-/** Catalogues of servers, whose entries have a `name` and `config` that `POST /servers` accepts unchanged. */
+/**
+ * Routes that return entries of the catalogues of servers: the market, the cloud and the MCP registry. They contain
+ * configs (`config` or, in the registry, `configs`) in the format of `POST /servers`.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  // A page of the registry can have several MB.
+  // A page of the registry can contain several MB.
   app.addHook('preSerialization', serializeRecords)
   const { market, cloud, registry } = app.catalogues
   const { get } = createApiRouter(app, 'Catalogues')

@@ -7,7 +7,7 @@ import { SuccessWithoutData, PageOf, PageQuery, Success, SuccessWithWarnings } f
 import { satisfiesIfMatch } from '../entity-tag.ts'
 import { requirePrincipal } from './principal.ts'
 
-/** The arguments of a handler: the caller, and the typed parts of the request. */
+/** The argument of a handler of the management API: the caller, and the validated parts of the request. */
 export interface ApiHandlerContext<
   Params extends TSchema = TSchema, Query extends TSchema = TSchema, Body extends TSchema = TSchema
 > {
@@ -19,15 +19,18 @@ export interface ApiHandlerContext<
   readonly reply: FastifyReply
 }
 
-/** The result of a handler. Warnings are also appended to the message, since some clients show nothing else. */
+/**
+ * The result of a handler. Warnings are also appended to the message, if there is one, since some clients show only the
+ * message.
+ */
 interface Answer {
   readonly data?: unknown
   /** A sentence without its full stop. */
   readonly message?: string
   readonly warnings?: readonly string[]
-  /** The key of the item that was created, for status 201 and the Location header. */
+  /** The key of the created item, for the Location header. It has an effect only if the route has a `collection`. */
   readonly created?: string
-  /** Whether some (`partial`, status 207) or all (`failed`, status 400) of several items failed. */
+  /** For a request about several items: some (`partial`, status 207) or all of them (`failed`, status 400) failed. */
   readonly outcome?: 'partial' | 'failed'
   // Further members of the response, which only a few routes use.
   readonly nextCursor?: string
@@ -36,26 +39,27 @@ interface Answer {
   readonly user?: object
 }
 
-interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends TSchema> {
+/** The description of a route: its schemas, for validation and documentation, and its options. */
+interface ApiRouteOptions<Params extends TSchema, Query extends TSchema, Body extends TSchema> {
   readonly summary: string
   readonly description?: string
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
-  /** The schema of `data`, or undefined if the response has no `data`. */
+  /** The schema of `data` in the response; undefined if the response has no `data`. */
   readonly data?: TSchema
-  /** The schemas of whole responses by status; replaces `data`. */
+  /** The schemas of whole responses by status. If present, `data` is ignored. */
   readonly response?: Readonly<Record<number, unknown>>
-  /** The path, below `/api`, of the collection that the route adds an item to; the response then has status 201. */
+  /** For a route that creates an item: the path of its collection below `/api`. The response has status 201. */
   readonly collection?: string
   /** Default: `read` for GET, otherwise `change`. */
   readonly effect?: RouteEffect
-  /** Runs before the body is validated, so that 404 and 403 come before 400. */
+  /** Runs before the body is read, so that 404 and 403 take precedence over 400 for an invalid body. */
   readonly before?: (call: Pick<ApiHandlerContext<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
   readonly preSerialization?: preSerializationAsyncHookHandler
   /**
-   * Returns a digest of the record's stored content as the caller sees it. A GET sends it as the ETag; a PUT whose
-   * If-Match differs is refused with 412.
+   * Returns a digest of the record's stored content as the caller sees it. The ETag of a GET response begins with it; a
+   * change whose If-Match contains another digest is rejected with 412.
    */
   readonly revision?: (call: Pick<ApiHandlerContext<Params, Query, Body>, 'principal' | 'params'>) => string
 }
@@ -63,17 +67,17 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 type AddRoute = <Params extends TSchema, Query extends TSchema, Body extends TSchema>(
   path: string,
-  endpoint: Endpoint<Params, Query, Body>,
+  endpoint: ApiRouteOptions<Params, Query, Body>,
   answer: (call: ApiHandlerContext<Params, Query, Body>) => Answer | Promise<Answer>
 ) => void
 
-/** Adds routes with the response `{success: true, data?, message?, warnings?}` to an instance. */
-interface Endpoints {
+/** The functions that add routes. The responses have the form `{success, data?, message?, warnings?}`. */
+interface ApiRouter {
   readonly get: AddRoute
   readonly post: AddRoute
   readonly put: AddRoute
   readonly delete: AddRoute
-  /** Adds a GET route that lists items in pages. @param key the member that is unique in the list */
+  /** Adds a GET route that returns a list in pages. @param key the member that identifies an item in the list */
   readonly list: <Item extends object> (
     path: string,
     endpoint: { summary: string, item: TObject, key: keyof Item & string },
@@ -82,10 +86,10 @@ interface Endpoints {
 }
 
 /**
- * Returns the functions that add routes of the management API to an instance.
+ * Returns the functions that add routes of the management API to `app`.
  * @param tag the OpenAPI tag of these routes
  */
-export function createApiRouter (app: FastifyInstance, tag: string): Endpoints {
+export function createApiRouter (app: FastifyInstance, tag: string): ApiRouter {
   const add = (method: Method): AddRoute =>
     (path, { query: querystring, before, effect, preSerialization, revision, ...endpoint }, answer) => {
       const { summary, description, params, body, collection } = endpoint
@@ -135,7 +139,7 @@ export function createApiRouter (app: FastifyInstance, tag: string): Endpoints {
   }
 }
 
-/** Returns the caller with the precondition of If-Match, which is checked when the settings are changed. */
+/** Returns the caller, with a check of the request's If-Match that runs immediately before the settings change. */
 function withPrecondition (
   request: FastifyRequest, revision: (call: { principal: Principal, params: unknown }) => string
 ): Principal {
@@ -169,17 +173,21 @@ function toEnvelope ({ created: _, outcome, message, warnings = [], ...answer }:
   }
 }
 
-/** Sets status 201 and Location (RFC 9110, section 15.3.2). @param collection path of the collection below `/api` */
+/**
+ * Sets status 201 and the Location header of a new item (RFC 9110, section 15.3.2).
+ * @param collection the path of the collection below `/api`
+ * @param key the last part of the item's path
+ */
 export function setCreated (reply: FastifyReply, collection: string, key: string): void {
   reply.code(201).header('location', `${reply.server.config.basePath}/api${collection}/${encodeURIComponent(key)}`)
 }
 
 /**
- * Returns one page of a list, with the members selected by `fields`. The cursor is the base64url of the last key of the
- * preceding page, so that added and removed items do not shift pages.
+ * Returns one page of a list, with the members selected by `fields`. The cursor is the key of the last item of the
+ * preceding page, in base64url, so that items added or removed meanwhile do not shift the pages.
  * @param record the schema of an item, with all its members
  * @param keyOf returns the key of an item, which is unique in the list
- * @throws InvalidInput if the cursor's item is not in the list, or for an unknown field
+ * @throws InvalidInput if no item of the list has the key in the cursor, or for an unknown field
  */
 function pageOf<Item extends object> (
   items: readonly Item[],
@@ -210,9 +218,10 @@ function positionAfter (names: readonly string[], cursor: string): number {
 }
 
 /**
- * Returns a function that picks members of an item; undefined if `fields` names none.
- * @param fields comma-separated names of members; empty ones are ignored
- * @throws InvalidInput for an unknown member
+ * Creates a function that copies the named members of an item; undefined if `fields` names none.
+ * @param fields the names of members, separated by commas; empty names are ignored
+ * @param known the names of all members
+ * @throws InvalidInput for a name that is not among them
  */
 function createPicker (
   fields: string, known: readonly string[]

@@ -10,7 +10,7 @@ import { NewTeam, TeamParams, TeamRecord, TeamUpdate } from '../../schemas/team-
 import { NewUser, UserParams, UserRecord, UserUpdate } from '../../schemas/users.ts'
 import { type CrudEntity, toEntityItems } from './entity.ts'
 
-/** The entity of groups. Paths accept the id of a group or its name. */
+/** Returns the description of the routes for groups. Paths accept the id or the name of a group. */
 export const groupEntity = ({ groups }: FastifyInstance): CrudEntity<
   Static<typeof GroupRecord>, typeof NewGroup, typeof GroupUpdate
 > => ({
@@ -28,6 +28,7 @@ export const groupEntity = ({ groups }: FastifyInstance): CrudEntity<
   items: groups
 })
 
+/** Returns the description of the routes for bearer keys. */
 export const keyEntity = ({ keys }: FastifyInstance): CrudEntity<
   Static<typeof KeyRecord>, typeof NewKey, typeof KeyUpdate
 > => ({
@@ -48,6 +49,7 @@ export const keyEntity = ({ keys }: FastifyInstance): CrudEntity<
   items: keys
 })
 
+/** Returns the description of the routes for users. */
 export const userEntity = ({ users }: FastifyInstance): CrudEntity<
   Static<typeof UserRecord>, typeof NewUser, typeof UserUpdate
 > => ({
@@ -74,7 +76,7 @@ export const userEntity = ({ users }: FastifyInstance): CrudEntity<
   }
 })
 
-/** The entity of teams. Members can read their teams, admins can change them. */
+/** Returns the description of the routes for teams. Members can read their teams; admins can read and change all. */
 export const teamEntity = ({ teams }: FastifyInstance): CrudEntity<
   Static<typeof TeamRecord>, typeof NewTeam, typeof TeamUpdate
 > => ({
@@ -95,6 +97,7 @@ export const teamEntity = ({ teams }: FastifyInstance): CrudEntity<
   items: teams
 })
 
+/** Returns the description of the routes for built-in prompts. */
 export const builtInPromptEntity = (
   { builtIns: { prompts } }: FastifyInstance
 ): CrudEntity<Static<typeof PromptRecord>, typeof NewPrompt, typeof PromptUpdate> => ({
@@ -114,6 +117,7 @@ export const builtInPromptEntity = (
   items: toEntityItems(prompts)
 })
 
+/** Returns the description of the routes for built-in resources. */
 export const builtInResourceEntity = (
   { builtIns: { resources } }: FastifyInstance
 ): CrudEntity<Static<typeof ResourceRecord>, typeof NewResource, typeof ResourceUpdate> => ({
@@ -131,6 +135,7 @@ export const builtInResourceEntity = (
   items: toEntityItems(resources)
 })
 
+/** Returns the description of the routes for built-in skills. */
 export const builtInSkillEntity = (
   { builtIns: { skills } }: FastifyInstance
 ): CrudEntity<SkillRecord, typeof NewSkill, typeof SkillUpdate> => ({

@@ -4,16 +4,19 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { createApiRouter } from './endpoint.ts'
 
-/** A record after a change, with warnings about probable mistakes in it. */
+/** A created or changed record, with warnings about probable mistakes in it. */
 interface WriteResult { readonly data: object, readonly warnings?: readonly string[] }
 
-/** The items of an entity, as each caller may see and change them. Groups, keys and teams implement it themselves. */
+/**
+ * The operations on the items of an entity (one kind of setting, such as groups), within the caller's rights. The
+ * decorators for groups, keys and teams implement this interface directly.
+ */
 interface EntityItems<Item, New, Change> {
   list: (principal: Principal) => readonly Item[]
   /** @throws NoSuch, Forbidden */
   get: (principal: Principal, key: string) => Item
   /**
-   * Called before a change, to refuse callers who may not change the item. Default: `get`.
+   * Called before an item is changed or removed, to reject callers who may not do that. Default: `get`.
    * @throws NoSuch, Forbidden
    */
   assertCanManage?: (principal: Principal, key: string) => unknown
@@ -22,7 +25,7 @@ interface EntityItems<Item, New, Change> {
   remove: (principal: Principal, key: string) => Promise<void>
 }
 
-/** What the routes that list, read and change one kind of setting need: paths, schemas, texts and the items. */
+/** The description of the routes that list, read, create, change and remove items of one kind, such as groups. */
 export interface CrudEntity<Item extends object, New extends TSchema, Change extends TSchema> {
   readonly tag: string
   /** The path of the collection below `/api`. */
@@ -31,14 +34,14 @@ export interface CrudEntity<Item extends object, New extends TSchema, Change ext
   readonly params: TObject
   /** The noun for one item, for summaries and messages. */
   readonly noun: string
-  /** The listed items, as the end of the sentence "List the …". */
+  /** A noun phrase for the listed items; it completes the summary "List the …". */
   readonly listedItems: string
   readonly itemSchema: TObject
   readonly newItemSchema: New
   readonly changeSchema: Change
-  /** The member of an item that is its path parameter. */
+  /** The member of an item whose value is the last part of the item's path. */
   readonly key: keyof Item & string
-  /** The member that a page's cursor contains. Default: `key`. */
+  /** The member of an item whose value is the cursor of a page of the list. Default: `key`. */
   readonly pageKey?: keyof Item & string
   /** Descriptions of the routes. `get` is appended to the summary "Get a <noun>". */
   readonly descriptions?: {
@@ -49,7 +52,7 @@ export interface CrudEntity<Item extends object, New extends TSchema, Change ext
   readonly items: EntityItems<Item, Static<New>, Static<Change>>
 }
 
-/** Adapts entries that are the same for every caller to `EntityItems`, whose functions get the caller. */
+/** Converts operations whose result does not depend on the caller's rights to `EntityItems`. */
 export function toEntityItems<Item extends object, New, Change> (entries: {
   list: () => readonly Item[]
   get: (key: string) => Item
@@ -69,20 +72,22 @@ export function toEntityItems<Item extends object, New, Change> (entries: {
   }
 }
 
-/** Returns the key of an item: the value of the only parameter of its path. */
+/** Returns the value of the only path parameter: the key of an item. */
 const keyIn = (params: unknown): string => Object.values(params as Record<string, string>)[0] ?? ''
 
 const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
   `${path}/:${Object.keys(params.properties)[0] ?? ''}`
 
-/** Returns a function that returns the revision of an item, without `lastUsedAt`, which changes with each use. */
+/**
+ * Creates a function that computes the revision of the item in the path. It ignores `lastUsedAt`, which each use sets.
+ */
 const revisionIn = <Item extends object>(entity: { readonly items: Pick<EntityItems<Item, never, never>, 'get'> }) =>
   ({ principal, params }: { principal: Principal, params: unknown }): string => {
     const { lastUsedAt: _, ...stored } = entity.items.get(principal, keyIn(params)) as Item & { lastUsedAt?: unknown }
     return revisionOf(stored)
   }
 
-/** Adds the routes that list the items of an entity, and read one. */
+/** Adds the routes that list the items of an entity, and return a single one. */
 export function addReadRoutes<Item extends object, New extends TSchema, Change extends TSchema> (
   app: FastifyInstance,
   entity: CrudEntity<Item, New, Change>

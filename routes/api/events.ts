@@ -3,7 +3,10 @@ import { EventSubscriptionParams, FailedEventDelivery, ShownEventSubscription } 
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { createApiRouter } from './endpoint.ts'
 
-/** The webhooks that clients registered for events, and undelivered messages. Users see their own, admins see all. */
+/**
+ * Routes that list and remove the webhooks which clients registered for events, and list undelivered messages. Users
+ * see their own, admins see all.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { eventWebhooks } = app
   const api = createApiRouter(app, 'Events')

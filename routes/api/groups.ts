@@ -7,7 +7,7 @@ import { createApiRouter } from './endpoint.ts'
 import { groupEntity } from './entities.ts'
 import { addReadRoutes, addWriteRoutes } from './entity.ts'
 
-/** The groups and their members. */
+/** Routes that read and change groups and their members (servers). */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { groups } = app
   const entity = groupEntity(app)

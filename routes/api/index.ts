@@ -25,18 +25,18 @@ import variables from './variables.ts'
 
 const cacheControl = 'no-store'
 
-/** Scope `api`: every request has an identified caller. Bodies are JSON. */
+/** Scope `api`: the routes of the management API. The caller of each request is identified before its body is read. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'api')
   app.addHook('onRoute', refuseUnknownQuery)
   app.addHook('onSend', createEntityTagHook(cacheControl))
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
-    // Responses are only for this caller, and often contain secrets.
+    // Responses are only for this caller, and may contain secrets.
     reply.header('cache-control', cacheControl)
     request.principal = { ...await app.auth.identifyManagementCaller(request), address: request.ip }
-    // A guest presents no credential, so only the Origin header distinguishes its requests from those of pages of other
-    // sites.
+    // A guest sends no credential, so only the Origin header distinguishes requests of the guest from requests that a
+    // page of another site sends in the guest's browser.
     if (request.principal.kind === 'guest') app.auth.checkOrigin(request)
   })
   await app.register(account)

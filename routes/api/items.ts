@@ -4,7 +4,7 @@ import { ItemRecord, NewDescription, EnabledUpdate } from '../../schemas/server-
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiHandlerContext, createApiRouter } from './endpoint.ts'
 
-/** The kinds of items that can be disabled and whose descriptions can be replaced individually. */
+/** The kinds of items, each with its path parameter. `maxLength`: the max length of the parameter, in characters. */
 const kinds = [
   { kind: 'tools', noun: 'tool', param: 'toolName', maxLength: 1_024 },
   { kind: 'prompts', noun: 'prompt', param: 'promptName', maxLength: 1_024 },
@@ -12,7 +12,7 @@ const kinds = [
   { kind: 'skills', noun: 'skill', param: 'skillUri', maxLength: 2_048 }
 ] as const
 
-/** The routes that override single tools, prompts, resources and skills of a server. */
+/** Routes that disable or enable a single tool, prompt, resource or skill of a server, or replace its description. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { servers } = app
   const api = createApiRouter(app, 'Servers')

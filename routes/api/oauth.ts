@@ -3,7 +3,7 @@ import { ConsentRecord, OAuthClientParams } from '../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { createApiRouter } from './endpoint.ts'
 
-/** The routes for the consents that the caller has given to OAuth clients. */
+/** Routes that list and withdraw the consents that the caller has given to OAuth clients. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { oauth } = app
   app.addHook('onRequest', async () => { oauth.assertEnabled() })

@@ -6,7 +6,7 @@ import { ClosedObject } from '../../schemas/closed.ts'
 import { createApiRouter } from './endpoint.ts'
 import { addReadRoutes, addWriteRoutes, toEntityItems } from './entity.ts'
 
-/** The entries of an ordered entity, as implemented by `OrderedEntries`. */
+/** The operations on the entries of an ordered entity, as implemented by `OrderedEntries`. */
 interface Entries<Item extends object, New> {
   readonly list: () => Item[]
   readonly get: (id: string) => Item
@@ -17,6 +17,7 @@ interface Entries<Item extends object, New> {
   readonly reorder: (principal: Principal, ids: readonly string[]) => Promise<Item[]>
 }
 
+/** The description of the routes for one kind of setting whose entries have an order, such as policies. */
 interface OrderedEntity<Item extends object, New extends TObject> {
   readonly tag: string
   /** The path of the collection below `/api`. */
@@ -25,7 +26,7 @@ interface OrderedEntity<Item extends object, New extends TObject> {
   /** The noun in the plural. */
   readonly nouns: string
   readonly itemSchema: TObject
-  /** An item without its id. */
+  /** The schema of an item without its id. */
   readonly newItemSchema: New
   readonly entries: Entries<Item, Static<New>>
 }
@@ -33,7 +34,7 @@ interface OrderedEntity<Item extends object, New extends TObject> {
 const EntryId = Type.Object({ id: Type.String() })
 const Order = Type.Object({ ids: Type.Array(Type.String()) }, { examples: [{ ids: ['first', 'second'] }] })
 
-/** Adds all routes of an entity whose entries apply in order: list, read, add, replace, remove and reorder. */
+/** Adds all routes of an ordered entity: list, read, add, replace, remove and reorder. */
 export function addOrderedEntityRoutes<Item extends { id: string }, New extends TObject> (
   app: FastifyInstance, { tag, path, noun, nouns, itemSchema, newItemSchema, entries }: OrderedEntity<Item, New>
 ): void {

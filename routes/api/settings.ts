@@ -12,7 +12,7 @@ import { requirePrincipal } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
 const AnyObject = Type.Object({}, { additionalProperties: true })
-/** A boolean query parameter. */
+/** Creates the schema of an optional boolean query parameter. */
 const Flag = (description: string) => Type.Optional(StringEnum(['true', 'false', '1', '0'], { description }))
 const isOn = (flag: string | undefined): boolean => flag === 'true' || flag === '1'
 const ShownSystemConfig = Type.Object(
@@ -26,7 +26,7 @@ const ShownSystemConfig = Type.Object(
 )
 const AllSettings = Type.Object({
   servers: Type.Array(ServerRecord),
-  // A Map, written as an object by `serializeRecords`.
+  // The handler returns a Map, which `serializeRecords` writes as an object.
   mcpServers: Type.Unsafe<object>(
     Type.Record(Type.String(), AnyObject, {
       description: 'The configs of the same servers by name, as in a settings file',
@@ -54,13 +54,13 @@ const ExportedSettings = Type.Object(
   }
 )
 
-/** Serialises an export with its envelope. The bare settings file (`download`) is serialised by its handler. */
+/** Serialises an export with its envelope. With `download`, the handler itself sets the serializer of the bare file. */
 const serializeEnvelope: preSerializationAsyncHookHandler = async function (request, reply, answer) {
   const { download } = request.query as { download?: string }
   return isOn(download) ? answer : await serializeRecords.call(this, request, reply, answer)
 }
 
-/** Routes that return all settings that the caller may see. */
+/** Routes that return all settings that the caller may see, as records and as a settings file. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   createApiRouter(app, 'System').get('/settings', {
     summary: 'Get all settings that you may see',
@@ -93,7 +93,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request, reply) => {
     const principal = requirePrincipal(request)
     const includeSecrets = isOn(request.query.includeSecrets)
-    // Reading secrets is equivalent to write access, so it needs the scope for changes.
+    // Whoever reads the secrets can change everything, so access tokens need the scope for changes.
     if (includeSecrets) checkScopes(principal)
     const data = app.export.get(principal, includeSecrets)
     if (includeSecrets) {

@@ -3,7 +3,7 @@ import { RunningTask, TaskParams } from '../../schemas/tasks.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { createApiRouter } from './endpoint.ts'
 
-/** Running tasks of servers. Users see their own, admins see all. */
+/** Routes that list and cancel running tasks of servers. Users see their own tasks, admins see all. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = createApiRouter(app, 'Tasks')
   api.list('/tasks', {

@@ -12,7 +12,10 @@ import { createApiRouter } from './endpoint.ts'
 import { requirePrincipal } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
-/** Rejects unknown members of an export, since a misspelt one would export everything. @throws InvalidInput */
+/**
+ * Rejects an export request with unknown members: a misspelt `groupIds` or `serverNames` would export everything.
+ * @throws InvalidInput
+ */
 function checkMembers ({ body }: FastifyRequest): void {
   const known = Object.keys(NewTemplate.properties)
   const unknown = Object.keys(Object(body) as object).find((name) => !known.includes(name))
@@ -21,13 +24,14 @@ function checkMembers ({ body }: FastifyRequest): void {
   throw new errors.InvalidInput(`${JSON.stringify(unknown.slice(0, 100))} is not known; there are ${list}`)
 }
 
-/** Templates: servers and groups without owners and secrets. */
+/** Routes that export servers and groups as a template, without owners and secrets, and import a template. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { templates } = app
   app.addHook('onRequest', async (request) => {
     await app.attempts.countTemplateUse(request, chargedOwnerOf(requirePrincipal(request), request.ip))
   })
-  // This POST has the effect `read`, but access tokens need the scope `manage` for every method except GET.
+  // `POST /templates/export` has the effect `read`, which requires no scope. As a POST, it still requires `manage`, the
+  // scope for changes, if the caller uses an access token.
   app.addHook('preValidation', async (request) => {
     if (!request.routeOptions.url?.endsWith('/templates/export')) return
     checkScopes(requirePrincipal(request))

@@ -29,9 +29,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Unsafe<string>(Success(ToolCallResult)) }
       },
       config: { effect: 'run' },
-      // Checked here, so that 404 precedes the validation of the body.
+      // Checked before the body is validated, so that an unknown server causes 404 even if the body is invalid.
       onRequest: async (request) => { app.access.viewOfServer(requirePrincipal(request), request.params.server) },
-      // The body is still text, so that numbers in the arguments keep all digits.
+      // The body is still text here, so that numbers which JavaScript cannot represent exactly are rejected.
       preValidation: async (request) => {
         Object.assign(request, { body: parseExactJson(String(request.body ?? '')) })
       }

@@ -3,7 +3,7 @@ import { UsageQuery, UsageRecord } from '../../schemas/usage.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { createApiRouter } from './endpoint.ts'
 
-/** The route that returns how many calls and result tokens callers have used. */
+/** The route that returns the numbers of calls and result tokens that callers have used. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   createApiRouter(app, 'Rules').get('/usage', {
     summary: 'Get calls and tokens of results, by day',

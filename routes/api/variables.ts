@@ -2,7 +2,7 @@ import { VariablesGivenByUsers, MyValues, MyVariables, ServerParams } from '../.
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiHandlerContext, createApiRouter } from './endpoint.ts'
 
-/** Routes for the values that each user sets for a server (`userVariables`). */
+/** Routes that set, list and remove the values that each user gives for the `userVariables` of a server. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { ownVariables, servers } = app
   const api = createApiRouter(app, 'Servers')

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { noticeOf, pagesOf, formFieldText } from './page.ts'
 
-/** Page: the user's own account and password. */
+/** The page on which users change their own password. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, users } = app
   const { edit } = pagesOf(app)
@@ -33,7 +33,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const [currentPassword, newPassword] = [formFieldText(form.currentPassword), formFieldText(form.newPassword)]
     const done = await kit.api.ask(request, 'POST', '/auth/change-password', { currentPassword, newPassword })
     const user = users.get(principal.username ?? '')
-    // The new password has ended the session.
+    // The change of the password has ended this session, so a new one is started.
     if (user) await kit.signIn(reply, user)
     return { to: '/account', notice: noticeOf(done) }
   })

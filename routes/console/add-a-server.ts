@@ -5,7 +5,10 @@ import {
 } from './entries.ts'
 import { type Form, pagesOf, formFieldText } from './page.ts'
 
-/** Page: add servers from a pasted text. The pages of catalogues and bundles link to it. */
+/**
+ * The page that adds servers found in a pasted text. Its form route is also the target of the forms on the pages of
+ * catalogue entries and bundles.
+ */
 const routes: FastifyPluginAsync = async (app) => {
   pagesOf(app).page('add-a-server', { title: titleOfAddServerPage, isInNav: true }, ({ principal }) =>
     ({ tabs: tabsOfAddServerPage(app, principal, '') }))

@@ -6,13 +6,14 @@ import { pagesOf } from './page.ts'
 const minute = 60_000
 
 /**
- * Returns data that differs once the approvals that a principal may decide on may have changed: at once after a call or
- * a decision on this replica, and every minute, since decisions on other replicas and expiries are not reported.
+ * Returns a value that changes when the approvals that a principal may decide on may have changed: immediately after a
+ * call or a decision on this replica, and once a minute, since this replica is not told about decisions on other
+ * replicas or about expired approvals.
  */
 export const approvalsFingerprint = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
   approvals.canApprove(principal) && [approvals.changeCount, Math.floor(Date.now() / minute)]
 
-/** Returns the button that reverses a decision; none once the call has run or the approval has expired. */
+/** Returns the button that reverses a decision; an empty list once the call was made or the approval has expired. */
 function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: string): readonly object[] {
   if (isUsed === true || Date.parse(expiresAt) <= Date.now()) return []
   const href = `${base}/approvals/${encodeURIComponent(id)}`
@@ -20,7 +21,7 @@ function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: str
   return state === 'denied' ? [{ label: 'Approve instead', href: `${href}/approve`, method: 'post' }] : []
 }
 
-/** Page: the calls that wait for approval, for admins and the approvers named by rules. */
+/** The page with the calls that wait for approval, for admins and for the approvers named in policies. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api }, policies: { approvals } } = app
   const { page, form, submit } = pagesOf(app)

@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { argumentsIn, type Form, parseJsonObjectOrProblem, formFieldText } from './page.ts'
 
-/** The content of a form for arguments. `args`: the arguments as JSON text, if the form was submitted for a call. */
+/**
+ * The content of a submitted form for the arguments of a call, which the user fills in as fields (`values`) or as JSON
+ * (`json`). `args`: the arguments as JSON text; undefined if the form must be shown again instead of making the call.
+ */
 export interface ArgumentsForm {
   readonly mode: 'form' | 'json'
   readonly json: string
@@ -10,7 +13,10 @@ export interface ArgumentsForm {
   readonly args?: string | undefined
 }
 
-/** Reads a submitted form for arguments, according to the button that was pressed. @param schema of the arguments */
+/**
+ * Reads a submitted form for arguments, according to the button that was pressed.
+ * @param schema the JSON Schema of the arguments
+ */
 export function readArgumentsForm (app: FastifyInstance, sent: Form, schema: unknown): ArgumentsForm {
   const form = app.kit.formOf(schema)
   const mode = formFieldText(sent.mode) === 'json' ? 'json' : 'form'
@@ -24,7 +30,9 @@ export function readArgumentsForm (app: FastifyInstance, sent: Form, schema: unk
       ? { mode: 'form', json: text, values: form.toDraft(args), errors: {} }
       : { mode, json: text, values, errors: {}, args: text.trim() === '' ? '{}' : text }
   }
-  if (/^(?:add|remove|choose):/.test(button)) return { mode, json: '', values: form.applyButton(values, button), errors: {} }
+  if (/^(?:add|remove|choose):/.test(button)) {
+    return { mode, json: '', values: form.applyButton(values, button), errors: {} }
+  }
   const read = form.read(values)
   if ('errors' in read) return { mode, json: '', values, errors: read.errors }
   return button === 'json'

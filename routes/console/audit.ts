@@ -7,7 +7,7 @@ import { urlWithQuery } from './lists.ts'
 
 type Entry = Awaited<ReturnType<FastifyInstance['audit']['list']>>['data'][number]
 
-/** Number of entries on one page. */
+/** The number of entries on one page. */
 const pageSize = 50
 
 const nouns: Readonly<Record<string, string>> = {
@@ -17,10 +17,10 @@ const nouns: Readonly<Record<string, string>> = {
   values: 'own credentials',
   activities: 'calls'
 }
-/** Returns the noun of the console for an entity. */
+/** Returns the noun that the console uses for an entity of the audit log. */
 const nounOf = (entity: string): string => nouns[entity] ?? entity
 
-/** Page: the audit log. */
+/** The page with the audit log. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   pagesOf(app).page('audit', {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { pagesOf } from './page.ts'
 
-/** Page: how to back up and restore the gateway, and a download of the settings. */
+/** The page that explains how to back up and restore the gateway, and the download of its settings. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, settings } = app
   pagesOf(app).page('backup', { title: 'Backup', isInNav: true }, () => {

@@ -14,7 +14,7 @@ import { abortSignalOf } from '../caller.ts'
 type StoredBuiltIn = Pick<Static<typeof PromptRecord>, 'id' | 'name' | 'enabled'> &
   Partial<Static<typeof PromptRecord> & Static<typeof ResourceRecord> & SkillRecord>
 
-/** The kinds of built-ins, with the fields of their forms. */
+/** The kinds of built-in items, with the fields of their forms. */
 const kinds = {
   prompts: {
     noun: 'prompt',
@@ -71,10 +71,10 @@ const kinds = {
 type Kind = keyof typeof kinds
 const kindNames = Object.keys(kinds) as Kind[]
 
-/** The titles of the second column. */
+/** The titles of the second column of each table. */
 const secondColumnTitles = { prompts: 'Arguments', resources: 'Media type', skills: 'Routes' } as const
 
-/** Page: the built-in prompts, resources and skills. */
+/** The page with the built-in prompts, resources and skills. */
 export const builtInsPages: FastifyPluginAsync = async (app) => {
   const { base } = app.kit
   pagesOf(app).page('built-ins', { title: 'Built-ins', isInNav: true }, async (visit) => ({
@@ -97,7 +97,7 @@ export const builtInsPages: FastifyPluginAsync = async (app) => {
   }))
 }
 
-/** Forms that change built-ins, for admins. */
+/** The pages and forms that add, change and remove built-in items, for admins. */
 export const builtInsAdminPages: FastifyPluginAsync = async (app) => {
   const { builtIns, kit: { base, api, renderer } } = app
   const { page, form, edit, removal, submit } = pagesOf(app)
@@ -195,7 +195,7 @@ function secondCellOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn): s
 
 const globalRoute = '/mcp'
 
-/** Returns the routes of a skill as text, as its form shows them: `/mcp` and names of groups. */
+/** Returns the MCP routes that list a skill as text for its form field: `/mcp` and names of groups. */
 const routesOf = ({ settings }: FastifyInstance, { global = false, groups = [] }: StoredBuiltIn): string =>
   [...global ? [globalRoute] : [], ...groups.map((id) => settings.current.groups.get(id)?.name ?? id)].join(', ')
 
@@ -207,7 +207,9 @@ function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string):
   return String((item as unknown as Record<string, unknown>)[field] ?? '')
 }
 
-/** Returns the request body for the API. An empty optional field becomes null, which removes a stored value. */
+/**
+ * Converts a form to a request body for the API. An empty optional field becomes null, which removes a stored value.
+ */
 function toRequestBody (kind: Kind, sent: Form): object {
   return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {
     const text = formFieldText(sent[field.name]).replaceAll('\r\n', '\n')

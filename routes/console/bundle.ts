@@ -9,7 +9,7 @@ type Uploaded = UploadedBundle & { readonly manifest: Pick<BundleManifest, 'vers
 
 const path = '/add-a-server/bundle'
 
-/** Page: upload a bundle. */
+/** The page that uploads a bundle (a server packed into one file), and then shows it as a server to add. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const lead = 'A local server in one file. The upload is stored; it runs once you add the server.'

@@ -9,7 +9,7 @@ import { serverPageUrl } from './server-states.ts'
 type Call = Awaited<ReturnType<FastifyInstance['activities']['find']>>
 type Query = Readonly<Record<string, string>>
 
-/** Page: recorded calls. */
+/** The pages with the list of recorded calls, a single call, and two calls side by side. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base }, activities } = app
   const { page } = pagesOf(app)
@@ -19,8 +19,8 @@ const routes: FastifyPluginAsync = async (app) => {
       throw error instanceof errors.NoSuch ? noSuchError('call', id) : error
     })
 
-  // A call is recorded when it ends, with the time when it began. A call that took long is therefore not the newest one
-  // when it is added, so the number of calls is watched too.
+  // A call is recorded when it ends, under the time when it began. A long call is therefore not the newest one when it
+  // is recorded, so the number of calls is watched too.
   const watch: LoadLivePageData = async (principal, query) => {
     if (!activities.isAvailable) return undefined
     const from = new Date((Math.floor(Date.now() / watchedTime) - 1) * watchedTime).toISOString()
@@ -36,13 +36,13 @@ const routes: FastifyPluginAsync = async (app) => {
     const pageNumber = Math.max(1, Math.trunc(Number(number)) || 1)
     const [{ data, pagination: { total, totalPages } }, values, bars] = await Promise.all([
       activities.list(principal, filter, pageNumber, pageSize),
-      // A refresh does not replace the filter form of the open page, so its options are not read.
+      // An automatic refresh does not replace the filter form of the open page, so the choices are not needed.
       isAutoRefresh(request) ? undefined : activities.filterValues(principal),
       chartOf(app, principal, filter)
     ])
     const path = `${base}/calls`
     return {
-      // Only the first page is refreshed: new calls are added at its start.
+      // Only the first page refreshes itself, since new calls are added at its start.
       ...pageNumber === 1 && criteria.endDate === undefined && { live: filter },
       filters: values ? fieldsOf(criteria, values, principal) : [],
       isFiltered: Object.keys(filter).length > 0,
@@ -75,12 +75,12 @@ export default routes
 
 const hourInMs = 60 * 60_000
 const pageSize = 50
-/** Max number of bars in the chart. */
+/** The max number of bars in the chart. */
 const maxBars = 24
-/** Calls that began at most this long ago are watched, in ms. The end of a longer call does not refresh the page. */
+/** The approximate age, in ms, up to which calls are watched. The end of a longer call does not refresh the page. */
 const watchedTime = 10 * 60_000
 
-/** Returns the filters that are not empty. */
+/** Returns the query parameters that filter calls, without empty ones. */
 const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): Query =>
   Object.fromEntries(Object.entries({ server, tool, status, username, startDate, endDate })
     .filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''))
@@ -104,7 +104,10 @@ function fieldsOf (criteria: Query, { servers, tools, usernames }: Values, { isA
   ]
 }
 
-/** Returns the data of the chart. Each bar stands for one or more whole hours, since the database has hourly sums. */
+/**
+ * Returns the data of the chart, up to now. Each bar stands for one or more whole hours, since the database contains
+ * hourly sums.
+ */
 async function chartOf ({ activities }: FastifyInstance, principal: Principal, filter: Query): Promise<object> {
   const until = Date.now()
   const start = Date.parse(filter.startDate ?? '')
@@ -169,10 +172,7 @@ function callDetailsOf ({ kit: { base }, servers }: FastifyInstance, principal: 
   }
 }
 
-/**
- * Returns a recorded value as indented JSON, whether it was stored as text or as a value. Other text is returned
- * unchanged.
- */
+/** Returns a recorded input or output as indented JSON. A text that is not JSON is returned unchanged. */
 function recordedTextOf (value: unknown): string | undefined {
   if (typeof value !== 'string') return value === undefined ? undefined : JSON.stringify(value, undefined, 2)
   const read = parseIfJson(value)

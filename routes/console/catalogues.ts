@@ -17,24 +17,26 @@ interface Row {
   readonly reason?: string
 }
 
+/** One page of a catalogue's list. */
 interface CataloguePage {
   readonly rows: readonly Row[]
   readonly message?: string | undefined
-  /** The cursor of the next page. */
+  /** The cursor of the next page, in a catalogue that returns its list in pages. */
   readonly cursor?: string | undefined
 }
 
+/** A catalogue of servers. `lead`: the introduction on its page. */
 interface Catalogue {
   readonly title: string
   readonly lead: string
   readonly list: (request: FastifyRequest, query: Visit['query']) => Promise<CataloguePage>
-  /** Returns an entry with the ways to run it. */
+  /** Returns an entry. `packages`: the ways to run its server. */
   readonly entry: (
     request: FastifyRequest, name: string
   ) => Promise<{ title: string, text: string, packages: readonly ConvertedPackage[] }>
 }
 
-/** Pages: the catalogues, and their entries as servers that can be added. */
+/** The pages with the list of each catalogue, and the pages that show an entry as servers to add. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { page } = pagesOf(app)
@@ -50,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
         return {
           ...common,
           ...message !== undefined && { message },
-          // The registry itself returns pages, with cursors.
+          // The registry returns its list in pages, with cursors.
           pages: name === 'registry' ? undefined : pages,
           isFirst: cursor === '',
           first: urlWithQuery(`${kit.base}${path}`, { q }),
@@ -73,7 +75,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Returns the catalogues by the last part of their URLs. */
+/** Returns the catalogues by the last part of the URL of their pages. */
 function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<string, Catalogue>> {
   const ask = async (request: FastifyRequest, path: string): Promise<ApiAnswer> => await api.ask(request, 'GET', path)
   return {
@@ -138,7 +140,7 @@ function rowOf ({ server: { name = '', title = name, description = '', version }
   }
 }
 
-/** Returns the entries of the form for the ways to run an entry. The first that can be added is selected. */
+/** Returns a server to add for each way to run a catalogue entry. The first one with a config is selected. */
 function entriesOf (packages: readonly ConvertedPackage[]): ServerToAdd[] {
   const first = packages.findIndex(({ config }) => config !== undefined)
   return packages.map(({ from, identifier, name = '', config, required = [], optional = [], reason }, index) => ({

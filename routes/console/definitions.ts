@@ -9,7 +9,7 @@ import { serverHeadOf, canManageServer, listedItemsOf, serverItemKinds } from '.
 
 const serverPath = (name: string): string => `/servers/${encodeURIComponent(name)}`
 
-/** Page: the changed definitions of a server, and the warnings about suspicious ones. */
+/** The page with a server's changed definitions, and with the warnings about suspicious ones. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { page, form } = pagesOf(app)
@@ -63,13 +63,13 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Returns the path of an item, in the console and in the API. */
+/** Returns the path of an item, which is the same below the console and below `/api`. */
 const itemPath = (server: string, kind: string, item: string): string =>
   `${serverPath(server)}/${kind}s/${encodeURIComponent(item)}`
 
 /**
- * Returns the URL of an item's page, and whether the item is disabled; an empty object for an item that the server does
- * not list, such as a removed one.
+ * Returns the URL of an item's page, and whether the item is disabled. For an item that the server does not list, such
+ * as a removed one, returns an empty object.
  */
 function itemOf (
   base: string, server: ShownServer, kind: string, item: string
@@ -79,6 +79,6 @@ function itemOf (
   return found ? { href: `${base}${itemPath(server.name, kind, item)}`, isOff: found.enabled === false } : {}
 }
 
-/** Returns a definition as an object: instructions, which are a text, become its only member. */
+/** Returns a definition as an object. Instructions, which are a text, become the object's only member. */
 const membersOf = (definition: unknown): unknown =>
   definition === null || isPlainObject(definition) ? definition : { instructions: definition }

@@ -1,10 +1,13 @@
 import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** A member that differs, with both values as text. */
+/**
+ * A member that differs between two versions of a record, with its values as text. `before` or `after` is missing if
+ * this version does not have the member.
+ */
 export interface Difference { readonly path: string, readonly before?: string, readonly after?: string }
 
-/** Returns the members that differ between two versions of a record, with their values as text. */
+/** Returns the members that differ between two versions of a record. A version that is not an object has no members. */
 export function differencesOf (before: unknown, after: unknown): Difference[] {
   const [old, now] = [before, after].map((value) => (value ?? {}) as Record<string, unknown>)
   const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])]
@@ -15,9 +18,9 @@ export function differencesOf (before: unknown, after: unknown): Difference[] {
 }
 
 /**
- * Like `differencesOf`, but where both versions of a member are objects, returns the differing members within them,
- * with paths such as `routing.skipAuth`.
- * @param above the path of the record, ending with a dot
+ * Like `differencesOf`, but compares members that are objects in both versions member by member. Their paths are, for
+ * example, `routing.skipAuth`.
+ * @param above a prefix for the paths, such as `routing.`
  */
 export const deepDifferencesOf = (before: unknown, after: unknown, above = ''): Difference[] =>
   differencesOf(before, after).flatMap((difference) => {
@@ -30,10 +33,13 @@ export const deepDifferencesOf = (before: unknown, after: unknown, above = ''): 
 const toShownText = (value: unknown): string | undefined =>
   value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
 
-/** A text with escaped invisible characters, in three parts: the common start, the difference, the common end. */
+/**
+ * A text in three parts: the start that it shares with another text, the part that differs, and the end that it shares.
+ * Invisible characters are escaped.
+ */
 type MarkedText = readonly [start: string, changed: string, end: string]
 
-/** Marks the difference between two texts. */
+/** Splits each of two texts into the start that both share, the part that differs, and the end that both share. */
 export function markDifference (before: string, after: string): { before: MarkedText, after: MarkedText } {
   const [old, now] = [[...before], [...after]]
   const shorter = Math.min(old.length, now.length)

@@ -8,32 +8,30 @@ import { type Form, formFieldText } from './page.ts'
 import { serverPageUrl, commandOrAddressOf, transportOf } from './server-states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** A value that the user fills in. The config refers to it as a variable, `${<key>}`. */
+/** A value that the user fills in. It replaces the variable `${<key>}` in the config. */
 export interface VariableToFill {
   readonly key: string
   readonly title?: string
   readonly description?: string
   readonly choices?: readonly string[]
-  /** Each line is a separate argument. */
+  /** Whether the value is a list, with one element per line. */
   readonly multiple?: boolean
   readonly isSecret?: boolean
-  /**
-   * Whether the value must not be empty. Otherwise, an empty value leaves the variable to the gateway's environment.
-   */
+  /** Whether a value is required. If not, an empty one leaves the variable to the gateway's environment. */
   readonly isNeeded?: boolean
 }
 
-/** A server that can be added, as shown in the form. */
+/** A server that the user can add, as an entry of the form. */
 export interface ServerToAdd {
   readonly index: number
   readonly name: string
-  /** As JSON text. */
+  /** The config as JSON text. */
   readonly config: string
   readonly isChosen: boolean
   readonly remarks: readonly string[]
   /** The way to run the server, such as `npm @example/server`, if there are several. */
   readonly from?: string
-  /** Texts about optional inputs, which the config does not use. */
+  /** Descriptions of optional inputs of the server, which the config does not contain. */
   readonly options?: readonly string[]
   readonly variables?: readonly VariableToFill[]
   /** The values of the variables, by the names of their form fields. */
@@ -42,18 +40,19 @@ export interface ServerToAdd {
   readonly tested?: { readonly isOk: boolean, readonly text: string }
 }
 
-/** The catalogue entry or bundle that the entries come from. `back`: the URL of the page to choose another. */
+/** The catalogue entry or bundle that the servers come from. `back`: the URL of the page to choose another one. */
 export interface AddServerSource { readonly title: string, readonly text: string, readonly back: string }
 
-/** Error messages by form field. */
+/** Error messages by the name of the form field. */
 type Errors = Readonly<Record<string, string>>
+/** The configs by the `index` of their entries. */
 type Configs = ReadonlyMap<number, Record<string, unknown>>
 
 export const titleOfAddServerPage = 'Add a server'
 
 /**
- * Returns the links to the ways to add a server.
- * @param current the last part of the page's URL; `''` is the page to paste
+ * Returns the tabs of the page "Add a server", which link to the ways to add one.
+ * @param current the last part of the current page's URL; `''` for the page to paste a text
  */
 export function tabsOfAddServerPage (
   { kit: { base } }: FastifyInstance, principal: Principal | null, current: string
@@ -67,7 +66,7 @@ export function tabsOfAddServerPage (
     ({ href: `${base}/add-a-server${name === '' ? '' : `/${name}`}`, title: text, isCurrent: name === current }))
 }
 
-/** Shows the page with entries. @param errors by form field; if there are any, the status is 400 */
+/** Responds with the page "Add a server"; with status 400 if there are `errors`. `text`: the pasted text. */
 export function showServersToAdd (
   app: FastifyInstance,
   reply: FastifyReply,
@@ -92,7 +91,7 @@ export function showServersToAdd (
   }, Object.keys(errors).length > 0 ? 400 : 200)
 }
 
-/** Returns why names of entries cannot be used, by form field. */
+/** Returns the reasons why the names of entries cannot be used, by form field. */
 function nameProblemsOf (
   { settings }: FastifyInstance, { request: { principal } }: FastifyReply, entries: readonly ServerToAdd[] = []
 ): Errors {
@@ -103,7 +102,10 @@ function nameProblemsOf (
   }))
 }
 
-/** Tests or stores the entries of a submitted form. */
+/**
+ * Tests or stores the selected servers of a submitted form, depending on the button. Responds with the same page, or
+ * redirects to the stored servers if all were stored.
+ */
 export async function testOrStoreServers (
   app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, form: Form
 ): Promise<FastifyReply> {
@@ -131,14 +133,14 @@ export async function testOrStoreServers (
   return await reply.redirect(stored.length === 1 ? serverPageUrl(kit.base, first) : `${kit.base}/servers`, 303)
 }
 
-/** Parses the source of the entries from a form field; undefined unless its `back` is a path. */
+/** Parses the hidden form field with the source of the entries; undefined if invalid, or if `back` is not a path. */
 function sourceIn (text: string): AddServerSource | undefined {
   const { title: name, text: about, back } = objectOf(text)
   const isSource = typeof name === 'string' && typeof about === 'string' && typeof back === 'string'
   return isSource && /^\/(?!\/)/.test(back) ? { title: name, text: about, back } : undefined
 }
 
-/** Reads the entries from a submitted form. */
+/** Returns the entries in a submitted form. */
 function entriesIn (form: Form): ServerToAdd[] {
   const chosen = new Set([form.chosen ?? []].flat())
   return Object.keys(form).flatMap((field) => /^name-(\d{1,4})$/.exec(field)?.[1] ?? []).map((index) => {
@@ -157,7 +159,7 @@ function entriesIn (form: Form): ServerToAdd[] {
   })
 }
 
-/** Returns the name of the form field for a variable. @param index of the entry @param at index of the variable */
+/** Returns the name of the form field for the variable at position `at` (from 0) of the entry with this `index`. */
 export const variableFieldOf = (index: number | string, at: number): string => `value-${index}-${at}`
 
 function variablesIn (text: string): VariableToFill[] {
@@ -174,8 +176,8 @@ function objectOf (text: string): Record<string, unknown> {
 }
 
 /**
- * Returns the configs of the entries by index, with variables replaced by their values, and errors by form field: for
- * configs that are not JSON objects, and for missing values.
+ * Parses the configs of entries, and replaces the variables in them by the values that the user filled in.
+ * @returns the configs, and the errors: for configs that are not JSON objects or are too large, and for missing values
  */
 function parseEntries (
   entries: readonly ServerToAdd[], budget: CharacterBudget = newCharacterBudget()
@@ -203,7 +205,7 @@ function parseEntries (
   return { configs, errors }
 }
 
-/** Returns the data of an entry for the template. */
+/** Returns the data of an entry for the page template. */
 function toPageData (entry: ServerToAdd, budget: CharacterBudget): object {
   const { index, variables = [], values = {} } = entry
   const { configs } = parseEntries([entry], budget)
@@ -227,7 +229,7 @@ function toPageData (entry: ServerToAdd, budget: CharacterBudget): object {
         value,
         ...multiple === true
           ? { type: 'textarea', rows: 3 }
-          // The typed value stays in the form between testing and storing.
+          // The password stays in the form after a test, so that the user need not type it again to store the server.
           : isSecret === true && { type: 'password', isKept: true, autocomplete: 'new-password' },
         ...choices && {
           options: ['', ...choices].map((each) =>
@@ -238,7 +240,7 @@ function toPageData (entry: ServerToAdd, budget: CharacterBudget): object {
   }
 }
 
-/** Returns the result of a test as a sentence. */
+/** Returns whether a tested server can be used, and a sentence about the result, without its full stop. */
 export function describeTestResult ({ message, data }: ApiAnswer): { readonly isOk: boolean, readonly text: string } {
   const { connected, status, error } = data as { connected: boolean, status: string, error: string | null }
   if (status === 'oauth_required') {
@@ -247,7 +249,7 @@ export function describeTestResult ({ message, data }: ApiAnswer): { readonly is
   return { isOk: connected, text: [message, ...error === null ? [] : [error]].join(': ') }
 }
 
-/** Tests the connection to each selected server, without storing any. */
+/** Tests the connection to each selected server, without storing it. @returns all entries, with the results */
 async function testEntries (
   { kit }: FastifyInstance, request: FastifyRequest, entries: readonly ServerToAdd[], configs: Configs
 ): Promise<ServerToAdd[]> {
@@ -265,8 +267,8 @@ async function testEntries (
 }
 
 /**
- * Stores the selected servers one by one. A rejected one does not prevent the others.
- * @returns the names of the stored servers, the other entries, and errors by form field
+ * Stores the selected servers one by one. If one is rejected, the others are still stored.
+ * @returns the names of the stored servers, the other entries, and the errors of rejected ones
  */
 async function storeEntries (
   { kit }: FastifyInstance, request: FastifyRequest, entries: readonly ServerToAdd[], configs: Configs

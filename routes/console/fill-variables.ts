@@ -2,19 +2,23 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { managementLimits } from '../../plugins/management/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** Matches a variable in a text of a config, and a text that consists of one variable. */
+/** Patterns for variables such as `${key}`: the first finds them in a text, the second matches a text that is one. */
 const variablePattern = /\$\{([^{}]*)\}/g
 const wholeVariablePattern = /^\$\{([^{}]*)\}$/
 
-/** The typed values by the keys of their variables. `lists`: for variables with `multiple`, one value per line. */
+/**
+ * The values that the user typed, by the keys of their variables. `lists`: the lines of variables with `multiple`, as
+ * elements.
+ */
 interface TypedValues {
   readonly texts: ReadonlyMap<string, string>
   readonly lists: ReadonlyMap<string, readonly string[]>
 }
 
 /**
- * Assigns the values of the fields to their variables.
- * @param values the texts of the fields, in the order of the variables
+ * Returns the typed values by the keys of their variables. Empty values are left out. If two variables have the same
+ * key, the first value applies.
+ * @param values the texts of the form fields, in the order of the variables
  */
 export function assignVariableValues (
   variables: ReadonlyArray<{ readonly key: string, readonly multiple?: boolean }>, values: readonly string[]
@@ -31,14 +35,15 @@ export function assignVariableValues (
   return { texts, lists }
 }
 
-/** The number of characters that values may still add to the configs of one form. */
+/** The number of characters (`left`) that typed values may still add to the configs of one form. */
 export interface CharacterBudget { left: number }
 
+/** Creates the budget for one form: its max size. */
 export const newCharacterBudget = (): CharacterBudget => ({ left: managementLimits.console.formSize })
 
 /**
- * Returns a value of a config with variables replaced by their values in all its texts. Variables within these values
- * are not replaced.
+ * Returns a copy of a config, or of a value in it, in which variables are replaced by the typed values. A list element
+ * that is a variable with `multiple` is replaced by several elements. Variables in typed values are not replaced.
  * @throws InvalidInput if the budget is exceeded
  */
 export function fillVariables (value: unknown, typed: TypedValues, budget: CharacterBudget): unknown {

@@ -13,7 +13,7 @@ import { type ShownServer, stateOf } from './server-states.ts'
 type ShownGroup = ReturnType<FastifyInstance['groups']['listWithSelectors']>[number]
 type Member = Exclude<ShownGroup['servers'][number], string>
 
-/** Pages: groups, their members and the resulting tools. */
+/** The pages that list, create, change and remove groups. A group's page also shows the resulting tools. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, groups } = app
   const { base, api } = kit
@@ -53,7 +53,7 @@ const routes: FastifyPluginAsync = async (app) => {
     group: { name: '', href: `${base}/groups/new`, isNew: true },
     ...membersOf(app, visit, [])
   })
-  /** Shows the form again, with other servers to choose from. */
+  /** Responds with the submitted form, which now offers other servers to choose from. */
   const showAgain = async (visit: Visit, data: Promise<{ title: string }>): Promise<undefined> => {
     kit.renderer.send(visit.reply, 'group', { ...await data, values: visit.form })
   }
@@ -83,7 +83,7 @@ const routes: FastifyPluginAsync = async (app) => {
         isOwn: mayManage(principal, group)
       },
       ...membersOf(app, visit, group.servers),
-      // If the form is shown again with other servers, it keeps the revision that it was created with.
+      // If the form is shown again with other servers, it keeps the revision from when it was first shown.
       revision: asksForOtherChoices(form) ? revisionIn(form) : revisionOf(group),
       stored: JSON.stringify(
         { name: group.name, description: group.description, servers: group.servers }, undefined, 2
@@ -116,12 +116,15 @@ const mayManage = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boo
 
 type ChosenMember = Partial<Member> & { readonly name: string }
 
-/** Returns the servers that the form shows, with the items of open ones, and hidden fields for other selected ones. */
+/**
+ * Returns the data of a group's form: the servers to choose from, with the items of those that are open; and hidden
+ * fields for selected servers that are not shown.
+ */
 function membersOf (
   { servers, settings }: FastifyInstance, { principal, form }: Visit, members: ShownGroup['servers']
 ): object {
   const stored = members.map((each): ChosenMember => typeof each === 'string' ? { name: each } : each)
-  // If the form was submitted, its selection is shown, not the stored one.
+  // A submitted form is shown again with its own selection, not with the stored one.
   const chosen = new Map((form.name === undefined ? stored : membersIn(form)).map((each) => [each.name, each]))
   const all = new Map(servers.list(principal).map((server) => [server.name, server]))
   const find = formFieldText(form.find)
@@ -150,7 +153,10 @@ function membersOf (
   }
 }
 
-/** Returns which of a server's items of one kind are selected. @param withItems whether the form lists the items */
+/**
+ * Returns the data of the selection among a server's items of one kind.
+ * @param withItems whether the form lists the items
+ */
 function choiceOf (
   server: ShownServer, kind: ItemKind, member: ChosenMember | undefined, withItems: boolean
 ): object {
@@ -172,7 +178,7 @@ function choiceOf (
   }
 }
 
-/** Returns the form fields of a selected server and its selected items, as `membersIn` reads them. */
+/** Returns the hidden form fields for a selected server and its selected items, which `membersIn` can read. */
 const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> => [
   ['servers', member.name],
   ...itemKinds.flatMap((kind): Array<[string, string]> => {
@@ -183,12 +189,12 @@ const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> =>
   })
 ]
 
-/** Returns the members in a submitted form. A member with all items selected has no selector. */
+/** Returns the members in a submitted form. A kind of which all items are selected is left out. */
 const membersIn = (form: Form): ChosenMember[] => formFieldValues(form.servers).map((name) => ({
   name,
   ...Object.fromEntries(itemKinds.flatMap((kind) => {
     const items = formFieldValues(form[`${kind}:${name}`])
-    // If the form had “All” selected and items were ticked, only these are selected, even if “All” still is.
+    // If the user ticked items while “All” was selected, only the ticked items count, even if “All” is still selected.
     const isAll = formFieldText(form[`all:${kind}:${name}`]) === 'true' &&
       !(items.length > 0 && formFieldText(form[`was:${kind}:${name}`]) === 'all')
     return isAll || form[`has:${kind}:${name}`] === undefined ? [] : [[kind, items]]

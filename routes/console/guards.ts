@@ -23,13 +23,13 @@ const actions = [
 ]
 const webhookFallbacks = [{ value: 'deny', text: 'Refuse the call' }, { value: 'allow', text: 'Let the call through' }]
 
-/** Pages: content guards in their order. */
+/** The pages that list, add, change, reorder and remove content guards. */
 const routes: FastifyPluginAsync = async (app) => {
   addOrderedEntityPages(app, {
     page: 'guards',
     path: '/guards',
     entries: app.guards,
-    loss: 'checks calls',
+    verbPhrase: 'checks calls',
     rowOf: (guard) => ({ about: aboutOf(guard), effect: effectOf(guard) }),
     fieldsOf,
     toBody: toGuard
@@ -109,8 +109,9 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
 ]
 
 /**
- * Returns the guard in a submitted form. A webhook with a new secret but no URL is sent, so that the API reports the
- * missing URL.
+ * Returns the guard in a submitted form, as a request body for the API. If the form contains a new secret for the
+ * webhook but no URL, the body contains the webhook, so that the API reports the missing URL.
+ * @param former the guard to replace, if any
  */
 function toGuard (sent: Form, former?: Guard): object {
   const [servers, tools] = [sent.servers, sent.tools].map((field) => namesIn(formFieldText(field), true))

@@ -41,17 +41,17 @@ import usage from './usage.ts'
 import users from './users.ts'
 import welcome from './welcome.ts'
 
-/** The pages of the console. Pages that need no session come first: scope `console-open`. */
+/** Registers the pages of the console. Those before `signedInPages` need no session (scope `console-open`). */
 const routes: FastifyPluginAsync = async (app) => {
   await app.register(signingIn)
   await app.register(welcome)
   await app.register(theme)
-  await app.register(signedIn)
+  await app.register(signedInPages)
 }
 export default routes
 
-/** Scope `console`: requires a session. */
-const signedIn: FastifyPluginAsync = async (app) => {
+/** Scope `console`: the routes that require a session. Without one, pages redirect to sign in; forms get 401. */
+const signedInPages: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console')
   const { base } = app.kit
   app.addHook('onRequest', async (request, reply) => {
@@ -83,7 +83,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(playground)
   await app.register(searchLab)
   await app.register(approvals)
-  await app.register(forAdmins)
+  await app.register(adminPages)
   await app.register(calls)
   await app.register(usage)
   await app.register(tasks)
@@ -92,8 +92,8 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(signingOut)
 }
 
-/** Scope `console-admin`: for admins only; others get 404, as in the API. */
-const forAdmins: FastifyPluginAsync = async (app) => {
+/** Scope `console-admin`: the pages for admins. Other users get 404. */
+const adminPages: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console-admin')
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
   await app.register(users)

@@ -12,19 +12,20 @@ type ServerItem = ListedItem & { readonly [member: string]: unknown }
 
 type Facts = ReadonlyArray<readonly [term: string, text: string]>
 
-/** What the pages of one kind of item do differently. */
+/** What distinguishes the pages for one kind of item, such as tools, from those for the others. */
 interface ItemPages {
   readonly kind: ItemKind
-  /** Returns the schema of the form's arguments. */
+  /** Returns the JSON Schema of the arguments, from which the form is created. */
   readonly schemaOf: (item: ServerItem) => unknown
+  /** Returns further facts for the page, as pairs of a term and a text. */
   readonly factsOf: (item: ServerItem) => Facts
-  /** The MCP method that runs an item. */
+  /** The MCP method that runs an item, such as `tools/call`. */
   readonly method: string
-  /** Returns the params of that method, as JSON text. @param args the arguments, as JSON text */
+  /** Returns the `params` of the MCP method as JSON text. @param args the arguments as JSON text */
   readonly paramsOf: (key: string, args: string) => string
 }
 
-/** Adds the page of an item, the form that runs it, and the form that overrides it. */
+/** Adds the page of a single item, the form that runs it, and the form that overrides it (on or off, description). */
 export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
   const { kit } = app
   const { page, form } = pagesOf(app)
@@ -62,7 +63,12 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
   })
 }
 
-/** Makes the call that a form describes, and shows its result; or shows the form again, with its errors. */
+/**
+ * Runs an item with the arguments in a submitted form, and responds with a page that shows the result. If the form must
+ * be shown again instead, responds with it and its errors.
+ * @param data the data of the page without the result
+ * @param requestOf returns the MCP request. Its parameter `args`: the arguments as JSON text
+ */
 export async function runTrialFromForm (
   app: FastifyInstance,
   visit: Visit,
@@ -95,7 +101,7 @@ async function itemOf (
   })
 }
 
-/** Returns the data of an item for the template. */
+/** Returns the data of an item for the page template. */
 function toPageData (
   app: FastifyInstance, { params, principal }: Visit, item: ServerItem, { kind, schemaOf, factsOf }: ItemPages
 ): PageData {
@@ -104,7 +110,7 @@ function toPageData (
   const { title, name, description, overridden = false, enabled = true } = item
   const listed = gateway.catalogues(server).flatMap(({ lists }) => lists[kind]).find((each) => each.key === key)
   const { frontmatter, ...asListed } = JSON.parse(listed?.text ?? '{}') as ServerItem & { frontmatter?: ServerItem }
-  // The description of a skill is in its frontmatter.
+  // The server's own description, without an override. That of a skill is in the frontmatter of its SKILL.md.
   const own = kind === 'skills' ? frontmatter?.description : asListed.description
   const heading = title ?? name ?? key
   return {

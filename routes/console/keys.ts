@@ -11,7 +11,7 @@ import { paginate } from './lists.ts'
 
 type Key = ReturnType<FastifyInstance['keys']['list']>[number]
 
-/** Pages: the bearer keys, and a new key with the configurations of clients. */
+/** The pages that list, create, disable and remove bearer keys. A new key is shown with configurations for clients. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, servers, groups, users } = app
   const { base, api, renderer } = kit
@@ -96,13 +96,19 @@ export default routes
 /** The path of the page that shows a new key. */
 const createdKeyPath = '/keys/made'
 
-/** Returns the MCP route to use with a new key, below `/mcp`: for a scoped key, that of its first group or server. */
+/**
+ * Returns the path, below `/mcp`, of the route to use with a new key: '' for the global route or, if the key opens only
+ * some groups or servers, the path of the first one.
+ */
 function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key): string {
   const first = [...allowedGroups, ...allowedServers][0]
   return accessType === 'all' || first === undefined ? '' : `/${encodeURIComponent(first)}`
 }
 
-/** Returns the request body for a new key. A user without admin rights can only create a user key without a scope. */
+/**
+ * Returns the request body for a new key. Users without admin rights can only create keys of the kind `user` that open
+ * everything they can see.
+ */
 function newKeyIn ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
   const expires = formFieldText(form.expiresAt)
   const own = {
@@ -144,7 +150,7 @@ function toPageData (base: string, key: Key): object {
   }
 }
 
-/** Returns what a key gives access to, in words. */
+/** Returns a phrase that tells what a key gives access to. */
 function accessTextOf ({ kind, accessType, allowedGroups, allowedServers }: Key): string {
   if (accessType !== 'all') return [...allowedGroups ?? [], ...allowedServers ?? []].join(', ') || 'nothing'
   return kind === 'user' ? 'what its owner sees' : 'everything, and the API'

@@ -1,18 +1,21 @@
 import { escapeInvisible } from '../../plugins/extensions/index.ts'
 
-/** One page of a list. */
+/**
+ * One page of a list. `pages`: the positions, from 1, of its first and last item, the length of the list, and the URLs
+ * of the adjacent pages.
+ */
 interface ListPage<Item> {
   readonly items: readonly Item[]
   readonly pages: { from: number, to: number, total: number, previous?: string, next?: string }
 }
 
-/** Number of rows on a page. */
+/** The number of rows on one page of a list. */
 export const pageSize = 50
 
 /**
- * Returns the page of a list that a query selects.
- * @param path the path of the list, without query
- * @param query the filters, which the links to other pages keep, and `page`, from 1
+ * Returns the requested page of a list; the nearest one if the number is not that of a page.
+ * @param path the path of the list, without a query
+ * @param query the requested `page`, from 1; and the filters, which the links to the adjacent pages repeat
  */
 export function paginate<Item> (
   all: readonly Item[], path: string, { page: requested = '1', ...filters }: Readonly<Record<string, string>>
@@ -34,14 +37,14 @@ export function paginate<Item> (
   }
 }
 
-/** Max length of a server-defined name in a table, in characters. */
+/** The max length of a server-defined name in a table, in UTF-16 code units. */
 const maxNameLength = 100
 
-/** Returns a name that a server defines for display: truncated, with invisible characters as escapes. */
+/** Returns a server-defined name in the form that tables show: truncated, and with invisible characters escaped. */
 export const shortNameOf = (name: string): string =>
   escapeInvisible(name.length > maxNameLength ? `${name.slice(0, maxNameLength)}…` : name)
 
-/** Returns a path with a query that contains the non-empty parameters. */
+/** Appends a query to a path. Parameters that are empty or undefined are left out. */
 export function urlWithQuery (path: string, query: Readonly<Record<string, string | undefined>>): string {
   const set = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? '') !== '')
   return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 
-/** The SSE stream that notifies an open page of changes. */
+/** The route of the SSE stream that tells an open page that its data has changed. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   app.get('/live', { config: { effect: 'read' }, exposeHeadRoute: false }, async (request, reply) => {

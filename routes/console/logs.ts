@@ -2,13 +2,13 @@ import type { FastifyPluginAsync } from 'fastify'
 import { pagesOf } from './page.ts'
 import { paginate } from './lists.ts'
 
-/** In order of severity. */
+/** The log levels, in increasing severity. */
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 
-/** The value of the filter `server` that selects the gateway's own lines. No server can have this name. */
+/** The value of the filter `server` that selects lines of the gateway itself. No server can have this name. */
 const ownLines = '/'
 
-/** Page: the newest lines of the log. */
+/** The page with the newest lines of the log. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, logs } = app
   pagesOf(app).page('logs', {

@@ -7,8 +7,8 @@ import { serverPageUrl } from './server-states.ts'
 const fieldPrefix = 'values.'
 
 /**
- * Page: the values that a server needs from the user (`userVariables`). Users who manage the server also see which
- * users have set values.
+ * The page on which users enter the values that a server needs from each of them (`userVariables`). Those who manage
+ * the server also see which users have set values.
  */
 const routes: FastifyPluginAsync = async (app) => {
   const { ownVariables, kit: { base } } = app

@@ -8,10 +8,10 @@ import { serverPageUrl } from './server-states.ts'
 
 type Client = Static<typeof OAuthClientRecord>
 type Consent = Static<typeof ConsentRecord>
-/** As in the API. `total`: number of clients. */
+/** The position of a page in the API's list of clients. `page`: from 1; `total`: the number of clients. */
 interface Pagination { readonly page: number, readonly total: number, readonly totalPages: number }
 
-/** Page: OAuth clients and consents, and logins at upstream servers. */
+/** The page with the OAuth clients (for admins), the user's consents, and the logins at upstream servers. */
 export const oauthPages: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base, api } = kit
@@ -20,7 +20,7 @@ export const oauthPages: FastifyPluginAsync = async (app) => {
   page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
     const { principal, request } = visit
     const { page: loginsPage = '', clients: clientsPage } = visit.query
-    // While the authorization server is disabled, these routes do not exist.
+    // While the authorization server is disabled, these routes of the API respond with 404.
     const ask = async (path: string): Promise<ApiAnswer | undefined> =>
       app.oauth.settings.enabled ? await api.ask(request, 'GET', path) : undefined
     const askForClients = async (page: number): Promise<ApiAnswer | undefined> => {
@@ -47,7 +47,7 @@ export const oauthPages: FastifyPluginAsync = async (app) => {
     await submit(visit, '/oauth', 'DELETE', '/servers/:name/oauth'))
 }
 
-/** Page to remove an OAuth client, for admins. */
+/** The page that removes an OAuth client, for admins. */
 export const oauthAdminPages: FastifyPluginAsync = async (app) => {
   const { base, api } = app.kit
   pagesOf(app).removal('/oauth/clients/:id', '/oauth', async ({ request, params: { id = '' } }) => ({
@@ -59,10 +59,14 @@ export const oauthAdminPages: FastifyPluginAsync = async (app) => {
 
 const disabledText = 'The authorization server is off. Turn it on in the settings: oauthServer.enabled.'
 const actionsColumn = { title: 'Actions', isHidden: true }
-/** Returns the host of a URI; a URI without one unchanged, such as that of an app. */
+/** Returns the host of a URI. A URI without a host, such as one that opens an app, is returned unchanged. */
 const hostOf = (uri: string): string => URL.canParse(uri) ? new URL(uri).host || uri : uri
 
-/** @param answer the API's page of clients; undefined while the authorization server is disabled */
+/**
+ * Returns the data of the table of clients.
+ * @param answer one page of clients, from the API; undefined while the authorization server is disabled
+ * @param urlOf returns the URL of another page of the table
+ */
 function clientsPart (base: string, answer: ApiAnswer | undefined, urlOf: (page: number) => string): object {
   const clients = (answer?.data ?? []) as readonly Client[]
   const { page, total, totalPages } = (answer?.pagination ?? { page: 1, total: 0, totalPages: 1 }) as Pagination

@@ -5,9 +5,10 @@ import {
   parseEnabledUpdate, type Form, pagesOf, createRemoveAction, formFieldText, createToggleAction, type Visit
 } from './page.ts'
 
+/** An entry of a list in which order can matter: a policy, a guard or a quota. */
 interface Entry { readonly id: string, readonly name: string, readonly enabled?: boolean }
 
-/** The cells of an entry's row, without its name and its buttons. */
+/** The content of an entry's row in the list, apart from the name and the buttons. */
 interface EntryRow {
   /** The servers, tools or callers to which the entry applies. */
   readonly about: string
@@ -18,30 +19,31 @@ interface EntryRow {
   readonly tags?: readonly string[]
 }
 
+/** What distinguishes the pages for one kind of entry from those for the others. */
 interface OrderedPages<Item extends Entry> {
-  /** The name of the page and of its path: the noun in the plural. */
+  /** The plural noun for the entries, which is also the name and the path of the page, such as `guards`. */
   readonly page: string
   /** The path of the collection below `/api`. */
   readonly path: string
   readonly entries: { readonly list: () => readonly Item[], readonly get: (id: string) => Item }
-  /** Whether the order has an effect, so that entries can be moved. Default: true. */
+  /** Whether the order of the entries matters, so that the page has buttons to move them. Default: true. */
   readonly isOrdered?: boolean
-  /** The effect of an entry, which ends when it is removed, as in "The guard no longer <loss>". */
-  readonly loss: string
+  /** What an entry does, as a verb phrase that completes "The guard no longer …", such as `checks calls`. */
+  readonly verbPhrase: string
   readonly rowOf: (entry: Item) => EntryRow
-  /** Returns the fields of the form. @param entry has no members for a new entry */
+  /** Returns the fields of an entry's form. @param entry the entry; an empty object for a new one */
   readonly fieldsOf: (entry: Partial<Item>) => object[]
-  /** Returns the entry in a submitted form, for the API. @param former the entry to replace, if any */
+  /** Converts a submitted form to a request body for the API. @param former the entry to replace, if any */
   readonly toBody: (form: Form, former?: Item) => object
 }
 
 /**
- * Adds the pages of an entity whose entries apply in order: list, add, change, enable and disable, move and remove.
- * @param more returns further data for the list page
+ * Adds the pages and forms that list, add, change, enable, disable, move and remove the entries of one kind.
+ * @param more returns further data for the page with the list
  */
 export function addOrderedEntityPages<Item extends Entry> (
   app: FastifyInstance,
-  { page: name, path, entries, isOrdered = true, loss, rowOf, fieldsOf, toBody }: OrderedPages<Item>,
+  { page: name, path, entries, isOrdered = true, verbPhrase, rowOf, fieldsOf, toBody }: OrderedPages<Item>,
   more: (visit: Visit) => object | Promise<object> = () => ({})
 ): void {
   const { base } = app.kit
@@ -50,7 +52,7 @@ export function addOrderedEntityPages<Item extends Entry> (
   const list = `/${name}`
   const entryOf = ({ params: { id = '' } }: Pick<Visit, 'params'>): Item => entries.get(id)
   const hrefOf = (id: string): string => `${base}${list}/${encodeURIComponent(id)}`
-  /** Sends a change to the API. @param rest the path below that of the collection */
+  /** Sends a change to the API. @param rest the part of the path that follows the path of the collection */
   const ask = async (
     visit: Visit, method: 'POST' | 'PUT' | 'DELETE', rest: string, body?: object
   ): Promise<{ to: string, notice: Notice }> => {
@@ -114,15 +116,19 @@ export function addOrderedEntityPages<Item extends Entry> (
   })
   removal(`${list}/:id`, list, (visit) => {
     const { id, name: entry } = entryOf(visit)
-    return { name: entry, noun, crumbs, consequences: [`The ${noun} no longer ${loss}.`], cancel: hrefOf(id) }
+    return { name: entry, noun, crumbs, consequences: [`The ${noun} no longer ${verbPhrase}.`], cancel: hrefOf(id) }
   }, async (visit) => await ask(visit, 'DELETE', '/:id'))
 }
 
-/** Replaces the noun of the API in a notice with that of the page: a "policy" in the API is a "rule" in the console. */
+/** Replaces the API's noun in a notice by that of the console: a "policy" in the API is a "rule" in the console. */
 const withNoun = (noun: string, { kind, text }: Notice): Notice =>
   ({ kind, text: text.replace(/^The \w+(?= was )/, `The ${noun}`) })
 
-/** Returns the row of an entry. @param href the URL of the entry's page @param moves the buttons that move it */
+/**
+ * Returns the row of an entry.
+ * @param href the URL of the entry's page
+ * @param moves the buttons that move the entry; false if it cannot be moved
+ */
 function toRow (
   href: string, { name, enabled = true }: Entry, { about, isExpression, effect, tags = [] }: EntryRow,
   moves: false | ReadonlyArray<{ readonly label: string, readonly by: string, readonly isDisabled: boolean }>
@@ -143,7 +149,7 @@ function toRow (
   }
 }
 
-/** Returns the options of a field. @param chosen the value of the selected option */
+/** Returns the options of a select field. @param chosen the value of the selected option, if any */
 export const toSelectOptions = (
   all: ReadonlyArray<{ readonly value: string, readonly text: string }>, chosen: string | undefined
 ): object[] => all.map(({ value, text }) => ({ value, text, isChosen: value === chosen }))

@@ -6,7 +6,7 @@ import {
   connectionErrorText, repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates
 } from './server-states.ts'
 
-/** Page: the state of the gateway, and the problems that need attention. */
+/** The start page, with the state of the gateway and the problems that need attention. */
 const routes: FastifyPluginAsync = async (app) => {
   const { servers } = app
   pagesOf(app).page('overview', {
@@ -42,7 +42,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Returns the problems of the settings, for admins, who can correct them. */
+/** Returns the problems of the settings; none for users who are not admins, since they cannot correct them. */
 const settingsProblemsOf = ({ system }: FastifyInstance, { isAdmin }: Principal): object[] => isAdmin
   ? system.problems().map((text) => ({ state: 'warning', name: 'The settings', text: toSentence(text) }))
   : []
@@ -60,7 +60,7 @@ function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Pri
   }
 }
 
-/** Returns links to the pages on which decisions are pending, with their number. */
+/** Returns links to the pages on which the user has something to decide, each with the number of decisions. */
 async function pendingDecisionsOf (app: FastifyInstance, principal: Principal): Promise<object[]> {
   const { kit: { base }, policies: { approvals } } = app
   const { size: calls } = await approvals.idsWaitingFor(principal)
@@ -71,7 +71,7 @@ async function pendingDecisionsOf (app: FastifyInstance, principal: Principal): 
   ]
 }
 
-/** Returns the servers with changed definitions that an admin has not accepted yet; none for other users. */
+/** Returns the servers with changed definitions that wait for an admin to accept them; none for other users. */
 function changedDefinitionsOf (
   { settings, definitions }: FastifyInstance, { isAdmin }: Principal
 ): Array<{ name: string, count: number }> {
@@ -79,7 +79,7 @@ function changedDefinitionsOf (
   return servers.map((name) => ({ name, count: definitions.countWaiting(name) })).filter(({ count }) => count > 0)
 }
 
-/** Returns the steps from an empty gateway to an agent that calls a tool. */
+/** Returns the steps that lead from a gateway without servers to an agent that calls a tool. */
 function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal): object[] {
   return [
     {
@@ -102,7 +102,7 @@ function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal
   ]
 }
 
-/** Describes what callers without credentials can do. */
+/** Returns one text for each thing that callers without credentials can do. */
 function anonymousAccessTexts (app: FastifyInstance): Array<{ text: string }> {
   const { overHttp, overMcp, isAuthSkipped: isSkipped } = app.auth.anonymousAccess()
   const inWords = (count: number): string => count === 1 ? 'one server' : `${count} servers`
@@ -113,7 +113,10 @@ function anonymousAccessTexts (app: FastifyInstance): Array<{ text: string }> {
   ].map((text) => ({ text }))
 }
 
-/** Returns the size of the tool list, in tokens: as a whole, through `$smart`, and of the largest servers. */
+/**
+ * Returns the size, in tokens, of the tool list that the user's agents read: of the whole list, of the list of `$smart`
+ * (if enabled), and of the lists of the three largest servers.
+ */
 function costOf ({ kit, settings }: FastifyInstance, principal: Principal): object {
   const { tools, tokens, servers } = kit.costs.ofToolList(principal)
   const isSmart = settings.current.system.smartRouting?.enabled !== false
@@ -126,10 +129,10 @@ function costOf ({ kit, settings }: FastifyInstance, principal: Principal): obje
 }
 
 const minute = 60_000
-/** Number of bars in the chart of the last hour. */
+/** The number of bars in the chart of the last hour. */
 const bars = 12
 
-/** Returns the calls of the last hour, or the reason why calls are not recorded. */
+/** Returns statistics of the calls of the last hour, or the reason why calls are not recorded. */
 async function callsOf ({ activities }: FastifyInstance, principal: Principal): Promise<object> {
   if (!activities.isAvailable) return { unavailable: toSentence(activities.disabledReason) }
   const from = Date.now() - 60 * minute

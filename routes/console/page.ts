@@ -8,10 +8,10 @@ import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.
 import { requirePrincipal } from '../api/principal.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** The fields of a form. A field that occurs several times is a list. */
+/** The values of the fields of a submitted form, by name. A field that occurs several times has a list of values. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>
 
-/** A request for a page, or the submission of a form. */
+/** A request of a signed-in user for a page, or the submission of a form. `form` is empty for a page. */
 export interface Visit {
   readonly principal: Principal
   readonly params: Readonly<Record<string, string>>
@@ -23,92 +23,96 @@ export interface Visit {
 
 interface PageOptions {
   readonly title: string
-  /** The path below that of the console. Default: the name of the page. */
+  /** The path below that of the console. Default: `/` and the name of the page. */
   readonly path?: string
-  /** Whether the page is in the navigation, for all users or those for whom the function returns true. */
+  /** Whether the navigation contains the page: for all users who may open it, or as the function decides. */
   readonly isInNav?: true | ((principal: Principal) => boolean)
-  /** Returns data that is compared every second; when it changes, the open page refreshes itself. */
+  /** Returns data that is compared every second. When the data changes, open pages refresh themselves. */
   readonly watch?: LoadLivePageData
 }
 
 interface FormOptions {
   readonly effect: Exclude<RouteEffect, 'read'>
-  /** Returns the page that shows the form again, with its errors, if the API refuses it. Default: the error page. */
+  /** Returns the page that shows the form again if the API rejects the request. Default: the error page. */
   readonly showAgain?: (visit: Visit) => RenderedPage | Promise<RenderedPage>
 }
 
-/** A page that is sent instead of a redirect. `field`: the only field of the form, if the page has other forms too. */
+/**
+ * A page that shows a form again. `field`: the field beside which all errors are shown, if the page has other forms.
+ */
 interface RenderedPage { readonly page: string, readonly data: PageData, readonly field?: string }
 
-/** The redirect after a form. */
+/** The redirect after a form was handled. `to`: a path below the console. `notice`: for the page at this path. */
 interface FormRedirect { readonly to: string, readonly notice?: Notice }
-/** The result of a form; undefined if the handler has sent a page. */
+/** The result of handling a form; undefined if the handler has sent a page itself. */
 type FormOutcome = FormRedirect | undefined
 
-interface Pages {
-  /** Adds a page. @param show returns the data of the page */
+interface PageRouter {
+  /** Adds a page. @param page the name of its template @param show returns the data for the template */
   readonly page: (
     page: string, options: PageOptions, show: (visit: Visit) => Partial<PageData> | Promise<Partial<PageData>>
   ) => void
-  /** Adds the route of a form. @param act handles the submission */
+  /** Adds the route to which a form is submitted. @param act handles the submission */
   readonly form: (path: string, options: FormOptions, act: Act) => void
   /**
-   * Adds a page and the form on it, which is shown again after an error. `action`: the path of the form. Default: that
-   * of the page.
+   * Adds a page with a form. If the API rejects the submitted form, the page shows it again with the errors. `action`:
+   * the path to which the form is submitted. Default: the path of the page.
    */
   readonly edit: (
     page: string, options: PageOptions & { readonly action?: string },
     show: (visit: Visit) => PageData | Promise<PageData>, act: Act
   ) => void
   /**
-   * Adds the page that asks whether to remove something, and its form.
-   * @param path the path, below the console, of the object to remove; without `act`, also its path in the API
-   * @param to the page after the removal
-   * @param act by default, a DELETE request to the API
+   * Adds the page that asks whether to remove an object, and the form on it.
+   * @param path the path of the object below the console; without `act`, also its path below `/api`
+   * @param to the path of the page to show after the removal
+   * @param act handles the form. Default: it sends a DELETE request to the API
    */
   readonly removal: (
     path: string, to: string, show: (visit: Visit) => Removal | Promise<Removal>, act?: Act
   ) => void
   /**
-   * Sends the submission of a form to the API, with the form's revision.
-   * @param to the page after that. Here and in `path`, the visit's parameters replace `:name`
+   * Sends a request to the API for a submitted form, with the revision in the form as If-Match.
+   * @param to the path of the page to show afterwards
+   * @param path the path below `/api`. Path parameters of the visit replace parts such as `:name` in `to` and `path`
    */
   readonly submit: (
     visit: Visit, to: string, method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object
   ) => Promise<FormRedirect & { readonly notice: Notice }>
 }
 
+/** Handles a submitted form. @throws ApiError if the API rejects the request */
 type Act = (visit: Visit) => FormOutcome | Promise<FormOutcome>
 
-/** The content of a page that asks before something is removed. */
+/** The content of a page that asks whether to remove an object. */
 interface Removal {
   readonly name: string
-  /** The noun before the name, such as `key`. */
+  /** The noun for the object, such as `key`, which the page puts before the name. */
   readonly noun?: string
   readonly consequences: readonly string[]
-  /** A sentence about what is kept. */
+  /** A sentence about what the removal keeps. */
   readonly keeps?: string
   readonly crumbs: readonly object[]
-  /** The URL of the page to return to. Default: the page after the removal. */
+  /** The URL of the page to return to without removing. Default: the page to show after the removal. */
   readonly cancel?: string
 }
 
-/** Returns functions that add pages and forms for signed-in users to an instance. */
-export function pagesOf (app: FastifyInstance): Pages {
+/** Returns the functions that add pages and forms for signed-in users to `app`. */
+export function pagesOf (app: FastifyInstance): PageRouter {
   const { kit } = app
   const mayOpen = ({ isAdmin }: Principal): boolean => isAdmin || app.scope !== 'console-admin'
   const fillPath = (path: string, { params }: Visit): string =>
     path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-  const pages: Pages = {
+  const pages: PageRouter = {
     page: (page, { title, path = `/${page}`, isInNav, watch }, show) => {
       if (isInNav) kit.nav.push({ page, title, isShownTo: isInNav === true ? mayOpen : isInNav })
-      if (watch) kit.watches.set(page, app.scope === 'console-admin' ? forAdmins(watch) : watch)
+      if (watch) kit.watches.set(page, app.scope === 'console-admin' ? restrictToAdmins(watch) : watch)
       app.get(path, { config: { effect: 'read' } }, async (request, reply) => {
         const visit = visitOf(request, reply)
-        // Computed before the page reads its data, so that the stream reports every later change.
+        // Computed before the page reads its data, so that no change in between is missed.
         const seen = watch && await kit.live.digestOf(watch, visit.principal, { ...visit.query, ...visit.params })
         const { live, ...data } = await show(visit)
-        // The handler has sent a redirect.
+        // `show` has already responded, for example with a redirect.
         if (reply.sent) return reply
         return kit.renderer.send(reply, page, { title, ...data, ...live && { live: { ...live, ...seen && { seen } } } })
       })
@@ -120,11 +124,11 @@ export function pagesOf (app: FastifyInstance): Pages {
           if (showAgain === undefined || !(error instanceof ApiError)) throw error
           const { page, data, field } = await showAgain(visit)
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
-          const values = shownAgain(visit.form)
+          const values = valuesToShowAgain(visit.form)
           const isConflict = isEditConflict(error)
           const errors = isConflict
             ? { '': editConflictMessage }
-            : placedErrors(error.fields, field === undefined ? data.fields : [{ name: field }], field)
+            : errorsByField(error.fields, field === undefined ? data.fields : [{ name: field }], field)
           kit.renderer.send(reply, page, { ...data, values, errors, isConflict }, error.statusCode)
           return undefined
         })
@@ -163,7 +167,7 @@ export function pagesOf (app: FastifyInstance): Pages {
   return pages
 }
 
-/** Returns a link to the page that asks whether to remove an object. @param href the URL of the object */
+/** Returns the link to the page that asks whether to remove an object. @param href the URL of the object */
 export const createRemoveAction = (href: string): object =>
   ({ label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true })
 
@@ -175,16 +179,17 @@ export const createToggleAction = (href: string, isEnabled: boolean): object => 
   fields: { enabled: String(!isEnabled) }
 })
 
-/** Returns the change that the form of `createToggleAction` submits, as a body for the API. */
+/** Converts the form of the button from `createToggleAction` to a request body for the API. */
 export const parseEnabledUpdate = (form: Form): { enabled: boolean } =>
   ({ enabled: formFieldText(form.enabled) === 'true' })
 
 /**
- * Assigns errors of the API to the fields of a form. An error about a part of a field's value is assigned to the field;
- * an error about no field, to `rest`.
- * @param rest a field; `''` is the whole form
+ * Returns the API's errors by the field of the form beside which each is shown. An error about a part of a field's
+ * value belongs to the field.
+ * @param fields the fields of the form; if this is not a list, the errors are returned unchanged
+ * @param rest the field to which other errors belong; '' for the whole form
  */
-function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): Record<string, string> {
+function errorsByField (found: ApiError['fields'], fields: unknown, rest = ''): Record<string, string> {
   if (!Array.isArray(fields)) return found
   const names = (fields as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
   const placed: Record<string, string> = {}
@@ -196,30 +201,30 @@ function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): R
   return placed
 }
 
-/** Whether a change was refused because the record has changed since the form was created. */
+/** Whether the API rejected a change because the record has changed since the form was shown. */
 export const isEditConflict = ({ code }: ApiError): boolean => code === 'TH_CHANGED_MEANWHILE'
 
 /**
- * The error message for `isEditConflict`. The form is shown again with the typed values and the current revision, so
- * that saving again succeeds.
+ * The error message for an `isEditConflict`. With it, the form is shown again with the typed values and the current
+ * revision, so that the user can save again.
  */
 export const editConflictMessage = 'This was changed in the meantime, in another tab or by someone else. Nothing was ' +
   'saved. Below is what you typed: saving again replaces that change.'
 
-/** Returns the revision of the record that a form was created from; undefined if it has none. */
+/** Returns the revision of the record at the time when a form was shown; undefined if the form contains none. */
 export const revisionIn = (form: Form): string | undefined => formFieldText(form.revision) || undefined
 
 /**
- * Makes a `watch` throw NotFound for users who are not admins, as its page does: every user can open the stream of any
- * page.
+ * Makes the `watch` of an admin page throw NotFound for other users. This is needed since every user can request the
+ * stream of any page.
  */
-const forAdmins = (watch: LoadLivePageData): LoadLivePageData => (principal, params) => {
+const restrictToAdmins = (watch: LoadLivePageData): LoadLivePageData => (principal, params) => {
   if (!principal.isAdmin) throw new errors.NotFound()
   return watch(principal, params)
 }
 
-/** Returns the submitted values that a form may show again: without passwords and the CSRF token. */
-const shownAgain = (form: Form): Form =>
+/** Returns the submitted values that may be shown again: those of all fields except passwords and the CSRF token. */
+const valuesToShowAgain = (form: Form): Form =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
 const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
@@ -231,16 +236,19 @@ const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
   reply
 })
 
-/** Returns the notice for a response of the management API. Its message already contains the warnings. */
+/** Returns the notice for a response of the management API, whose message already contains the warnings. */
 export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
 
-/** Returns the URL of the MCP endpoint: from the configured base URL, otherwise from the request. */
+/** Returns the URL of the global MCP route, below the configured base URL or, without one, that of the request. */
 export function mcpEndpointUrl ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
   return `${configuredBaseUrl(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
 }
 
-/** Returns the items with a text that contains the search term, ignoring case; all items for an empty term. */
+/**
+ * Returns the items that contain a search term in one of their texts, ignoring case; all items for an empty term.
+ * @param textsOf returns the texts of an item
+ */
 export const filterByText = <Item>(
   items: readonly Item[], term: string, textsOf: (item: Item) => readonly unknown[]
 ): Item[] => {
@@ -250,33 +258,33 @@ export const filterByText = <Item>(
     : items.filter((item) => textsOf(item).some((text) => String(text ?? '').toLowerCase().includes(sought)))
 }
 
-/** The verb for the effect of a rule, by the rule's `then`. */
+/** The verbs for what a rule does, as in "the rule denies", by the decision (`then`) of the policy. */
 export const decisionWords = { allow: 'allows', deny: 'denies', ask: 'asks', hide: 'hides' } as const
 
-/** Converts a clause to a sentence: with a capital letter and a full stop. */
+/** Converts a clause to a sentence with a capital letter and a full stop. */
 export const toSentence = (reason = ''): string => `${capitalizeMessage(reason.replace(/\.$/, ''))}.`
 
-/** Returns the non-empty values of a form field as a list. */
+/** Returns the values of a form field, without empty ones. */
 export const formFieldValues = (field: string | string[] | undefined): string[] =>
   [field ?? []].flat().filter((each) => each !== '')
 
-/** Returns the first value of a form field; an empty text if it has none. */
+/** Returns the first value of a form field; '' if the field is missing. */
 export const formFieldText = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''
 
-/** Returns the fields of a form that `kit.formOf` created from a schema. */
+/** Returns the texts of those fields that `kit.formOf` has created from a JSON Schema, by field name. */
 export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
   .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, formFieldText(value)]))
 
-/** Returns the non-empty lines of a field. */
+/** Returns the trimmed lines of a form field, without empty ones. */
 export const fieldLinesOf = (field: Form[string]): string[] =>
   formFieldText(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
 
-/** Converts a whole number. Other text is returned unchanged, so that the API rejects it with a message. */
+/** Converts a text to a whole number. Other text is returned unchanged, so that the API rejects it with a message. */
 export const toNumberOrText = (text: string): number | string => /^-?\d+$/.test(text) ? Number(text) : text
 
 /**
- * Parses a JSON object; an empty text is an empty object.
- * @param subject the start of the error message for another value, such as `Arguments are`
+ * Parses a JSON object. An empty text is an empty object.
+ * @param subject the start of the error message if the value is not an object, such as `Arguments are`
  * @returns the object, or an error message
  */
 export function parseJsonObjectOrProblem (text: string, subject: string): Readonly<Record<string, unknown>> | string {

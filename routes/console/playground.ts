@@ -13,10 +13,10 @@ import { showWithProgress } from './trial.ts'
 type Query = Visit['query']
 /** A response of the MCP endpoint, with the duration of the request in ms. */
 type TimedAnswer = McpAnswer & { readonly ms: number }
-/** The selected item, with the schema of its arguments. */
+/** The item that the user has selected, with the JSON Schema of its arguments. */
 interface ChosenItem { readonly kind: RouteItemKind, readonly item: RouteItem, readonly schema: unknown }
 
-/** Page: lists the items of an MCP route, and runs them. */
+/** The page that lists the tools, prompts and resources of an MCP route, and runs them. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { page, form } = pagesOf(app)
@@ -27,8 +27,8 @@ const routes: FastifyPluginAsync = async (app) => {
     return { ...data, ...chosen && { mode: 'form', json: '{}', fields: kit.formOf(chosen.schema).fields({}) } }
   })
 
-  // The selected identity is only used to list the items. Calls are made as the signed-in user, without a credential if
-  // that identity is selected, or with a pasted credential.
+  // The items are listed as the selected viewer sees them. Calls are made with the pasted credential if there is one,
+  // without a credential if the viewer is `nobody`, and otherwise as the signed-in user.
   form('/playground', { effect: 'run' }, async (visit) => {
     const { data, chosen } = await toPageData(app, visit)
     const send = (
@@ -69,16 +69,16 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Max length of a pasted credential, in characters. */
+/** The max length of a pasted credential, in characters. */
 const maxCredential = 8_192
 
-/** Returns the error of the credential field; undefined if its text can be a credential. */
+/** Returns the error message for the credential field; undefined if the text can be a credential or is empty. */
 const credentialProblemOf = (credential: string): Record<string, string> | undefined =>
   credential.length <= maxCredential && /^[\x21-\x7e]*$/.test(credential)
     ? undefined
     : { credential: 'A credential cannot contain spaces.' }
 
-/** Returns the data of the page without a call, and the selected item. */
+/** Returns the data of the page without the form and the result of a call, and the selected item, if any. */
 async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, chosen?: ChosenItem }> {
   const { kit } = app
   const { principal, query, request } = visit
@@ -102,7 +102,7 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
   const listed = await kit.mcp.list(request, mcpPathOf(route), resolveViewer(app, principal, eyes, route), kind)
   if ('problem' in listed) return { data: { ...common, problem: listed.problem } }
   const all: RouteItem[] = listed.items
-  // `urlWithQuery` drops empty values, but an empty route (the global one) must stay.
+  // `urlWithQuery` omits empty values, so the route, which is empty for the global route, is appended here.
   const hrefOf = (more: Query): string =>
     `${urlWithQuery(path, { eyes, ...more })}&${new URLSearchParams({ route }).toString()}`
   const matching = filterByText(all, q, ({ name, uri, description }) => [name, uri, description])
@@ -131,7 +131,7 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
   }
 }
 
-/** Runs an item over MCP, or continues its call with the answers to the server's questions. */
+/** Runs an item over MCP, or continues a call with the answers to the server's questions. */
 async function ask (
   { kit }: FastifyInstance,
   visit: Visit,
@@ -156,7 +156,7 @@ async function ask (
   return { ...answer, ms: performance.now() - begun }
 }
 
-/** Returns the data of a response for the page: the result, or the server's questions. */
+/** Returns the data that the page shows about a response: the result, or the server's questions. */
 function toResultData (app: FastifyInstance, { request }: Visit, { args }: WaitingCall, answer: TimedAnswer): object {
   const { result, problem, messages, ms } = answer
   if (result === undefined) {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { addItemPages } from './item.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** Page: one prompt with its override, and a form that gets it with arguments. */
+/** The page of a prompt, with its override and a form that gets the prompt for the given arguments. */
 const routes: FastifyPluginAsync = async (app) => {
   addItemPages(app, {
     kind: 'prompts',

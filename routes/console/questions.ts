@@ -7,7 +7,7 @@ import { managementLimits, parseIfJson } from '../../plugins/management/index.ts
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { argumentsIn, type Form, formFieldText } from './page.ts'
 
-/** An input request of a server: elicitation, sampling or roots. */
+/** A server's question to the client during a call (`inputRequests`): elicitation, sampling or roots. */
 const Question = Type.Object({
   method: Type.String(),
   params: Type.Optional(Type.Object({
@@ -26,26 +26,28 @@ type Question = Static<typeof Question>
 const WaitingCall = Type.Object({
   /** The arguments of the call, as JSON text. */
   args: Type.String(),
-  /** The `requestState` to send back with the responses. */
+  /** The `requestState` of the server's result, which is sent back with the responses. */
   state: Type.Optional(Type.String()),
-  /** The unanswered questions, by name. */
+  /** The unanswered questions, as pairs of name and question. */
   open: Type.Array(Type.Tuple([Type.String(), Question])),
+  /** The answers so far, by the names of the questions. */
   responses: Type.Record(Type.String(), Type.Unknown())
 })
-/** A call that waits for answers. The form of each question contains the whole call in a hidden field. */
+/** A call that waits for answers. A hidden field in the form of each question contains the whole call. */
 export type WaitingCall = Static<typeof WaitingCall>
-/** A call, with the name of the question that the submitted form answers. */
+/** A waiting call, with the name of the question that the submitted form answers. */
 const AnsweredCall = Type.Composite([WaitingCall, Type.Object({ name: Type.String() })])
 type AnsweredCall = Static<typeof AnsweredCall>
 
-/** Returns the questions in a result (`inputRequests`) by name; undefined if they do not have the expected form. */
+/** Returns the questions in a result's `inputRequests`; undefined if one of them does not have the expected form. */
 export const readQuestions = (requests: unknown): WaitingCall['open'] | undefined => {
   const open = Object.entries(isPlainObject(requests) ? requests : {})
   return Value.Check(WaitingCall.properties.open, open) ? open : undefined
 }
 
 /**
- * Returns why the questions of a call cannot be shown; undefined if they can. Each question's form repeats all of them.
+ * Returns the reason why the questions of a call cannot be shown; undefined if they can be. There are limits since the
+ * form of each question contains all questions.
  */
 export function problemOfQuestions (call: WaitingCall): string | undefined {
   const { openQuestions, questionsSize } = managementLimits.console
@@ -56,8 +58,9 @@ export function problemOfQuestions (call: WaitingCall): string | undefined {
 }
 
 /**
- * Decodes the call in a form's hidden field; undefined if the form does not belong to a question.
- * @throws InvalidInput for a call that was not made by a page, or that is too large
+ * Decodes the call in the hidden field of a question's form.
+ * @returns undefined if the field is empty, since the form is not that of a question
+ * @throws InvalidInput for a text that no page has created, or that is too large
  */
 export function readWaitingCall (text: string): AnsweredCall | undefined {
   if (text === '') return undefined
@@ -69,15 +72,16 @@ export function readWaitingCall (text: string): AnsweredCall | undefined {
   return value
 }
 
-/** An invalid answer to a question: the question's name, the typed values, and the errors. */
+/** An invalid answer to the question `name`: the submitted form, and the error messages by field. */
 interface RefusedAnswer {
   readonly name: string, readonly form: Form, readonly errors: Readonly<Record<string, string>>
 }
 
 /**
- * Returns the data of a call's questions for the page.
+ * Returns the data that a page shows about the unanswered questions of a call.
  * @param href the URL to which the answers are submitted
- * @throws InvalidInput if there is a `problemOfQuestions`
+ * @param refused an invalid answer, which is shown again with its errors
+ * @throws InvalidInput if `problemOfQuestions` returns a reason
  */
 export function questionsOf (
   app: FastifyInstance, href: string, call: WaitingCall, refused?: RefusedAnswer
@@ -126,7 +130,7 @@ function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, 
   return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields(argumentsIn(form))
 }
 
-/** Adds the answer to one question. @returns the call with the answer, or error messages by field */
+/** Adds the answer in a submitted form to a call. @returns the call with the answer, or error messages by field */
 export function addAnswer (
   { kit }: FastifyInstance, { name, ...call }: AnsweredCall, form: Form
 ): WaitingCall | { readonly errors: Readonly<Record<string, string>> } {

@@ -5,20 +5,20 @@ import { type Form, toNumberOrText, formFieldText } from './page.ts'
 
 const periods = [{ value: 'day', text: 'Day' }, { value: 'minute', text: 'Minute' }]
 
-/** The members of a target whose names a form offers. */
+/** The members of a quota's target for which the form offers a list of names. */
 const offeredMembers = ['user', 'team', 'key', 'server'] as const
 
-/** The options for each member of a target: the names to show, by the values to store. */
+/** The choices for each member of a target: the names to show, by the values to store. */
 type Names = Readonly<Record<typeof offeredMembers[number], ReadonlyMap<string, string>>>
 
-/** Pages: quotas. */
+/** The pages that list, add, change and remove quotas. */
 const routes: FastifyPluginAsync = async (app) => {
   addOrderedEntityPages(app, {
     page: 'quotas',
     path: '/quotas',
     entries: app.quotas,
     isOrdered: false,
-    loss: 'limits calls',
+    verbPhrase: 'limits calls',
     rowOf: (quota) => {
       const [text = '', under] = limitsOf(quota)
       return { about: aboutOf(quota, namesIn(app)), effect: { text, under } }
@@ -84,12 +84,12 @@ function fieldsOf ({ name, target = {}, per, calls, resultTokens }: Partial<Quot
   ]
 }
 
-/** Returns options for names. The value of a stored quota is an option even if it is not among the names. */
+/** Returns options for names. The stored value is an option even if it is not among the names. */
 const withStored = (names: ReadonlyMap<string, string>, stored = '*'): Array<{ value: string, text: string }> =>
   [...names, ...stored === '*' || names.has(stored) ? [] : [[stored, stored] as const]]
     .map(([value, text]) => ({ value, text }))
 
-/** Returns the quota in a submitted form, without optional members whose fields are empty. */
+/** Converts a form to a request body for the API, without optional members whose fields are empty. */
 function toQuota (sent: Form): object {
   const limit = (field: string): object => {
     const text = formFieldText(sent[field]).trim()

@@ -16,7 +16,10 @@ interface Template {
   readonly mimeType?: string
 }
 
-/** Pages: a resource with its override, and a resource template, each with a form that reads it. */
+/**
+ * The pages of a resource, with its override and a form that reads it; and of a resource template, with a form that
+ * fills in and reads it.
+ */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   addItemPages(app, {
@@ -54,7 +57,8 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 /**
- * Returns the resource templates of a server, as the signed-in user gets them; empty if the server does not respond.
+ * Requests the resource templates of a server as the signed-in user. Returns only those with which a form can be made;
+ * none if the server does not respond.
  */
 export async function fetchResourceTemplates (
   { kit }: FastifyInstance, { request, principal }: Pick<Visit, 'request' | 'principal'>, server: string
@@ -67,7 +71,7 @@ export async function fetchResourceTemplates (
     isPlainObject(each) && typeof each.uriTemplate === 'string' && isExpandable(each.uriTemplate))
 }
 
-/** Whether a template is valid and has variables, but not too many for a form. */
+/** Whether a URI template is valid, and has variables but not too many for a form. */
 function isExpandable (template: string): boolean {
   try {
     const { size } = new Set(new UriTemplate(template).variableNames)
@@ -99,7 +103,7 @@ function schemaOf ({ uriTemplate }: Template): object {
   }
 }
 
-/** Returns the data of a template for the page. */
+/** Returns the data of a resource template for the page template. */
 function toPageData ({ kit: { base } }: FastifyInstance, { params }: Visit, template: Template): PageData {
   const { name: server = '', item = '' } = params
   const { name, title = name ?? item, description, mimeType } = template

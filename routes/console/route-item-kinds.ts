@@ -1,4 +1,4 @@
-/** A tool, prompt or resource, as in a list result of MCP. */
+/** A tool, prompt or resource of an MCP route, as in a list result of MCP. */
 export interface RouteItem {
   readonly name?: string
   readonly uri?: string
@@ -11,16 +11,17 @@ export interface RouteItem {
 
 /** How the playground shows and runs the items of one kind. */
 interface Kind {
-  /** The MCP method that runs an item. */
+  /** The MCP method that runs an item, such as `tools/call`. */
   readonly method: string
   readonly title: string
   readonly noun: string
   /** The label of the button that runs an item. */
   readonly run: string
+  /** Returns the name or URI that identifies an item in a request. */
   readonly keyOf: (item: RouteItem) => string
-  /** The schema of the arguments. */
+  /** Returns the JSON Schema of the arguments. */
   readonly schemaOf: (item: RouteItem) => unknown
-  /** Returns the members of the method's `params`, each as JSON text. @param args the arguments, as JSON text */
+  /** Returns the members of the method's `params`, each as JSON text. @param args the arguments as JSON text */
   readonly paramsOf: (key: string, args: string) => readonly string[]
 }
 
@@ -28,7 +29,7 @@ const nameAndArguments = (key: string, args: string): string[] =>
   [`"name":${JSON.stringify(key)}`, `"arguments":${args}`]
 const nameOf = ({ name = '' }: RouteItem): string => name
 
-/** The kinds of items on a route, by the member of the list result that contains them. */
+/** The kinds of items of an MCP route, by the member of the MCP list result that contains the items. */
 export const routeItemKinds = {
   tools: {
     method: 'tools/call',

@@ -13,9 +13,9 @@ const decisions = [
 ]
 const modes = [{ value: 'enforce', text: 'Enforce' }, { value: 'observe', text: 'Only record the decision' }]
 
-/** Pages: rules (policies of the API) in their order, with a form to test a call. */
+/** The pages that list, add, change, reorder and remove rules (policies in the API), with a form that tests a call. */
 const routes: FastifyPluginAsync = async (app) => {
-  /** Tests a call against the policies. @returns the decision, or `error` with the reason why there is none */
+  /** Tests which policy decides a call. @returns data for the page, with `decision: 'error'` if the test fails */
   const testCall = async (
     { request }: Visit, { arguments: text = '', username, ...call }: Readonly<Record<string, string>>
   ): Promise<object> => {
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
     page: 'rules',
     path: '/policies',
     entries: app.policies.entries,
-    loss: 'decides calls',
+    verbPhrase: 'decides calls',
     rowOf: ({ when, then: decision, mode, approvers = [] }) => ({
       about: escapeInvisible(when),
       isExpression: true,
@@ -91,7 +91,7 @@ const fieldsOf = (
   { name: 'message', label: 'Message', value: message, hint: 'Shown to the caller.' }
 ]
 
-/** Returns the policy in a submitted form, without optional members whose fields are empty. */
+/** Converts a form to a request body for the API, without optional members whose fields are empty. */
 function toPolicy (sent: Form): object {
   const approvers = namesIn(formFieldText(sent.approvers))
   const message = formFieldText(sent.message).trim()

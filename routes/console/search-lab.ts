@@ -4,12 +4,12 @@ import { mcpPathOf, mcpRouteOptions } from './viewers.ts'
 import { pagesOf } from './page.ts'
 import { urlWithQuery } from './lists.ts'
 
-/** A tool found by `$smart`. */
+/** A tool that `search_tools` has found. */
 interface FoundTool {
   readonly name: string, readonly description?: string, readonly score?: number, readonly inputSchema?: unknown
 }
 
-/** Page: shows what `$smart` finds for a query, and why. */
+/** The page that shows which tools smart routing (`search_tools` of `$smart`) finds for a query, and why. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   pagesOf(app).page('search-lab', { title: 'Search lab', isInNav: true }, async ({ principal, query, request }) => {
@@ -48,7 +48,7 @@ export default routes
 
 interface Metadata { readonly reason?: string, readonly hint?: string }
 
-/** Max number of terms shown for a tool. */
+/** The max number of terms that are shown for a tool. */
 const maxTerms = 6
 
 /** Returns a text for each part of a tool's score. */

@@ -3,7 +3,7 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf, formFieldText } from './page.ts'
 import { serverPageUrl } from './server-states.ts'
 
-/** Pages to rename and to remove a server, which list the consequences. */
+/** The pages that rename and remove a server. Both list the consequences. */
 const routes: FastifyPluginAsync = async (app) => {
   const { servers, kit: { api, base } } = app
   const { edit, removal } = pagesOf(app)
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Returns the visible groups and keys that refer to a server, and whether the server has logins (OAuth). */
+/** Returns the names of visible groups and keys that refer to a server, and whether the server uses logins (OAuth). */
 function usesOf (
   { groups, keys, upstreams }: FastifyInstance, principal: Principal, name: string
 ): { groups: string[], keys: string[], hasLogins: boolean } {

@@ -13,7 +13,7 @@ import { serverPageUrl } from './server-states.ts'
 type Config = Readonly<Record<string, unknown>>
 type Texts = Readonly<Record<string, string>>
 
-/** Page: the config of a server, as a form and as JSON. */
+/** The page on which a server's config is changed, as a form or as JSON. */
 const routes: FastifyPluginAsync = async (app) => {
   const { api, renderer, serverFormOf } = app.kit
   const { page, form } = pagesOf(app)
@@ -74,7 +74,10 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The edited config, for the template. `config`: the config to send to the API; undefined if nothing is sent. */
+/**
+ * The edited config, as data for the page template. `config`: the config to test or store; undefined if the page is
+ * only shown again.
+ */
 interface EditedConfig extends Partial<PageData> {
   readonly mode: 'form' | 'json'
   readonly errors?: Texts
@@ -95,7 +98,7 @@ async function toPageData (
   return { config: server.config, data }
 }
 
-/** Returns a hint on how to write a team, if a server is shared with a name that only a team has. */
+/** Returns a hint that a team is written as `@name`, if a server is shared with a name that only a team has. */
 function teamHint (
   { teams, users }: FastifyInstance, principal: Principal, { sharedWithUsers: names }: Config
 ): string | undefined {
@@ -107,19 +110,19 @@ function teamHint (
 
 const asJson = (config: Config): EditedConfig => ({ mode: 'json', json: JSON.stringify(config, undefined, 2) })
 
-/** Returns a config as a form; undefined if the form cannot represent it. */
+/** Returns a config as a form; undefined if a form cannot show the config. */
 function asForm ({ kit }: FastifyInstance, { principal }: Visit, config: Config): EditedConfig | undefined {
   const form = kit.serverFormOf(config, principal.isAdmin)
   const draft = form.toDraft(config)
   return draft && { mode: 'form', type: form.type, rest: JSON.stringify(config), ...form.fields(draft) }
 }
 
-/** Removes the overrides of items, which have their own forms. The API keeps them if a config omits them. */
+/** Removes the overrides of items, since they have their own forms. The API keeps overrides that a config omits. */
 const withoutOverrides = (
   { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }: Config
 ): Config => config
 
-/** Returns the content of a submitted form, according to the button that was pressed. */
+/** Returns what a submitted form leads to, according to the button that was pressed: another form, or a new config. */
 function editedOf (app: FastifyInstance, visit: Visit, stored: Config): EditedConfig {
   const { kit } = app
   const { principal: { isAdmin }, form: sent } = visit

@@ -6,6 +6,7 @@ import {
   connectionErrorText, serverPageUrl, type ShownServer, stateOf, commandOrAddressOf, transportOf
 } from './server-states.ts'
 
+/** The kinds of items of a server, in the order of the tabs. */
 export const serverItemKinds = ['tools', 'prompts', 'resources', 'skills'] as const satisfies readonly ItemKind[]
 const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources', skills: 'Skills' }
 
@@ -20,23 +21,23 @@ export interface ListedItem {
   readonly inputSchema?: unknown
 }
 
-/** Parses the items of one kind that a server lists. */
+/** Returns the items of one kind that a server lists. */
 export const listedItemsOf = (server: ShownServer, kind: ItemKind): readonly ListedItem[] =>
   JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
 
-/** Whether a user may change a server. */
+/** Whether a user may change a server; false for an unknown server. */
 export function canManageServer ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {
   const server = settings.current.servers.get(name)
   return server !== undefined && canManage(principal, server)
 }
 
-/** Whether a server needs values from a user (`userVariables`). */
+/** Whether a server needs values from this user (`userVariables`). Only stored users can set values. */
 function requiresUserValues ({ settings }: FastifyInstance, { username }: Principal, name: string): boolean {
   const { servers, users } = settings.current
   return username !== undefined && users.has(username) && hasUserVariables(servers.get(name)?.config ?? {})
 }
 
-/** Returns the data of a server that lists show. @param base the path of the console */
+/** Returns the data that lists show about a server. @param base the path of the console */
 export function serverSummaryOf (base: string, server: ShownServer): object {
   const { name, tools, config: { owner, visibility } } = server
   const error = connectionErrorText(server)
@@ -53,7 +54,10 @@ export function serverSummaryOf (base: string, server: ShownServer): object {
   }
 }
 
-/** Returns the data that all pages of a server show: its state, and links to its pages. @param view the current page */
+/**
+ * Returns the data for the top of a server's pages: the server's state, and the tabs.
+ * @param view the name of the current tab
+ */
 export function serverHeadOf (app: FastifyInstance, principal: Principal, server: ShownServer, view: string): object {
   const { base } = app.kit
   const { name } = server
@@ -80,7 +84,7 @@ export function serverHeadOf (app: FastifyInstance, principal: Principal, server
         ({
           view: kind,
           title: titles[kind],
-          // No count is shown until the lists have been read.
+          // No count is shown until the server's lists have been read.
           ...(stateOf(server) !== 'connecting' || server[kind].length > 0) && { count: server[kind].length },
           href: urlWithQuery(href, { view: kind })
         })),

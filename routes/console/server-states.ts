@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 
-/** The state of a server as shown on pages. */
+/** The state of a server, as shown on pages. `login`: it requires a login; `off`: it is disabled. */
 type ServerState = 'connected' | 'connecting' | 'failed' | 'login' | 'off'
 export const serverStates: readonly ServerState[] = ['connected', 'connecting', 'failed', 'login', 'off']
 
-/** A button: a link, or a form that it submits. */
+/** A button. With the method `get`, it is a link; with `post`, it submits a form with hidden fields. */
 interface Action {
   readonly label: string
   readonly href: string
@@ -17,18 +17,19 @@ interface Action {
 /** A server in a response of the management API. */
 export type ShownServer = ReturnType<FastifyInstance['servers']['get']>
 
+/** Returns the state in which pages show a server. */
 export function stateOf ({ status, error, config }: ShownServer): ServerState {
   switch (status) {
     case 'connected': return 'connected'
     case 'connecting': return 'connecting'
     case 'oauth_required': return 'login'
     case 'disabled': return 'off'
-    // A server that starts on demand is shown as connected while its process is not running.
+    // A server that starts on demand is shown as connected even while its process is not running.
     case 'disconnected': return error !== null ? 'failed' : config.startOnDemand === true ? 'connected' : 'connecting'
   }
 }
 
-/** Returns why a server is not connected, as a text for the page; undefined if there is no error. */
+/** Returns a text that tells why a server is not connected; undefined if there is no error. */
 export function connectionErrorText (server: ShownServer): string | undefined {
   if (stateOf(server) !== 'login') return server.error ?? undefined
   return server.oauth ? 'It requires a login: choose “Log in”.' : server.error ?? loginRequiredText
@@ -36,10 +37,10 @@ export function connectionErrorText (server: ShownServer): string | undefined {
 
 const loginRequiredText = 'It requires a login.'
 
-/** A server, or one that is not stored yet. */
+/** A stored server, or only the config of one that is not stored yet. */
 type WithConfig = Pick<ShownServer, 'config'>
 
-/** Returns the command or address of a server, as far as it is visible to the user. */
+/** Returns the command line or the address of a server; '' if the config, as the user may see it, contains neither. */
 export function commandOrAddressOf ({ config: { command, args, url, openapi } }: WithConfig): string {
   if (typeof command === 'string') return [command, ...Array.isArray(args) ? args : []].join(' ')
   const described = (openapi as { url?: unknown } | undefined)?.url
@@ -47,6 +48,7 @@ export function commandOrAddressOf ({ config: { command, args, url, openapi } }:
   return typeof address === 'string' ? address : ''
 }
 
+/** Returns the transport of a server: the `type` of its config, otherwise the one that the config implies. */
 export const transportOf = ({ config: { type, command, openapi } }: WithConfig): string =>
   typeof type === 'string'
     ? type
@@ -55,7 +57,10 @@ export const transportOf = ({ config: { type, command, openapi } }: WithConfig):
 /** Returns the URL of a server's page. @param base the path of the console */
 export const serverPageUrl = (base: string, name: string): string => `${base}/servers/${encodeURIComponent(name)}`
 
-/** Returns the button that can make a server work again, if any. @param manages whether the user may change it */
+/**
+ * Returns the button that may make a server work again, if there is one.
+ * @param manages whether the user may change the server
+ */
 export function repairActionOf (base: string, server: ShownServer, manages: boolean): Action | undefined {
   const { oauth, name } = server
   if (oauth) return { label: 'Log in', href: oauth.authorizationUrl, method: 'get', icon: 'log-in' }

@@ -8,7 +8,7 @@ import {
   repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates, commandOrAddressOf
 } from './server-states.ts'
 
-/** Pages: the servers with their states, and each server's items. */
+/** The page with the list of servers, and the page of each server, with its items, output and users. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base } = kit
@@ -97,15 +97,15 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** A user of a server, as in the API. */
+/** A user who may use a server, as the API returns it. `via`: `owner`, `shared`, `public`, or a team (`@name`). */
 interface ServerUser { readonly username: string, readonly via: string, readonly lastUsedAt?: string }
 
-/** The texts for `via`: why a user may use a server. */
+/** The texts for `via`, except for teams. */
 const reasons: Readonly<Record<string, string>> = {
   owner: 'owner', shared: 'shared with this user', public: 'public'
 }
 
-/** Returns the page of a server's users that a query selects. */
+/** Returns the data of one page of a server's users, filtered by the query. */
 async function usersOf (
   { kit: { base, api }, activities }: FastifyInstance, { principal, request, query }: Visit, name: string
 ): Promise<object> {
@@ -129,12 +129,12 @@ async function usersOf (
   }
 }
 
-/** Whether the name, target or description of a server contains a search term. */
+/** Whether the name, the command or address, or the description of a server contains a search term. */
 const matchesTerm = (server: ShownServer, term: string): boolean =>
   [server.name, commandOrAddressOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(term.trim().toLowerCase()))
 
-/** Returns the page of a server's items that a query selects. */
+/** Returns the data of one page of a server's items, filtered by the query. */
 function itemsOf (
   costs: FastifyInstance['kit']['costs'], server: ShownServer, { query, request }: Pick<Visit, 'query' | 'request'>
 ): object {

@@ -4,7 +4,7 @@ import { ApiError } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { type Form, toSentence, toNumberOrText, pagesOf, formFieldText, type Visit } from './page.ts'
 
-/** The keywords of a schema that determine a form field. */
+/** The JSON Schema keywords that determine the form field of a setting. */
 interface Schema {
   readonly type?: string
   readonly title?: string
@@ -15,24 +15,25 @@ interface Schema {
   readonly enum?: readonly unknown[]
 }
 
+/** One setting of the system configuration. */
 interface Setting {
-  /** Its path in the system configuration, such as `routing.skipAuth`. */
+  /** The path in the system configuration, such as `routing.skipAuth`. */
   readonly path: string
   readonly schema: Schema
 }
 
-/** Page: the system configuration. */
+/** The page on which the system configuration is changed. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { edit, submit } = pagesOf(app)
   edit('settings', { title: 'Settings', isInNav: true }, async ({ request, principal, form: sent }) => {
-    // Computed before the values are read, so that a change in between is detected when the form is submitted.
+    // The revision is computed before the values are read. If they change in between, the API rejects the form.
     const revision = revisionOf(app.system.get(principal))
     const current = await currentOf(request)
     return {
       title: 'Settings',
       revision,
-      // Only the names are needed, to assign the errors of the API to fields.
+      // Only the names are needed: the API's errors are assigned to fields by name.
       fields: allSettings.map(({ path }) => ({ name: path })),
       stored: storedDifferences(sent, current),
       sections: sections.map(({ heading, text, settings }) =>
@@ -90,23 +91,23 @@ const sections = [
 ]
 const allSettings: readonly Setting[] = sections.flatMap(({ settings }) => settings)
 
-/** Whether the value of a setting is never shown. */
+/** Whether a setting is a secret, judged by its name. A secret is not shown, unless the schema lists its values. */
 const isSecret = (path: string): boolean => /(?:key|secret|dbUrl)$/i.test(path)
 
-/** Returns the allowed values of a setting; undefined if they are not listed. */
+/** Returns the allowed values of a setting; undefined if the schema does not list them. */
 function valuesOf ({ anyOf, enum: values }: Schema): unknown[] | undefined {
   const constants = anyOf?.map((each) => each.const)
   return constants?.every((value) => value !== undefined) ? constants : values && [...values]
 }
 
-/** Whether the field of a setting contains JSON. */
+/** Whether the form field of a setting contains JSON. */
 const isJson = ({ type }: Schema): boolean => type === 'array' || type === 'object'
 
-/** Returns a value in words, for options and defaults. */
+/** Returns a value as a text for people, such as `on` for true. */
 const inWords = (value: unknown): string =>
   value === true ? 'on' : value === false ? 'off' : value === undefined || value === '' ? 'none' : textIn(value)
 
-/** Returns a value as the text of its field. @param indent the indentation of JSON, in spaces */
+/** Returns a value as the text of a form field. @param indent the indentation of JSON, in spaces */
 const textIn = (value: unknown, indent?: number): string =>
   typeof value === 'object' ? JSON.stringify(value, undefined, indent) : String(value ?? '')
 
@@ -135,7 +136,7 @@ function fieldOf ({ path, schema: { title = path, description, ...schema } }: Se
   }
 }
 
-/** Returns the stored values of those fields whose submitted text differs, one per line, without secrets. */
+/** Returns the stored values of the fields whose submitted text differs, one per line. Secrets are left out. */
 const storedDifferences = (sent: Form, current: ReadonlyMap<string, unknown>): string =>
   allSettings
     .filter(({ path, schema }) => sent[path] !== undefined && !isSecret(path) &&
@@ -143,8 +144,8 @@ const storedDifferences = (sent: Form, current: ReadonlyMap<string, unknown>): s
     .map(({ path, schema }) => `${path}: ${inWords(current.get(path) ?? schema.default)}`).join('\n')
 
 /**
- * Returns the changes in a submitted form, for the API: the values of fields whose text differs from the current value,
- * and null, which resets to the default, for empty ones.
+ * Returns the changes in a submitted form as a request body for the API. It contains the settings whose text differs
+ * from the current value. The value of an emptied field is null, which resets the setting to its default.
  */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
@@ -161,12 +162,12 @@ function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<s
   return changes
 }
 
-/** Returns the text of a field with normalized line ends. */
+/** Returns the trimmed text of a form field, with `\n` as line ends. */
 const fieldTextOf = (field: Form[string]): string => formFieldText(field).replaceAll('\r\n', '\n').trim()
 
 /**
- * Converts the text of a field to the type of its schema. Text that is not a number is returned unchanged, so that the
- * API reports the error.
+ * Converts the text of a field to the type in the schema of the setting. If a number is expected, text that is not a
+ * whole number is returned unchanged, so that the API reports the error.
  * @throws ApiError for invalid JSON
  */
 function valueOf (path: string, schema: Schema, text: string): unknown {

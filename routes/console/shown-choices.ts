@@ -1,18 +1,22 @@
 import { type Form, filterByText, formFieldText } from './page.ts'
 
-/** The part of a long list of choices that a form shows as checkboxes. */
+/** Which names of a long list a form shows as checkboxes. */
 interface ShownChoices {
   readonly names: readonly string[]
-  /** The selected names that are not shown; hidden fields keep them. */
+  /** The selected names that are not shown. The form contains them as hidden fields. */
   readonly kept: readonly string[]
-  /** The number of matching names that are not shown. */
+  /** The number of names that match the search but are not shown. */
   readonly rest: number
 }
 
-/** Max number of choices that a form shows. */
+/** The max number of choices that a form shows. */
 export const maxShownChoices = 50
 
-/** Returns the choices that match a search, selected ones first. */
+/**
+ * Returns which choices a form shows: the first `maxShownChoices` that match a search, selected ones first.
+ * @param chosen the selected names
+ * @param term the search term; all names match an empty one
+ */
 export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<string>, term: string): ShownChoices {
   const matching = filterByText(all, term, (name) => [name])
   const ordered = [...matching.filter((name) => chosen.has(name)), ...matching.filter((name) => !chosen.has(name))]
@@ -26,8 +30,8 @@ export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<stri
 }
 
 /**
- * Whether a form was submitted to show other choices rather than to be saved: by the buttons for that, or by Enter in
- * the search field.
+ * Whether a form was submitted to show other choices, not to be saved: by a button that does so, or with Enter in the
+ * search field.
  */
 export const asksForOtherChoices = (form: Form): boolean =>
   /^(?:find$|open:)/.test(formFieldText(form.do)) || formFieldText(form.find) !== formFieldText(form.found)

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { type Form, formFieldText } from './page.ts'
 
-/** Pages: sign-in with a password or, if social login is enabled, with a provider. */
+/** The page on which users sign in with a password or, if social login is enabled, with a login provider. */
 const routes: FastifyPluginAsync = async (app) => {
   const { auth, kit, social, users } = app
   const { base } = kit
@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  // The page after a social login: creates a session of the console from that of the social login.
+  // The target of the redirect after a social login. It starts a console session for the user of the social login.
   app.get('/login/social', { config: run, exposeHeadRoute: false }, async (request, reply) => {
     const { next } = request.query as { next?: unknown }
     const principal = await social.identify(request.headers, app.settings.current)

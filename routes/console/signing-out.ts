@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 
-/** Form: signs out, which ends the session and the streams of its open pages at once. */
+/** The form that signs the user out. This immediately ends the session and the streams of its open pages. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   app.post('/sign-out', { config: { effect: 'run' } }, async (_request, reply) => {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { addItemPages } from './item.ts'
 
-/** Page: one skill of a server with its override, and a form that reads its text. */
+/** The page of a skill, with its override and a form that reads its text. */
 const routes: FastifyPluginAsync = async (app) => {
   addItemPages(app, {
     kind: 'skills',

@@ -6,7 +6,7 @@ type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
 type Subscription = Awaited<ReturnType<FastifyInstance['eventWebhooks']['list']>>[number]
 type Failed = Awaited<ReturnType<FastifyInstance['eventWebhooks']['listFailed']>>[number]
 
-/** Page: running tasks, and the webhooks of clients for events. */
+/** The page with running tasks, the webhooks that clients registered for events, and undelivered events. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base }, tasks, eventWebhooks } = app
   const { page, form, submit } = pagesOf(app)
@@ -34,7 +34,7 @@ export default routes
 
 const actionsColumn = { title: 'Actions', isHidden: true }
 
-/** Max number of webhooks, and of failed messages, on the page; the API returns all. */
+/** The max number of webhooks and of undelivered events that the page shows. The API returns all. */
 const maxShown = 100
 
 function tasksPart (base: string, tasks: readonly Task[], page: string): object {
@@ -76,14 +76,14 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
 /** Returns the last 8 characters of an id, which distinguish the tasks of one tool. */
 const shortIdOf = (id: string): string => shortNameOf(id).slice(-8)
 
-/** Returns a duration in the largest unit that it reaches, such as `1.5 h`. @param ms in ms */
+/** Formats a duration in the largest unit that fits, such as `1.5 h`. @param ms the duration in ms */
 function durationOf (ms: number): string {
   const [size, unit] = units.find(([size]) => ms >= size) ?? [1_000, 's']
   return `${(ms / size).toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`
 }
 const units = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1_000, 's']] as const
 
-/** The texts for the states of tasks; other states are shown as they are. */
+/** The texts for states of tasks. Other states are shown under their own names. */
 const states: ReadonlyMap<string, string> = new Map([['input_required', 'waiting for an answer']])
 
 const webhooksPart = (base: string, subscriptions: readonly Subscription[]): object => ({

@@ -8,7 +8,7 @@ type Team = ReturnType<FastifyInstance['teams']['list']>[number]
 
 const pathOf = (name: string): string => `/teams/${encodeURIComponent(name)}`
 
-/** Page: the teams that a user belongs to; for admins, all teams. */
+/** The page with the teams that the user belongs to; for admins, with all teams. */
 export const teamsPages: FastifyPluginAsync = async (app) => {
   const { base } = app.kit
   pagesOf(app).page('teams', {
@@ -37,7 +37,7 @@ export const teamsPages: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** Pages to create, change and remove teams, for admins. */
+/** The pages that create, change and remove teams, for admins. */
 export const teamsAdminPages: FastifyPluginAsync = async (app) => {
   const { kit: { base }, keys } = app
   const { edit, removal, submit } = pagesOf(app)
@@ -85,7 +85,7 @@ export const teamsAdminPages: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** Returns the fields of the form. @param team undefined for a new one */
+/** Returns the fields of a team's form. @param team the stored team; undefined for a new one */
 function fieldsOf (team?: Team): object[] {
   return [
     ...team

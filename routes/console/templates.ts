@@ -7,14 +7,14 @@ import {
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { commandOrAddressOf } from './server-states.ts'
 
-/** The members of a pasted template that the page reads. They are not validated. */
+/** The members of a pasted template that the page reads. Their types are what is expected, and are not checked. */
 interface PastedTemplate {
   readonly servers?: Readonly<Record<string, Record<string, unknown>>>
   readonly groups?: ReadonlyArray<{ readonly name?: unknown }>
   readonly requiredEnvVars?: readonly string[]
 }
 
-/** Page: export and import of templates. */
+/** The page that exports and imports templates. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, groups, servers } = app
   const { page, form } = pagesOf(app)
@@ -60,7 +60,8 @@ const routes: FastifyPluginAsync = async (app) => {
     if (formFieldText(sent.do) !== 'import') {
       return show({ preview: previewOf(app, principal, template), variables: template.requiredEnvVars ?? [] })
     }
-    const done = await kit.api.ask(request, 'POST', '/templates/import', template)
+    // The text itself is sent, since a parsed object would not keep servers whose names are numbers in order.
+    const done = await kit.api.ask(request, 'POST', '/templates/import', text)
     const { details } = done.data as {
       details: ReadonlyArray<{ type: string, name: string, action: string, message?: string }>
     }
@@ -79,7 +80,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Returns the data for the selection of servers to export. */
+/** Returns the data of the list from which the user selects servers to export. */
 function serversOf (all: readonly string[], form: Form): object {
   const chosen = new Set(formFieldValues(form.serverNames))
   const find = formFieldText(form.find)

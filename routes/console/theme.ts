@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { type Form, formFieldText } from './page.ts'
 
-/** Form: stores the selected theme in a cookie. */
+/** The form that stores the selected theme (such as dark) in a cookie. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   app.post('/theme', { config: { effect: 'run' } }, async (request, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { addItemPages } from './item.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** Page: one tool with its override, and a form that calls it. */
+/** The page of a tool, with its override and a form that calls the tool. */
 const routes: FastifyPluginAsync = async (app) => {
   addItemPages(app, {
     kind: 'tools',
@@ -19,7 +19,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The texts for each annotation of a tool: if it is true, and if it is false. */
+/** The texts for each annotation of a tool: the first if the annotation is true, the second if it is false. */
 const annotationTexts: Readonly<Record<string, readonly [string, string]>> = {
   readOnlyHint: ['read-only', 'makes changes'],
   destructiveHint: ['may destroy data', 'destroys nothing'],

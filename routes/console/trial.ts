@@ -3,12 +3,15 @@ import type { ProgressOptions, PageData, Progress } from '../../plugins/manageme
 import { abortSignalOf } from '../caller.ts'
 import type { Visit } from './page.ts'
 
-/** An MCP request to a server's route. `params`: JSON text. `tool`: the definition of the called tool, if any. */
+/**
+ * An MCP request to the route of a single server. `params`: as JSON text. `tool`: the definition of the called tool,
+ * which may require headers that repeat arguments (`x-mcp-header`).
+ */
 export interface TrialRequest {
   readonly server: string, readonly method: string, readonly params: string, readonly tool?: unknown
 }
 
-/** Sends an MCP request as the signed-in user, and shows a page with its result. */
+/** Sends an MCP request as the signed-in user, and responds with a page that shows the result. */
 export async function runTrialAndShowResult (
   app: FastifyInstance, visit: Visit, { server, method, params, tool }: TrialRequest, page: string, data: PageData
 ): Promise<void> {
@@ -26,8 +29,8 @@ export async function runTrialAndShowResult (
 }
 
 /**
- * Shows a page once `work` has returned its data. The work is cancelled when the browser disconnects. A browser that
- * accepts `text/event-stream` gets events: the progress, and then the page.
+ * Responds with a page once `work` has returned the data for it. The work is cancelled when the browser disconnects. If
+ * the browser accepts `text/event-stream`, it gets a stream of events: `progress`, and finally `page`.
  */
 export async function showWithProgress (
   { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: ProgressOptions) =>
@@ -50,12 +53,12 @@ export async function showWithProgress (
     // The browser has disconnected.
     if (!stream) reply.hijack()
   } finally {
-    // A stream that ends without the event `page` tells the browser that the call failed.
+    // If the stream ends without the event `page`, the browser knows that the call failed.
     stream?.end()
   }
 }
 
-/** Returns the data of a `progress` event, for `assets/console/client/follow.ts`. */
+/** Returns the data of a `progress` event, which `assets/console/client/follow.ts` reads. */
 const toProgressData = ({ progress, total, message }: Progress): object => ({
   ...typeof progress === 'number' && { progress },
   ...typeof total === 'number' && { total },
@@ -72,7 +75,7 @@ function openStream (reply: FastifyReply): { send: (event: string, data: object)
   })
   raw.flushHeaders()
   return {
-    // Progress is dropped while the browser does not read; the page is always sent.
+    // While the browser does not read, progress is dropped. The page is sent in any case.
     send: (event, data) => {
       if (event === 'page' || !raw.writableNeedDrain) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
     },

@@ -7,16 +7,16 @@ type Part =
   | { readonly type: 'field', readonly fieldname: string, readonly value: unknown }
   | { readonly type: 'file', readonly fieldname: string, readonly file: AsyncIterable<Buffer> }
 
-/** An upload form: its path, the name of its file field, and the function that handles the file. */
+/** An upload form. `field`: the name of its file field; `receive`: handles the file and responds. */
 interface UploadForm {
   readonly path: string
   readonly field: string
   readonly receive: (request: FastifyRequest, file: AsyncIterable<Buffer>, reply: FastifyReply) => Promise<unknown>
-  /** Shows the form again, with an error. */
+  /** Responds with the form and an error of the API. */
   readonly refuse: (request: FastifyRequest, reply: FastifyReply, error: ApiError) => unknown
 }
 
-/** Adds the route of a multipart form whose first part is the CSRF token, and whose second part is the file. */
+/** Adds the route of a multipart form, whose first part must be the CSRF token, and whose second part the file. */
 export async function addUpload (app: FastifyInstance, { path, field, receive, refuse }: UploadForm): Promise<void> {
   const remainingParts = new WeakMap<FastifyRequest, AsyncIterator<unknown>>()
   await app.register(async (upload) => {
@@ -25,7 +25,7 @@ export async function addUpload (app: FastifyInstance, { path, field, receive, r
     upload.post(path, {
       config: { effect: 'change' },
       onRequest: createMultipartHook(field),
-      // Only the token is read here: the guard checks it before the handler reads the file.
+      // Only the CSRF token is read here. The console's preHandler hook checks it before the handler reads the file.
       preValidation: async (request) => {
         const parts = request.parts()
         remainingParts.set(request, parts)

@@ -4,7 +4,7 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { pagesOf } from './page.ts'
 import { paginate, shortNameOf, urlWithQuery } from './lists.ts'
 
-/** The axes by which usage is grouped. `nameless`: the label of usage without a name. */
+/** The ways to group usage. `nameless`: the label for usage whose name on this axis is empty. */
 const axes = [
   { value: 'user', text: 'User', nameless: 'without a username' },
   { value: 'key', text: 'Key', nameless: 'without a key' },
@@ -15,19 +15,22 @@ type Axis = typeof axes[number]
 
 interface Counts { readonly calls: number, readonly errors: number, readonly resultTokens: number }
 
-/** A row of the API's response. It has the member named by the axis; for `tool`, also `server`. */
+/** A row of the API's response, for one day. It has the member that the axis names; for `tool`, also `server`. */
 type UsageRow = Counts & Readonly<Partial<Record<Axis['value'], string>>> & { readonly day: string }
 
-/** The query of the page. `of`: the only value of the axis to show; `server`: the server of that tool. */
+/**
+ * The query of the page. `by`: the axis; `of`: the only value on this axis to show, such as a username; `server`: the
+ * server of the tool in `of`.
+ */
 interface PageQuery {
   readonly by: Axis['value'], readonly from: string, readonly to: string, readonly of?: string, readonly server?: string
 }
 
 const dayInMs = 86_400_000
-/** Number of days shown without `from`, as in the API. */
+/** The number of days that are shown if there is no `from`, as in the API. */
 const shownDays = 30
 
-/** Page: usage by user, key, server or tool, and by day. Users who are not admins see their own. */
+/** The page with usage by user, key, server or tool, and by day. Users who are not admins see their own usage. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api, renderer } } = app
   const path = `${base}/usage`
@@ -88,7 +91,7 @@ function groupedBy<Row> (rows: readonly Row[], keyOf: (row: Row) => string): Map
   return groups
 }
 
-/** Returns a function that converts a value of the axis (a username, key id, server or tool) to its label. */
+/** Creates a function that returns the label for a value on an axis: a username, key id, server or tool. */
 function labelsOf (
   { keys }: FastifyInstance, principal: Principal, { value, nameless }: Axis
 ): (name: string) => string {
@@ -96,7 +99,7 @@ function labelsOf (
   return (name) => name === '' ? nameless : names.get(name) ?? name
 }
 
-/** Returns the usage of each name, over all days, those with most calls first. */
+/** Returns the usage for each value on the axis, summed over all days. Values with the most calls come first. */
 function byName (
   rows: readonly UsageRow[], { by, from, to }: PageQuery, labelOf: (name: string) => string, path: string
 ): object[] {
@@ -113,11 +116,11 @@ function byName (
   }).sort((one, other) => other.calls - one.calls)
 }
 
-/** Returns the usage of each day, newest first. */
+/** Returns the usage of each day, newest first. @param rows ordered by day, as the API returns them */
 const byDay = (rows: readonly UsageRow[]): object[] =>
   [...groupedBy(rows, ({ day }) => day)].reverse().map(([day, group]) => ({ text: day, ...sumOf(group) }))
 
-/** Returns the calls of each day, in UTC, for the chart. */
+/** Returns the data of the chart: the number of successful and failed calls of each day, in UTC. */
 function chartOf (rows: readonly UsageRow[], from: string, to: string): object {
   const last = Date.parse(to === '' ? dayOf(Date.now()) : to.slice(0, 10))
   const first = from === '' ? last - (shownDays - 1) * dayInMs : Date.parse(from.slice(0, 10))

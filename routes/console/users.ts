@@ -8,14 +8,14 @@ import type { ShownServer } from './server-states.ts'
 
 const passwordRule = 'At least 8 characters, with a letter, a digit and another character.'
 
-/** What a user sees, as the API returns it. */
+/** The servers, groups and tools that a user can see, as the API returns them. */
 interface SeenByUser {
   readonly servers: readonly ShownServer[]
   readonly groups: ReadonlyArray<{ readonly name: string, readonly servers: readonly string[] }>
   readonly tools: ReadonlyArray<{ readonly server: string, readonly name: string }>
 }
 
-/** Pages: the users and their rights, and what a user sees. */
+/** The pages that list, add, change and remove users, and show what a user can see. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, settings, users } = app
   const { base, api } = kit
@@ -80,7 +80,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const done = Object.keys(change).length === 0
       ? {}
       : await api.ask(request, 'PUT', pathOf(username), change, revisionIn(sent))
-    // A page must not contain a password, so a new one is saved before the page that asks for confirmation.
+    // The page that asks for confirmation must not contain a password, so a new password is saved before.
     return isDemoted
       ? { to: `${pathOf(username)}/demote`, ...password !== '' && { notice: noticeOf(done) } }
       : { to: '/users', notice: noticeOf(done) }
@@ -142,16 +142,17 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Max number of names in a sentence. */
+/** The max number of names in a sentence. */
 const maxNames = 10
 
-/** Formats a count with its noun and the names, such as `2 keys ("a", "b")`. */
+/** Returns the number of things and their names, such as `2 keys ("a", "b")`. @param noun in the singular */
 function countWithNames (names: readonly string[], noun: string): string {
   const shown = names.slice(0, maxNames).map((name) => JSON.stringify(name)).join(', ')
   const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : ''
   return `${names.length === 1 ? `One ${noun}` : `${names.length} ${noun}s`} (${shown}${more})`
 }
 
+/** Returns a sentence for each consequence of removing or demoting a user. */
 const consequenceTexts = (found: ReturnType<typeof consequencesOf>): string[] => ([
   [found.removedKeys, 'key', 'removed, including those made for others: agents can no longer use them'],
   [found.inactiveKeys, 'key', 'refused from then on: they work only while this user is an admin'],

@@ -6,7 +6,10 @@ import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 /** An option of a select field. */
 export interface Option { readonly value: string, readonly text: string, readonly isChosen: boolean }
 
-/** Returns the options for the MCP routes that a user can choose. The value `''` is the global route. */
+/**
+ * Returns the options of a select field for an MCP route. The value '' is the global route; the others are `$smart` and
+ * the names of groups and servers.
+ */
 export function mcpRouteOptions ({ groups, servers }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const names = [
     ['', 'everything'], ['$smart', 'everything, through $smart'],
@@ -16,13 +19,13 @@ export function mcpRouteOptions ({ groups, servers }: FastifyInstance, principal
   return names.map(([value = '', text = '']) => ({ value, text, isChosen: value === chosen }))
 }
 
-/** Returns the path of an MCP route that was chosen among `routeOptions`. */
+/** Returns the path of an MCP route. @param route the value of an option from `mcpRouteOptions` */
 export const mcpPathOf = (route: string): string =>
   route === '' ? '/mcp' : route === '$smart' ? '/mcp/$smart' : `/mcp/${encodeURIComponent(route)}`
 
 /**
- * Returns the options for the identity with which a user can view a route: themselves, one of their keys, or none; for
- * admins, also any other user.
+ * Returns the options of a select field for the viewer of a route: the user, a key that the user may manage, an
+ * anonymous caller or, for admins, another user.
  */
 export function viewerOptions ({ keys, users }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const own = principal.username ?? ''
@@ -36,7 +39,8 @@ export function viewerOptions ({ keys, users }: FastifyInstance, principal: Prin
 }
 
 /**
- * Returns the identity that a user has chosen among `viewerOptions`. The use of another user's identity is audited.
+ * Returns the identity of a viewer, and adds an entry to the audit log if it is another user or a key of another owner.
+ * @param chosen the value of an option from `viewerOptions`
  * @throws NoSuch, Forbidden for an identity that the user may not choose, InvalidInput
  */
 export function resolveViewer (

@@ -8,7 +8,7 @@ const linkAdvice =
   'The link works once, for 15 minutes, on the machine that runs the gateway. Sign in with the password that ' +
   'the gateway printed, or wrote to the file named in its log.'
 
-/** Page of the one-time link of the first start: sets the first admin's password, and signs the user in. */
+/** The page of the one-time link of the first start. It sets the first admin's password, and signs the admin in. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, users } = app
   const { welcome } = app.console
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     try {
       const warnings = users.checkNewPassword(password)
-      // Invalidated before the first `await`, so that only one of two concurrent requests is signed in.
+      // The code is invalidated before the first `await`, so that only one of two concurrent requests is signed in.
       if (!welcome.take(code)) return refuse(reply)
       await kit.signIn(reply, await users.changePassword(user, password))
       const advice = warnings.length > 0 ? ` ${warnings.join(' ')}` : ''

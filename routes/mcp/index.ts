@@ -7,10 +7,10 @@ import type {} from './request.ts'
 import { sseMessageRoutes, ssePaths, sseStreamRoutes } from './sse.ts'
 import streamableHttpRoutes, { streamableHttpPaths } from './streamable-http.ts'
 
-/** The path parameters of an MCP route: an optional user, and the name of a group or server, or of a group only. */
+/** The path parameters of MCP routes. `user`: a username; `name`: a group or a server; `group`: a group. */
 interface Params { user?: string, name?: string, group?: string }
 
-/** Scope `mcp`: credentials by transport, JSON-RPC errors, bodies as text. */
+/** Scope `mcp`: the routes of the MCP transports. Errors are JSON-RPC errors, and bodies stay unparsed text. */
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'mcp')
   app.setErrorHandler((error: FastifyError, request, reply) => {
@@ -21,10 +21,10 @@ const routes: FastifyPluginAsync = async (app) => {
   addTextBodyParser(app)
   app.decorateRequest('caller', null)
   app.decorateRequest('view', null)
-  // Creating a logger per request would cost every call time.
+  // Without this, Fastify would create a logger for each request, which costs time.
   app.setChildLoggerFactory((logger) => logger)
 
-  // Synchronous unless the credential check is asynchronous, since every call passes through this hook.
+  // For speed, the hook is asynchronous only if the check of the credential is.
   app.addHook('onRequest', (request, reply, done) => {
     app.auth.checkOrigin(request)
     const principal = app.auth.identifyMcpCaller(request, (request.params as Params).user)
@@ -36,7 +36,7 @@ const routes: FastifyPluginAsync = async (app) => {
     done()
   })
 
-  // On these routes, the path determines the view.
+  // On these routes, the path determines the view: which servers and items the caller can use.
   await app.register(async (paths) => {
     paths.addHook('onRequest', (request, _reply, done) => {
       if (request.caller) request.view = app.access.viewOfRoute(request.caller, request.params as Params)
@@ -55,16 +55,16 @@ const routes: FastifyPluginAsync = async (app) => {
     await paths.register(streamableHttpRoutes, { urls: streamableHttpPaths.smart })
     await paths.register(sseStreamRoutes, { urls: ssePaths.smart })
   })
-  // Messages of the SSE transport use the view of the session that the request names.
+  // The route for messages of the SSE transport uses the view of the session that the request names.
   await app.register(sseMessageRoutes)
 }
 export default routes
 
-/** Stores the identified caller of a request. */
+/** Stores the identified caller of a request, and copies the CORS headers to the raw response. */
 function setCaller (request: FastifyRequest, reply: FastifyReply, principal: Principal): void {
   request.caller = principal
   if (request.headers.origin === undefined) return
-  // Responses are written to the raw response, so the CORS headers set on the reply are copied to it.
+  // The transports write to the raw response, which does not contain the headers set on Fastify's reply.
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)
   }

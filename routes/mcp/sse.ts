@@ -3,13 +3,16 @@ import { firstHeaderValue } from '../../plugins/downstream/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { toInboundRequest } from './request.ts'
 
-/** The paths of the SSE transport: `plain` lists all tools, `smart` lists those of `$smart`. */
+/**
+ * The paths on which clients open the SSE transport. On `plain` paths, they see all tools of the route; on `smart`
+ * paths, only the few tools of `$smart`, with which they search and call the others.
+ */
 export const ssePaths = {
   plain: ['/sse', '/sse/:name', '/:user/sse', '/:user/sse/:name'],
   smart: ['/sse/$smart', '/sse/$smart/:name', '/:user/sse/$smart', '/:user/sse/$smart/:name']
 } as const
 
-/** Adds the routes on which clients open their streams of MCP over HTTP with SSE (revision 2024-11-05). */
+/** Adds the routes on which clients open the event stream of the HTTP+SSE transport (MCP 2024-11-05). */
 export const sseStreamRoutes = async (
   app: FastifyInstance, { urls }: { readonly urls: readonly string[] }
 ): Promise<void> => {
@@ -21,7 +24,7 @@ export const sseStreamRoutes = async (
   }
 }
 
-/** Adds the route to which clients send their messages of MCP over HTTP with SSE. */
+/** Adds the route to which clients of the HTTP+SSE transport post their messages. */
 export const sseMessageRoutes: FastifyPluginAsync = async (app) => {
   app.post('/messages', { config: { effect: 'run' } }, (request, reply) => {
     const { sessionId } = request.query as { sessionId?: string | string[] }

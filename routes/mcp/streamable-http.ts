@@ -2,7 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { toInboundRequest } from './request.ts'
 
-/** The paths of streamable HTTP: `plain` lists all tools, `smart` lists those of `$smart`. */
+/**
+ * The paths of the streamable HTTP transport. On `plain` paths, clients see all tools of the route; on `smart` paths,
+ * only the few tools of `$smart`, with which they search and call the others.
+ */
 export const streamableHttpPaths = {
   plain: [
     '/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group'
@@ -13,7 +16,7 @@ export const streamableHttpPaths = {
   ]
 } as const
 
-/** Adds the routes of MCP over streamable HTTP. The handlers are synchronous, since every call passes through them. */
+/** Adds the routes of MCP over streamable HTTP. For speed, the handlers of GET, POST and DELETE are synchronous. */
 export default async function streamableHttpRoutes (
   app: FastifyInstance, { urls }: { readonly urls: readonly string[] }
 ): Promise<void> {

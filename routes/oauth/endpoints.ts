@@ -9,7 +9,7 @@ const maxForm = 64 * 1024
 
 /** The endpoints that the OAuth library serves: authorization, token (RFC 6749) and revocation (RFC 7009). */
 const routes: FastifyPluginAsync = async (app) => {
-  // Only reserves memory: the library parses the bodies of /token and /revoke itself, and limits them to 1,000 fields.
+  // Only memory is reserved here: the library parses the bodies of /token and /revoke, with at most 1,000 fields.
   addFormMemoryReservation(app, maxForm)
   const answer = async (request: FastifyRequest, reply: FastifyReply, url = request.url): Promise<void> => {
     const issuer = app.oauth.issuer(request)
@@ -18,7 +18,7 @@ const routes: FastifyPluginAsync = async (app) => {
     passToProvider(provider, issuer, request, reply.raw, url.slice(app.config.basePath.length))
   }
   const config = { effect: 'run' } as const
-  // Rate-limited, since each authorization request is stored until its user decides.
+  // Authorization requests are rate-limited, since each one is stored until its user decides.
   const onRequest = async (
     request: FastifyRequest
   ): Promise<void> => { await app.attempts.countAuthorizationRequest(request) }
@@ -38,13 +38,13 @@ const routes: FastifyPluginAsync = async (app) => {
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })
   })
-  // The library responds to preflight requests and allows any origin: these endpoints use no cookies, and a code needs
-  // its verifier (PKCE).
+  // The library responds to preflight requests and allows any origin. This is safe: these endpoints read no cookies,
+  // and an authorization code is useless without its PKCE verifier.
   for (const path of ['/token', '/revoke']) {
     app.options(path, async (request, reply) => { await answer(request, reply) })
   }
   const post = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    // The library does not report how much it reads of a body without Content-Length, so the full limit is reserved.
+    // The library does not report how much of a chunked body it has read, so memory for the max size is reserved.
     chunkedBodyReservation(request)?.()
     await answer(request, reply)
   }

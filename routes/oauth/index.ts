@@ -9,8 +9,9 @@ import registration from './registration.ts'
 import userinfo from './userinfo.ts'
 
 /**
- * Scope `oauth`: the routes of the authorization server. Errors have the formats of the RFCs. Every route responds with
- * 404 while the authorization server is disabled.
+ * Scope `oauth`: the routes of the authorization server. Errors are JSON in the format of RFC 6749, except on the pages
+ * that browsers open, whose errors are HTML. While the authorization server is disabled, all its routes respond with
+ * 404.
  */
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'oauth')

@@ -9,8 +9,9 @@ const serverMetadataPath = '/.well-known/oauth-authorization-server'
 const resourceMetadataPath = '/.well-known/oauth-protected-resource'
 
 /**
- * The metadata documents. The well-known path is inserted before the path of the issuer or resource (RFC 8414, section
- * 3.1; RFC 9728, section 3.1). The documents are also served below the base path, for proxies that forward only that.
+ * The routes of the metadata documents of the authorization server and of the protected resources (MCP routes). The
+ * well-known path is inserted before the path of the issuer or resource (RFC 8414, section 3.1; RFC 9728, section 3.1).
+ * The documents are also served below the base path, for proxies that forward only requests below it.
  */
 const routes: FastifyPluginAsync = async (app) => {
   const { basePath } = app.config
@@ -19,13 +20,13 @@ const routes: FastifyPluginAsync = async (app) => {
     reply.header('cache-control', 'no-store')
     done()
   })
-  // Returns the path that follows the well-known path. It is read from the raw URL, since the router decodes
-  // parameters, and names may contain spaces.
+  // Returns the path that follows the well-known path; '' if there is none. It is taken from the raw URL, since the
+  // router decodes parameters, and the names of groups and servers may contain spaces.
   const pathAfterWellKnown = ({ originalUrl: url }: FastifyRequest): string =>
     /^[^?]*?\/\.well-known\/[^/?]+(\/[^?]*)?/.exec(url)?.[1] ?? ''
   const describeServer = async (request: FastifyRequest): Promise<object> =>
     authorizationServerMetadata(app.oauth.issuer(request), app.oauth.settings)
-  /** Returns the document for the issuer whose path follows the well-known path. */
+  /** Returns the document of the issuer whose path follows the well-known path. @throws NotFound for another issuer */
   const describeServerAt = async (request: FastifyRequest): Promise<object> => {
     if (pathAfterWellKnown(request).replace(/\/+$/, '') !== issuerPath(app.oauth.issuer(request))) {
       throw new errors.NotFound()
@@ -39,17 +40,17 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   const describeResourceBelow = async (request: FastifyRequest): Promise<object> =>
     describeResource(app.oauth.issuer(request), pathAfterWellKnown(request))
-  /** Returns the document for the resource whose path follows the well-known path. */
+  /** Returns the document of the resource whose path follows the well-known path. @throws NotFound */
   const describeResourceAt = async (request: FastifyRequest): Promise<object> => {
     const issuer = app.oauth.issuer(request)
     const [path, prefix] = [pathAfterWellKnown(request), issuerPath(issuer)]
     if (path === prefix || path.startsWith(`${prefix}/`)) return describeResource(issuer, path.slice(prefix.length))
-    // Without a base path, the request may come through a proxy that has removed the issuer's path.
+    // Without a base path, a proxy may have removed the issuer's path from the URL.
     if (basePath !== '') throw new errors.NotFound()
     return describeResource(issuer, path)
   }
-  // Pages of any origin may start a login. The MCP SDKs send a header that is not safelisted, so browsers send
-  // preflight requests.
+  // Pages of any origin may start a login. The MCP SDKs send a header that is not CORS-safelisted, so browsers send
+  // preflight requests first.
   const below = basePath === '' ? [] : [`${basePath}${resourceMetadataPath}/*`]
   const paths = [
     `${basePath}${serverMetadataPath}`, `${serverMetadataPath}/*`, `${basePath}${resourceMetadataPath}`,

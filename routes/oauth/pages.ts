@@ -12,7 +12,7 @@ const csrfCookie = 'tool-hub-csrf'
 /** Max size of a form, in bytes. */
 const maxForm = 8 * 1024
 
-/** The routes of the pages on which a user logs in and gives consent to an OAuth client. */
+/** The routes of the pages on which a user logs in, gives consent to an OAuth client, or logs out. */
 const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler(oauthPageErrorHandler(app.pages))
   app.removeAllContentTypeParsers()
@@ -44,8 +44,8 @@ const routes: FastifyPluginAsync = async (app) => {
     const response =
       await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as FormFields)
     if ('html' in response) await sendPage(reply, response)
-    // Browsers apply the CSP directive `form-action` to every redirect after a form submission, including the one to
-    // the client. A page in between ends this chain.
+    // Browsers apply the CSP directive `form-action` to all redirects that follow a form submission, including the one
+    // to the client. An intermediate page in place of that redirect avoids this.
     else if (response.client && request.headers['sec-fetch-mode'] === 'navigate') {
       const { pathname, search } = new URL(response.location)
       await sendPage(reply, app.pages.leave({ client: response.client, href: `${pathname}${search}` }))
@@ -77,7 +77,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Returns the fields of a form. Fields that occur several times are omitted. */
+/** Returns the fields of a URL-encoded form. Fields that occur several times are omitted. */
 function fieldsOf (text: string): FormFields {
   const fields = new Map<string, string>()
   const repeated = new Set<string>()

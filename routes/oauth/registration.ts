@@ -3,11 +3,11 @@ import { checkScopes, type IssuedClient, toClientInformation, identityLimits } f
 import { errors, OAuthError } from '../../plugins/base/errors/index.ts'
 import { addJsonBodyParser } from '../bodies.ts'
 
-/** Returns the token of `Authorization: Bearer`. */
+/** Returns the bearer token of the Authorization header; undefined if there is none. */
 const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | undefined =>
   authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
 
-/** Dynamic client registration (RFC 7591) and its management (RFC 7592). */
+/** The routes on which OAuth clients register themselves (RFC 7591) and manage their registration (RFC 7592). */
 const routes: FastifyPluginAsync = async (app) => {
   addJsonBodyParser(app, identityLimits.oauth.registration)
   const { clients } = app.oauth
@@ -27,8 +27,8 @@ const routes: FastifyPluginAsync = async (app) => {
   app.post('/register', {
     config: { effect: 'change' },
     onRequest: async (request) => {
-      // Even if only the local computer can reach the gateway, a page of another site in its browser could register
-      // clients.
+      // Even if only this computer can reach the gateway, a page of another site, opened in a browser on this computer,
+      // could register clients.
       app.auth.checkOrigin(request)
       const { enabled, requiresAuthentication } = app.oauth.settings.dynamicRegistration
       if (!enabled) {
@@ -42,7 +42,7 @@ const routes: FastifyPluginAsync = async (app) => {
     reply.code(201)
     return answerOf(issued, request)
   })
-  // Checks the token before the body is read.
+  // The token is checked here too, so that an invalid one is rejected before the body is read.
   const onRequest = async (request: FastifyRequest): Promise<void> => {
     await clients.findRegistered(clientIdOf(request), bearerOf(request))
   }
@@ -58,8 +58,8 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 /**
- * Checks the initial access token of a registration (RFC 7591, section 3): an admin's credential for the management
- * API, in a header. A guest is not accepted.
+ * Checks the initial access token of a registration request (RFC 7591, section 3). It must be an admin's credential for
+ * the management API, sent in a header. Guests (callers without a credential under `routing.skipAuth`) are rejected.
  * @throws Unauthorized, Forbidden, InsufficientScope
  */
 async function assertAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {

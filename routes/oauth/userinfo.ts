@@ -3,7 +3,7 @@ import { OAuthError } from '../../plugins/base/errors/index.ts'
 import { accountSubjectOf } from '../../plugins/identity/index.ts'
 import { allowAnyOrigin } from '../any-origin.ts'
 
-/** The UserInfo endpoint, which returns the user of an access token (OpenID Connect Core 1.0, section 5.3). */
+/** The UserInfo endpoint, which describes the user of an access token (OpenID Connect Core 1.0, section 5.3). */
 const routes: FastifyPluginAsync = async (app) => {
   const answer = async (request: FastifyRequest): Promise<object> => {
     if ((request.query as Record<string, unknown>).access_token !== undefined) {

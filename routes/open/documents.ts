@@ -23,7 +23,10 @@ const answers = {
   yaml: { description: 'An OpenAPI 3.0.3 document', content: { 'application/yaml': { schema: OpenApiDocument } } }
 } as const
 
-/** OpenAPI documents of the tools over plain HTTP. Responses have an ETag; a matching If-None-Match gets 304. */
+/**
+ * The routes that return OpenAPI documents of the tools that can be called over plain HTTP. Responses have an ETag; a
+ * request whose If-None-Match matches it gets 304.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   allowAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
     ['/openapi', '/:name/openapi', '/users/openapi'].map((path) => [`${path}.${format}`, 'GET']))))
@@ -89,7 +92,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       { schema: { ...part, params: GroupOrServerParams }, config },
       async (request, reply) => await send(request, reply, request.params.name, request.query, format)
     )
-    // A group or server may be named `users`, for which the router would match `/users/:username`.
+    // A group or server may be named `users`: this route takes precedence over ones such as `/users/:username`.
     app.get(
       `/users/openapi.${format}`,
       { schema: { ...part, hide: true }, config },

@@ -5,7 +5,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import documents from './documents.ts'
 import tools from './tools.ts'
 
-/** Scope `open`: credentials are optional, errors are `{success: false, error, message}`, bodies are text. */
+/** Scope `open`: credentials are optional, errors are `{success: false, error, message}`, bodies stay unparsed text. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'open')
   app.setErrorHandler(sendPlainHttpError)

@@ -19,7 +19,7 @@ const response = {
   503: OpenRouteError,
   504: OpenRouteError
 }
-/** The body schema is only for the documentation; arguments are validated by the tool's own schema. */
+/** Only for the documentation: arguments are validated by the tool's own schema. */
 const postSchema = {
   body: Type.Object(
     {}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }
@@ -31,14 +31,17 @@ const description =
   'Returns the unchanged MCP result of the tool: `content`, `structuredContent?`, `isError?`. `?group=` calls the ' +
   'tool through a group.'
 
-/** Tools over plain HTTP. GET also runs a tool, so requests from other sites and browser prefetches are rejected. */
+/**
+ * The routes that call tools over plain HTTP. GET also runs a tool, so requests that pages of other sites cause and
+ * prefetches by browsers are rejected.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     app.auth.checkOrigin(request)
     const { origin, 'sec-fetch-site': site, 'sec-purpose': secPurpose, purpose, 'x-moz': mozilla } = request.headers
-    // Pages of ALLOWED_ORIGINS are cross-site too, but they send an Origin header, which was checked above.
+    // Requests from pages of ALLOWED_ORIGINS are cross-site too, but have an Origin header, which was checked above.
     const isForeign = site === 'cross-site' && origin === undefined
     const isPrefetch = /prefetch|prerender|preview/i.test([secPurpose, purpose, mozilla].join(' '))
     if (isForeign || isPrefetch) throw new errors.CrossSite()

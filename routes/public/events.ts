@@ -6,14 +6,14 @@ import { addFormMemoryReservation } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 /**
- * The gateway's own webhooks for servers' events. The path contains a sealed token; the signature of each message
- * authenticates it.
+ * The webhook route on which servers deliver events to the gateway. The path contains an encrypted subscription id;
+ * each message is authenticated by its signature.
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { size: bodyLimit } = extensionsLimits.eventWebhooks
   addFormMemoryReservation(app, bodyLimit)
   app.removeAllContentTypeParsers()
-  // The signature covers the raw bytes.
+  // The body is kept as bytes, since the signature covers the raw bytes.
   const keepBytes = async (_request: FastifyRequest, body: Buffer): Promise<Buffer> => body
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, keepBytes)
 

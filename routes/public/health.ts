@@ -4,20 +4,23 @@ import { HealthResponse, LivenessResponse } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 interface HealthOptions {
-  /** The status that `GET /health` returns: `ok`, or the phase of a process that is not ready. */
+  /** The `status` in the response of `GET /health`: `ok`, or `starting` while the gateway waits for its database. */
   status: string
-  /** Returns the number of servers by state. */
+  /** Returns the number of servers in each state. */
   servers: () => { readonly connected: number } & Readonly<Record<string, number>>
-  /** Returns why the process is not ready; undefined if it is ready. */
+  /** Returns the reason why the gateway is not ready; undefined if it is ready. */
   problem: () => string | undefined
 }
 
 const tags = ['System']
 const config = { effect: 'read', anyHost: true } as const
-/** Saves health checks the loading of the serializer compiler: no member of these responses must be removed. */
+/**
+ * Serialises responses without Fastify's serializer compiler, so that health checks do not load it. The compiler's
+ * serializers omit members that the schema does not list, and these responses have none.
+ */
 const serializerCompiler = () => JSON.stringify
 
-/** Scope `public`: health checks for people and orchestrators. */
+/** The health checks, for people and orchestrators. */
 const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, servers, problem }) => {
   app.get('/health', {
     schema: { tags, summary: 'Health, for people', security: [], response: { 200: HealthResponse } },

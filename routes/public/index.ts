@@ -25,7 +25,7 @@ function createBearerCheck (token: string | undefined): (authorization: string |
   }
 }
 
-/** Scope `public`: no credentials are required, except for the metrics. */
+/** Scope `public`: routes that require no credentials, except `/metrics` unless METRICS is `public`. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { version, basePath } = app.config
   await app.register(health, {

@@ -11,7 +11,7 @@ interface LoginOptions { developmentPassword: string | undefined }
 
 const tags = ['Account']
 
-/** Scope `public`: login and registration. */
+/** The routes of the scope `public` to log in with a password and to create an account. */
 const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmentPassword }) => {
   app.decorateRequest('principal', null)
   app.addHook('onRequest', (_request, reply, done) => {
@@ -74,7 +74,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
     async (request, reply) => {
       const { principal, body } = request
       const create = async () => await app.users.register(principal, body)
-      // Registrations by admins are not rate-limited.
+      // Accounts created by admins do not count towards the rate limit.
       const {
         user, warnings
       } = await (principal?.isAdmin === true ? create() : app.attempts.registerAccount(request, create))
@@ -91,7 +91,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
 }
 export default routes
 
-/** Returns the caller of a request; null if it has no valid credentials. */
+/** Returns the caller of a request; null if the request has no valid credentials. */
 async function identifyCaller (request: FastifyRequest): Promise<Principal | null> {
   try {
     return await request.server.auth.identifyManagementCaller(request)

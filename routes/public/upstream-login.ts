@@ -8,11 +8,14 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { browserKeyOf, ensureBrowserKey } from './browser-key.ts'
 import userValues, { sendUserValuesPage } from './user-values.ts'
 
-/** Creates the schema of a parameter of the OAuth callback. Authorization servers send shorter ones. */
+/** Creates the schema of a query parameter of the OAuth callback. Authorization servers send far shorter values. */
 const CallbackParameter = () => Type.Optional(Type.String({ maxLength: 8_000 }))
 const Ticket = Type.Object({ ticket: Type.String({ maxLength: 100 }) })
 
-/** The login pages and the client metadata of the gateway as an OAuth client of upstream authorization servers. */
+/**
+ * The routes of the gateway as an OAuth client of upstream servers: the login pages, the callback and the client
+ * metadata document; and the page on which users enter values for a server.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(async (pages: typeof app) => {
     await pages.register(cookie)
@@ -31,7 +34,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 }
 export default routes
 
-/** The pages on which browsers begin and end a login at an upstream server. */
+/** The pages on which a browser starts and finishes a login at an upstream server. */
 const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const problem = async (reply: FastifyReply, title: string, sentence: string): Promise<FastifyReply> =>
     await sendPage(reply, app.pages.problem({ title, text: sentence, status: 400 }))

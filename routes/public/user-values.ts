@@ -24,17 +24,21 @@ const showUnknown = async (reply: FastifyReply): Promise<FastifyReply> =>
   await showProblem(reply, 'This page is not known', 'It was already used or is too old, or the values or the ' +
     'server have changed since then. Call the server again for a new address. Nothing was changed.')
 
-/** Returns a text for the user: where the values for a server are sent. */
+/** Returns a phrase that tells the user where the values for a server are sent. */
 function destinationOf ({ command, url = '', openapi }: Page['server']['config']): string {
   if (command !== undefined) return `the program ${basename(command)}, which runs at this gateway`
   const address = url === '' ? openapi?.url ?? '' : url
   if (address === '') return 'the addresses in its OpenAPI description'
   if (URL.canParse(address)) return new URL(address).origin
-  // The address contains environment variables, which are expanded when the server is connected.
+  // The address contains environment variables, which are expanded when the server is connected: only its scheme and
+  // host are shown, without credentials.
   return address.replace(/^([a-z]+:\/\/)(?:[^/?#]*@)?([^/?#]*).*$/is, '$1$2')
 }
 
-/** Refuses a page in a browser in which another user is signed in. @returns undefined if the page may be shown */
+/**
+ * Responds with an error page if someone other than `user` is signed in in this browser (social login).
+ * @returns undefined if the requested page may be shown
+ */
 async function refuseOtherUser (
   request: FastifyRequest, reply: FastifyReply, user: string
 ): Promise<FastifyReply | undefined> {
@@ -48,7 +52,10 @@ async function refuseOtherUser (
   )
 }
 
-/** Shows the form for a user's values for a server. @param error why the submitted values were not stored */
+/**
+ * Responds with the form in which a user enters the values that a server needs.
+ * @param error why the values submitted before were not stored
+ */
 async function showForm (
   request: FastifyRequest, reply: FastifyReply, ticket: string, { server, user }: Page, error?: string
 ): Promise<FastifyReply> {
@@ -68,7 +75,11 @@ async function showForm (
   }))
 }
 
-/** Responds to a ticket with the page for a user's values for a server. @returns undefined if there is no such page */
+/**
+ * Responds with the page on which a user enters the values that a server needs.
+ * @param ticket the part of the page's URL that identifies the user and the server
+ * @returns undefined if the ticket is unknown or no longer valid
+ */
 export async function sendUserValuesPage (
   request: FastifyRequest, reply: FastifyReply, ticket: string
 ): Promise<FastifyReply | undefined> {
@@ -76,7 +87,7 @@ export async function sendUserValuesPage (
   return page && (await refuseOtherUser(request, reply, page.user) ?? await showForm(request, reply, ticket, page))
 }
 
-/** Stores the values that a user submits with the form of the page for them. */
+/** The route that stores the values which a user submits on the page of `sendUserValuesPage`. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   addFormMemoryReservation(app, maxForm)

@@ -12,8 +12,8 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 const tags = ['Social login']
 
 /**
- * Scope `social`: social login, under this gateway's paths and those of better-auth. While social login is disabled,
- * every route responds with 404.
+ * Scope `social`: the routes of social login. Some exist twice: under the path that better-auth uses (such as
+ * `get-session`), and under one of the gateway's own. While social login is disabled, all respond with 404.
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
@@ -25,7 +25,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     done()
   })
   const { social } = app
-  // The paths are configurable, so they are documented in docs/social-login.md, not in the API document.
+  // The paths below `mount` are configurable, so they are documented in docs/social-login.md, not in the API document.
   const mount = social.path
   const run = { effect: 'run' } as const
   await app.register(browserRoutes)
@@ -105,13 +105,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 }
 export default routes
 
-/** Returns the path to which a browser is redirected by default after a login. */
+/** Returns the path to which a browser is redirected after a login, unless the request names another one. */
 const defaultTarget = ({ config }: FastifyInstance): string => `${config.basePath}/docs`
 
 const redirect = (reply: FastifyReply, { location, cookies }: BrowserRedirect): FastifyReply =>
   reply.header('set-cookie', [...cookies]).redirect(location, 302)
 
-/** The routes on which browsers begin and end a login. Errors are HTML pages. */
+/** The routes on which a browser starts and finishes a social login. Errors are HTML pages. */
 const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { social } = app
   const config = { effect: 'run' } as const

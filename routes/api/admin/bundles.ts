@@ -8,7 +8,7 @@ import { createMultipartHook, uploadOptions } from '../../multipart.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { requirePrincipal } from '../principal.ts'
 
-/** Routes to upload bundles and skills, as multipart forms. */
+/** Routes that receive bundles (servers packed into one file) and skills, as multipart forms. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   await app.register(multipart, uploadOptions(0))

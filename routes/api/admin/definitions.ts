@@ -6,7 +6,7 @@ import { ServerParams } from '../../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { type ApiHandlerContext, createApiRouter } from '../endpoint.ts'
 
-/** Definitions of servers that differ from the pinned ones. */
+/** Routes that list the definitions of a server's items that differ from the pinned ones, and accept them. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = createApiRouter(app, 'Servers')
   const managed = {

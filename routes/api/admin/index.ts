@@ -16,7 +16,7 @@ import oauthClients from './oauth-clients.ts'
 import policies from './policies.ts'
 import system from './system.ts'
 
-/** Scope `admin`, within `api`: the caller of every request is an admin. */
+/** Scope `admin`, within `api`: the routes of the management API that only admins may use. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'admin')
   app.addHook('onRequest', async (request) => {

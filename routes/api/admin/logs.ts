@@ -10,6 +10,7 @@ const LogStream = {
   content: { 'text/event-stream': { schema: Type.String({ examples: ['data: {"type":"clear"}\n\n'] }) } }
 }
 
+/** Routes that list, stream and clear the log. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = createApiRouter(app, 'Logs')
 

@@ -10,7 +10,7 @@ const keepSecret = 'Keep the secret: it is not shown again'
 const messageOf = (client: { clientSecret?: string }, otherwise: string): string =>
   client.clientSecret === undefined ? otherwise : keepSecret
 
-/** The clients of the authorization server. */
+/** Routes that list, create, change and remove the OAuth clients of the authorization server. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { clients } = app.oauth
   app.addHook('onRequest', async () => { app.oauth.assertEnabled() })

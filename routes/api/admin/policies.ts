@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { createApiRouter } from '../endpoint.ts'
 import { addOrderedEntityRoutes } from '../ordered.ts'
 
-/** Policies: rules that decide which calls are allowed, denied, hidden or need approval. */
+/** Routes that read, change and test the policies, which decide whether calls are allowed, denied or need approval. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   addOrderedEntityRoutes(app, {
     tag: 'Policies',

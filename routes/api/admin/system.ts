@@ -6,7 +6,7 @@ import { revisionOf } from '../../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { createApiRouter } from '../endpoint.ts'
 
-/** The system configuration, the audit log, and the removal of old records. */
+/** Routes for the system configuration, the problems of the settings, the audit log, and the removal of old calls. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = createApiRouter(app, 'System')
 

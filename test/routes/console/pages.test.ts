@@ -179,6 +179,13 @@ void test('an import shows what the API remarks about each item, such as a bundl
   assert.deepEqual([...app.settings.current.servers.keys()], ['notes', 'plain'])
 })
 
+void test('an import keeps the order of servers whose names are numbers', async (t) => {
+  const { app, browser } = await start(t)
+  const servers = ['zed', '7', '3'].map((name) => `"${name}": {"url": "http://127.0.0.1:9/mcp", "enabled": false}`).join()
+  await browser.post('/templates/import', { do: 'import', template: `{"version": "1.0", "servers": {${servers}}}` }, '/templates')
+  assert.deepEqual([...app.settings.current.servers.keys()], ['zed', '7', '3'])
+})
+
 void test('each setting has a label in words, which the API describes, too', async (t) => {
   const { browser } = await start(t)
   const { text } = await browser.get('/settings')
