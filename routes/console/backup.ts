@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { serializeSettings } from '../../db/document-text.ts'
 import { pagesOf } from './page.ts'
 
 /** The page that explains how to back up and restore the gateway, and the download of its settings. */
@@ -13,7 +14,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const { data } = await kit.api.ask(request, 'GET', '/mcp-settings/export?includeSecrets=true')
     return await reply.type('application/json')
       .header('content-disposition', 'attachment; filename="mcp_settings.json"')
-      .send(JSON.stringify(data, undefined, 2))
+      .send(serializeSettings(data as object))
   })
 }
 export default routes

@@ -49,10 +49,11 @@ const routes: FastifyPluginAsync = async (app) => {
       ...bars,
       items: data.map((call) => rowOf(base, call)),
       pages: {
-        from: total === 0 ? 0 : (pageNumber - 1) * pageSize + 1,
-        to: (pageNumber - 1) * pageSize + data.length,
+        // There are none beyond the last page.
+        from: data.length === 0 ? 0 : (pageNumber - 1) * pageSize + 1,
+        to: data.length === 0 ? 0 : (pageNumber - 1) * pageSize + data.length,
         total,
-        ...pageNumber > 1 && { previous: urlWithQuery(path, { ...criteria, page: String(pageNumber - 1) }) },
+        ...pageNumber > 1 && { previous: urlWithQuery(path, { ...criteria, page: String(Math.min(pageNumber - 1, totalPages)) }) },
         ...pageNumber < totalPages && { next: urlWithQuery(path, { ...criteria, page: String(pageNumber + 1) }) }
       }
     }

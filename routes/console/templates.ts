@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { serializeSettings } from '../../db/document-text.ts'
 import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import {
@@ -42,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
     })
     const file = `${name.replace(/[^\w-]+/g, '-').slice(0, 60) || 'template'}.json`
     void reply.type('application/json').header('content-disposition', `attachment; filename="${file}"`)
-      .send(JSON.stringify(data, undefined, 2))
+      .send(serializeSettings(data as object))
     return undefined
   })
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
+import { rememberTextOrder } from '../../../db/text-order.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { errors } from '../../base/errors/index.ts'
 
@@ -11,6 +12,9 @@ export interface ApiAnswer {
   readonly warnings?: readonly string[]
   readonly [member: string]: unknown
 }
+
+/** The levels of a response that keep the order of members: the response, `data`, and the sections of exported settings. */
+const orderedLevels = 3
 
 /** An error response of the management API. */
 export class ApiError extends Error {
@@ -109,7 +113,7 @@ export class ApiClient {
       headers: { host, 'x-auth-token': auth.createLoginToken(user), ...headers },
       remoteAddress: ip
     })
-    const answer: unknown = payload === '' ? {} : JSON.parse(payload)
+    const answer: unknown = payload === '' ? {} : rememberTextOrder(payload, JSON.parse(payload) as unknown, orderedLevels)
     if (!isObject(answer)) throw new Error(`${String(options.method)} ${url}: expected an object as the answer`)
     if (statusCode >= 400) {
       const retryAfter = Number(retryAfterHeader)

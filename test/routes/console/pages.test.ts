@@ -248,6 +248,17 @@ void test('the download of the settings is one of an admin', async (t) => {
   assert.equal((await other.get('/backup/settings')).status, 404)
 })
 
+void test('downloads keep the order of servers, also of those whose names are numbers', async (t) => {
+  const names = ['zed', '7', '3']
+  const { app, browser } = await start(t)
+  for (const key of names) {
+    await app.settings.change(() => [{ entity: 'mcpServers', key, value: { url: 'http://127.0.0.1:9/mcp', enabled: false } }])
+  }
+  const inOrder = (text: string): string[] => [...text.matchAll(/"(zed|7|3)": \{/g)].map(([, name = '']) => name)
+  assert.deepEqual(inOrder((await browser.get('/backup/settings')).text), names)
+  assert.deepEqual(inOrder((await browser.post('/templates/export', { name: 'all' }, '/templates')).text), names)
+})
+
 void test('a server is shared with a team, and an admin sees what a member sees', async (t) => {
   const { app, browser } = await startWith(t, [tool('echo')])
   const made = await browser.post('/teams/new', { name: 'web', description: hostile, members: 'alice\n\n ghost ', claims: 'eng' }, '/teams/new')
