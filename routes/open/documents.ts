@@ -92,12 +92,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       { schema: { ...part, params: GroupOrServerParams }, config },
       async (request, reply) => await send(request, reply, request.params.name, request.query, format)
     )
-    // A group or server may be named `users`: this route takes precedence over ones such as `/users/:username`.
-    app.get(
-      `/users/openapi.${format}`,
-      { schema: { ...part, hide: true }, config },
-      async (request, reply) => await send(request, reply, 'users', request.query, format)
-    )
   }
 
   app.get('/openapi/servers', {
