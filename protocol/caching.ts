@@ -28,7 +28,7 @@ export function cachingOf (result: string): Caching | undefined {
   }
 }
 
-/** Combines the caching of two results that are merged into one; undefined unless both state it. */
+/** Combines the caching hints of two results that are merged into one; undefined unless both have hints. */
 export const combineCaching = (a: Caching | undefined, b: Caching | undefined): Caching | undefined =>
   a && b && { ttlMs: Math.min(a.ttlMs, b.ttlMs), isPublic: a.isPublic && b.isPublic }
 
@@ -47,8 +47,8 @@ interface FreshnessBounds {
 }
 
 /**
- * When the first list becomes stale, in ms since the epoch. A list with a TTL of 0 is stale at once, unless the server
- * announces its changes; a list without a TTL never becomes stale.
+ * Returns when the first of a server's lists becomes stale, in ms since the epoch; Infinity: never. TTLs are limited to
+ * the bounds. A list never becomes stale if it has no TTL, or a TTL of 0 while the server announces its changes.
  */
 export function staleAt (
   { learnedAt, lists }: Freshness,
@@ -63,7 +63,10 @@ export function staleAt (
   return first
 }
 
-/** A remaining TTL is rounded down to tenths of the whole, since a list is serialized again for each distinct TTL. */
+/**
+ * A remaining TTL is rounded down to tenths of the whole TTL (at least to seconds), since a list is serialized again
+ * for each distinct TTL.
+ */
 const ttlSteps = 10
 
 /**

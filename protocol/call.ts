@@ -8,7 +8,7 @@ import type { SendOptions } from './transports/transport.ts'
 
 /** The time limits of a call, in ms. */
 export interface Deadlines {
-  /** Max time without an answer from the upstream. */
+  /** Max time to wait for the upstream's answer. */
   timeout: number
   resetTimeoutOnProgress: boolean
   /** Max total time; undefined: unlimited. */
@@ -24,15 +24,15 @@ export type ParamChanges = Readonly<Record<string, string>>
  */
 export type NextStep = { readonly changes: ParamChanges } | { readonly response: Response }
 
-/** How an MCP revision sends calls. A call without a style is sent as in revisions up to 2025-11-25. */
+/** How calls are sent in an MCP revision. Calls without an adapter are sent as in revisions up to 2025-11-25. */
 export interface CallAdapter {
-  /** Serializes a request's params. @param id its upstream id, which is also its progress token */
+  /** Serializes a request's params. @param id the request's upstream id, which is also its progress token */
   params: (exchange: Exchange, changes: ParamChanges, id: number) => string
   /** Returns the headers that MCP prescribes for the request. */
   headers: (exchange: Exchange, changes: ParamChanges) => SendOptions['protocol']
   /** Whether `notifications/cancelled` cancels a request; false: closing its stream does. */
   readonly notifiesCancel: boolean
-  /** Called when the request is sent again; `call.id` is the new id. @param previousId the id before */
+  /** Called before the request is sent again; `call.id` is the new id. @param previousId the id of the last request */
   onResend: (call: Call, previousId: number) => void
   /**
    * Called as soon as an answer arrives.
@@ -45,7 +45,7 @@ export interface CallAdapter {
 /** The options of a call beyond its exchange. */
 export interface CallOptions {
   style?: CallAdapter
-  /** Serializes the params of a call without a style. Default: `outgoingParams`. */
+  /** Serializes the params of a call without an adapter. Default: `outgoingParams`. */
   paramsOf?: (exchange: Exchange, changes: ParamChanges, token: number) => string
   /** Members of the exchange's `params` to replace, as JSON text. */
   changes: ParamChanges
@@ -90,7 +90,7 @@ export class Call {
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #awaitingClientSince: number | undefined
-  /** Rejects the answer. Set between two requests, while `NextStep` is awaited. */
+  /** Rejects the answer. Set between two requests of the call, while the next step is awaited. */
   #giveUp: ((error: UpstreamError) => void) | undefined
   #isOver = false
 
@@ -119,7 +119,7 @@ export class Call {
     this.attach(exchange)
   }
 
-  /** Sends the request with the next id. @param previousId if it is sent again: the id before */
+  /** Sends the request with the next id. @param previousId the id of the call's last request; undefined: none */
   #send (exchange: Exchange, changes: ParamChanges, previousId?: number): Promise<Response> {
     const style = this.#style
     const id = this.#id = this.#peer.nextId

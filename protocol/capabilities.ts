@@ -8,7 +8,7 @@ type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities
 export type ServerCapabilities = Capabilities
 
-/** The client capabilities with which a server may send requests to the client. */
+/** The client capabilities that allow servers to send requests to the client. */
 const inputCapabilities = ['sampling', 'elicitation', 'roots'] as const
 
 /** Whether a client accepts any requests from servers. */
@@ -93,8 +93,8 @@ export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities
 
 /**
  * The capabilities that the gateway declares on a connection used by one client: those of the client, except `tasks`
- * (MCP 2025-11-25, tasks that servers create at clients), since they would not outlive the connection. The Tasks
- * extension is declared with each request.
+ * (MCP 2025-11-25, tasks that servers create at clients), since they would not outlive the connection, and
+ * except the Tasks extension, which is declared with each request.
  */
 export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = withoutTasksExtension(client)
@@ -110,12 +110,12 @@ const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['elicitation', ['form', 'url']],
   ['roots', ['listChanged']]
 ]
-/** The extensions that change what a server lists: UI adds tools, Skills may omit some. */
+/** The extensions that change what a server lists: for UI, it may add tools; for Skills, it may omit some. */
 const sharedExtensions = ['io.modelcontextprotocol/ui', skillsExtension] as const
 
 /**
  * The capabilities that the gateway declares on a connection shared by several clients: only those that affect a
- * server's behavior. Others could give each client a capability class of its own.
+ * server's behavior. Others could put each client into a capability class of its own.
  */
 export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
@@ -209,8 +209,8 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 }
 
 /**
- * Merges the capabilities of a route's servers: those that any of them declares, except `experimental`, which refers to
- * a single server.
+ * Merges the capabilities of a route's servers: those of MCP that any server declares, except `experimental`, which
+ * refers to a single server.
  */
 export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}

@@ -14,9 +14,9 @@ import type { Transport } from './transports/transport.ts'
 import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession } from './upstream-session.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
-/** Max wait for the answer to `server/discover`, in ms: a process may not answer unknown requests. */
+/** Max wait for a process's answer to `server/discover`, in ms: it may not answer unknown requests. */
 const probeTime = 1_000
-/** Max wait for an HTTP server, in ms. HTTP servers do answer unknown requests. */
+/** Max wait for an HTTP server's answer to `server/discover`, in ms. HTTP servers do answer unknown requests. */
 const httpProbeTime = 5_000
 /** Max wait for the answer to `initialize` after `server/discover` was answered, in ms. */
 const initializeGrace = 2_000
@@ -32,7 +32,7 @@ export interface EraKnowledge {
   readonly onEra: (era: Era, ignoresDiscover: boolean) => void
 }
 
-/** Thrown if the connection was opened in the wrong era, and is unusable: open another one in `era`. */
+/** Thrown if a connection is unusable because it was opened in the wrong era: open another one in `era`. */
 export class WrongEraError extends UpstreamError {
   readonly era: Era
 
@@ -50,10 +50,12 @@ const toOutcome = async <Value> (promise: Promise<Value>): Promise<Outcome<Value
 
 /**
  * A connection that detects the server's era when it opens (MCP 2026-07-28, "Versioning and Compatibility"): it sends
- * `server/discover`, and then `initialize` if the server does not know that method. A session of that era does the
- * rest.
+ * `server/discover`, and then `initialize` if the server does not know that method. A server that is known to be legacy
+ * gets `initialize` first. A session of the detected era does the rest.
+ *
  * A process may not answer unknown requests. If it has not answered after a second, `initialize` is sent as well, and
- * the first answer decides. So a process that is slow to start is not delayed, and a silent one by a second at most.
+ * the first answer decides. So the probe does not delay a process that starts slowly, and delays a silent one by at
+ * most a second.
  */
 export class DualEraSession implements UpstreamSession {
   readonly #transport: Transport
@@ -98,7 +100,7 @@ export class DualEraSession implements UpstreamSession {
     } catch (error) {
       const lastLines = this.#transport.lastLines ?? ''
       await this.close()
-      // A process that waits for something, such as a login, may have printed so.
+      // A process that waits for something, such as a login, may have printed a message about it.
       throw error instanceof UpstreamError && error.fault === 'timeout' ? error.withDetail(lastLines) : error
     }
   }
@@ -173,7 +175,7 @@ export class DualEraSession implements UpstreamSession {
     }
     const { error } = outcome
     if (!(error instanceof NotModernError)) throw error
-    // Some processes exit if a request precedes `initialize`.
+    // Some processes exit if another request precedes `initialize`.
     if (isProcess && this.#closed) throw new WrongEraError('legacy', error.message)
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     const begun = await toOutcome(session.handshake())

@@ -1,4 +1,4 @@
-// The JSON-RPC errors that the gateway itself creates. Upstream errors are relayed unchanged.
+// The errors that clients receive as JSON-RPC errors, and the failures of upstreams that cause some of them.
 
 /** Error codes of JSON-RPC 2.0, of MCP, and those that the MCP SDKs share. */
 export const rpcCode = {
@@ -18,11 +18,11 @@ export const rpcCode = {
 } as const
 
 /**
- * The cause of an error. Code distinguishes errors by it, never by message. `request`: the request is not valid ·
- * `unknown-tool`, `unknown-prompt`, `unknown-resource`: the view has no such item · `not-connected`: the provider is
- * unreachable · `timeout`: the provider did not answer in time · `no-answer`: the request was sent, but its answer is
- * lost · `upstream`: the provider's own error, relayed · `cancelled`: the client no longer waits for the answer ·
- * `refused`: an operator's rule forbids it · `quota`: a quota set by the operator is used up · `limit`: a limit is
+ * The cause of an error, by which code tells errors apart. `request`: the request is not valid · `unknown-tool`,
+ * `unknown-prompt`, `unknown-resource`: the view has no such item · `not-connected`: the provider is unreachable ·
+ * `timeout`: the provider did not answer in time · `no-answer`: the request was sent, but its answer is lost ·
+ * `upstream`: the provider's own error, relayed · `cancelled`: the client no longer waits for the answer · `refused`:
+ * an operator's rule forbids the request · `quota`: a quota set by the operator is used up · `limit`: a limit is
  * reached · `share`: the caller has used up its share of a limit · `internal`: a fault of the gateway
  */
 export type ErrorReason =
@@ -33,7 +33,7 @@ export type ErrorReason =
 export class RpcError extends Error {
   readonly code: number
   readonly reason: ErrorReason
-  /** The `error` object as an upstream wrote it; undefined for the gateway's own errors. */
+  /** The text of the whole `error` member: as an upstream sent it, or with `data`. Undefined: `code` and `message`. */
   readonly #text: string | undefined
 
   constructor (code: number, message: string, reason: ErrorReason = 'request', text?: string) {
@@ -51,8 +51,8 @@ export class RpcError extends Error {
 }
 
 /**
- * A request that an operator's rule refuses. A tool call gets a tool error, which the model can read
- * (`toRefusedToolResult`); prompts and resources get a JSON-RPC error; plain HTTP gets 403 or 429.
+ * Thrown for a request that an operator's rule refuses. A tool call is answered with a tool error, which the model can
+ * read (`toRefusedToolResult`), any other MCP request with a JSON-RPC error, and a plain HTTP request with 403 or 429.
  */
 export class RuleRefusalError extends RpcError {
   /** Seconds until the request may be repeated, if known. */
@@ -96,8 +96,8 @@ const publicMessages = {
 } as const
 
 /**
- * Creates the error for an answer for which there is no memory.
- * @param isOwnerLimit whether the reason is that its owner has used up its share
+ * Creates the error for an answer that the gateway has no memory for.
+ * @param isOwnerLimit whether the request's owner has used up its share of that memory
  */
 export const outOfMemoryError = (isOwnerLimit = false): UpstreamError => {
   const fault = isOwnerLimit ? 'share-used' : 'no-room'

@@ -16,8 +16,8 @@ export type TaskForm = 'parameter' | 'extension' | undefined
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * A client's request, and the means to communicate with the client while it runs; the same for all eras of MCP. The
- * answer is not sent through it: the gateway returns or throws it.
+ * A client's request, and the means to communicate with the client while the request runs; the same for all eras of
+ * MCP. The answer is not sent through the exchange: the code that handles the request returns or throws it.
  */
 export interface Exchange<View = unknown> {
   /**
@@ -84,7 +84,7 @@ export interface Question {
   readonly paramsText: string
   /** Aborted when the upstream withdraws the question. */
   readonly signal: AbortSignal
-  /** Whether it may be answered after the request on whose stream it is sent: it need not belong to that request. */
+  /** Whether the question may stay open when the request on whose stream it is sent ends. */
   readonly outlivesRequest: boolean
   /** Params of the upstream's `notifications/cancelled`, if it withdrew the question with one. */
   withdrawal?: string
@@ -94,9 +94,9 @@ export interface Question {
 
 /** A client: its identity, its capabilities, and the ids that decide which upstream links it shares. */
 export interface Client {
-  /** Clients with different ids have different links with `isolation: session`. */
+  /** Clients with different ids have different links to servers with `isolation: session`. */
   readonly id: string
-  /** Clients with different users have different links with `isolation: user`. */
+  /** Clients with different users have different links to servers with `isolation: user`. */
   readonly user: string
   /** Identifies the principal, which may use several clients. Default: `id`. */
   readonly principalKey?: string
@@ -104,12 +104,12 @@ export interface Client {
   readonly owner?: string
   /** Whether its links are never shared, whatever the server's isolation setting. */
   readonly hasOwnLinks?: boolean
-  /** The client, with a longer life, whose unshared links it uses. Default: itself. */
+  /** A longer-lived client whose unshared links this client uses. Default: this client itself. */
   readonly linkOwner?: Client
   readonly capabilities: ClientCapabilities
   /** Receives notifications that belong to no request; undefined: the client cannot receive such notifications. */
   readonly listener: Listener | undefined
-  /** The headers of an open request of the client with this method, as in `Exchange.headers`. */
+  /** Returns the headers of an open request with this method, as in `Exchange.headers`; undefined: there is none. */
   headersOf?: (method: string) => RequestHeaders | undefined
   /**
    * Sends a question that belongs to no request on a stream that the client keeps open.
@@ -118,7 +118,7 @@ export interface Client {
   ask: (question: Question) => Promise<Response>
 }
 
-/** One object for all, since `capabilityClassOf` caches its results by object. */
+/** One object for all such clients, since `capabilityClassOf` caches its results by object. */
 const noCapabilities: ClientCapabilities = {}
 
 /**

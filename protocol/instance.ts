@@ -4,18 +4,19 @@ import { isObject, memberOf, parseSmallMember, withMembers } from './json.ts'
 import type { Request } from './message.ts'
 import type { Peer } from './peer.ts'
 
-/** The member of `_meta` with which a gateway identifies itself to servers: `instanceId`. */
+/** The member of `_meta` in which a gateway sends its `instanceId` to servers. */
 export const instanceKey = 'tool-hub/instance'
 
 /**
- * Identifies this process, so that it can detect that it is its own upstream: its lists would then grow without end.
+ * Identifies this process, so that a gateway notices that it is its own upstream, and does not list its own items again
+ * and again.
  */
 export const instanceId = randomUUID()
 
 /** A gateway's `name` in `serverInfo`. */
 export const gatewayName = 'tool-hub'
 
-/** The headers of HTTP requests that do not set their own: many firewalls refuse requests without a user agent. */
+/** The default headers of HTTP requests. Many firewalls refuse requests without a user agent. */
 export const defaultHeaders = { 'user-agent': gatewayName } as const
 
 /** The member of an item's `_meta` with the ids of the gateways that have forwarded it, the nearest one last. */

@@ -50,7 +50,7 @@ export const isNamedKind = (kind: ListKind): kind is NamedKind => listKinds[kind
 export const byListKind = <Value>(valueOf: (kind: ListKind) => Value): Record<ListKind, Value> =>
   Object.fromEntries(allListKinds.map((kind) => [kind, valueOf(kind)])) as Record<ListKind, Value>
 
-/** The method of the notification that a list of this kind has changed. The Skills extension uses that of resources. */
+/** The method of the notification that a list of this kind has changed. Skills have that of resources. */
 export const listChangedMethod = (kind: ListKind): string =>
   `notifications/${listKinds[kind].capability}/list_changed`
 

@@ -87,14 +87,14 @@ const guardedObjects: ReadonlyArray<readonly [name: string, names: GuardedNames]
   ['_meta', metaMembers], ['ref', refMembers]
 ]
 
-/** The members of the params of a method of which lookalikes are removed. */
+/** Returns the names of members of a method's params whose lookalikes are removed. */
 export const guardedNames = (method: string): GuardedNames =>
   byMethod.get(method) ?? (method.startsWith('tasks/') ? taskMembers : defaultMembers)
 
 /**
  * Removes lookalikes from params and from their text.
- * @param isOutermost whether the outermost object has any; they have been removed from `params`
- * @returns the text; all other members keep their bytes
+ * @param isOutermost whether the outermost object had lookalikes, which are already removed from `params`
+ * @returns the text without lookalikes; all other members keep their bytes
  */
 export function withoutLookalikes (
   method: string, params: Record<string, unknown>, paramsText: string, isOutermost: boolean
@@ -127,9 +127,9 @@ const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((met
 const prefixes = ['tasks/', 'notifications/']
 
 /**
- * The MCP method that a lenient server may take an unknown method for. Relaying the unknown method would bypass the
- * checks of that method.
- * @returns undefined for a method of MCP or of an extension
+ * Returns the MCP method that a lenient server may take an unknown method for. Relaying the unknown method would bypass
+ * the checks of that MCP method.
+ * @returns undefined if there is none, or if the method itself is known
  */
 export function lookalikeMethod (method: string): string | undefined {
   if (methods.has(method)) return undefined
@@ -141,7 +141,7 @@ export function lookalikeMethod (method: string): string | undefined {
   return prefix === undefined || method.startsWith(prefix) ? undefined : plain
 }
 
-/** Creates the error for an unknown method, with the method that may be meant. */
+/** Creates the error for an unknown method. It names the method that may be meant. */
 export const unknownMethodError = (method: string): RpcError => {
   const meant = lookalikeMethod(method)
   const hint = meant === undefined ? '' : `. Did you mean ${meant}?`

@@ -1,6 +1,6 @@
 import type { Response } from './message.ts'
 
-/** The text before a result that is the last member; `begin` and `behind`: around one that is the first. */
+/** `before`: the text before a result that is the last member; `begin`, `behind`: around one that is the first. */
 const before = /^\{"jsonrpc": ?"2\.0", ?"id": ?(0|[1-9]\d{0,14}), ?"result": ?(?=\{)/
 const begin = '{"result":{'
 const behind = /\},"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
@@ -9,7 +9,7 @@ const maxBehind = 48
 
 /**
  * Parses an answer whose only members are `jsonrpc`, `id` and an object as `result`, in the two orders that most
- * programs write. The text beside the other two members is the result if it is JSON on its own.
+ * programs write. What remains between the other two members is the result if it is valid JSON.
  * @returns undefined for any other text
  */
 export function parseSimpleResponse (text: string): Response | undefined {

@@ -23,7 +23,10 @@ import {
 /** Max wait for the answer to a ping that checks whether the server still knows the session, in ms. */
 const sessionCheckTimeout = 10_000
 
-/** A connection in a revision up to 2025-11-25: `initialize`, then requests both ways. It does not reconnect. */
+/**
+ * A connection to a server that uses a revision up to 2025-11-25: `initialize`, then requests in both directions. It
+ * does not reconnect by itself.
+ */
 export class LegacyUpstreamSession implements UpstreamSession {
   identity: ServerIdentity = {
     version: latestLegacyVersion, capabilities: {}, serverInfo: '{}', instructions: undefined
@@ -44,7 +47,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   #closed = false
 
-  /** @param peer the peer of an open connection; undefined: `open` opens one */
+  /** @param peer an open connection; undefined: `open` opens one */
   constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers, peer?: Peer) {
     this.#transport = transport
     this.#client = client
@@ -82,7 +85,11 @@ export class LegacyUpstreamSession implements UpstreamSession {
     await this.#transport.onNegotiated(this.identity.version)
   }
 
-  /** Offers the latest revision, and others only if the server refuses it instead of answering with its own. */
+  /**
+   * Sends `initialize` with the latest revision, and with others only if the server answers with an error instead of a
+   * revision of its own.
+   * @returns the result, as JSON text
+   */
   async #initialize (): Promise<string> {
     const { capabilities, clientInfo } = this.#client
     let left: readonly LegacyVersion[] = legacyVersions
@@ -225,7 +232,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
 /**
  * Reads the server's identity.
- * @param result of `initialize`, as JSON text
+ * @param result the result of `initialize`, as JSON text
  * @throws UpstreamError if server and gateway have no revision in common
  */
 function identityOf (result: string): ServerIdentity {

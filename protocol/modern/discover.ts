@@ -21,10 +21,9 @@ export class NotModernError extends Error {
 }
 
 /**
- * Sends `server/discover` (MCP 2026-07-28, "Discovery"). If the server requests another revision, which the gateway
- * supports, the request is repeated in that one.
- * @throws NotModernError; UpstreamError if there is no answer, or if the server supports no revision that the gateway
- * supports
+ * Sends `server/discover` (MCP 2026-07-28, "Discovery"). If the server asks for another revision that the gateway
+ * supports, the request is repeated in that revision.
+ * @throws NotModernError; UpstreamError if there is no answer, or if server and gateway have no revision in common
  */
 export async function discoverServer (
   peer: Peer,
@@ -48,8 +47,8 @@ export async function discoverServer (
 }
 
 /**
- * Whether an HTTP status reports a temporary problem, which does not depend on the server's era. 403 may depend on it:
- * some proxies refuse methods that they do not know.
+ * Whether an HTTP status reports a temporary problem, independent of the server's era. 403 is not included, since some
+ * proxies refuse methods that they do not know.
  */
 const isOutage = (status: number | undefined): boolean =>
   status === 429 || status === 502 || status === 503 || status === 504

@@ -7,7 +7,7 @@ import { reconnectDelays } from '../transports/reconnect.ts'
 import { metaKeys } from './envelope.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The lists whose changes a server can announce: their kind, and the member of `notifications` that requests them. */
+/** The lists whose changes a server can announce: their kind, and the member of `notifications` that requests this. */
 const listFilters = [
   ['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged'],
   ['events', 'eventsListChanged']
@@ -68,10 +68,10 @@ export class NotificationReceiver {
     }))
   }
 
-  /** Opens the stream for list changes. Resolves when the server has acknowledged it; never rejects. */
+  /** Opens the stream, if there is anything to listen to. Resolves when it is open or has failed; never rejects. */
   async open (): Promise<void> { await this.#open().catch(() => {}) }
 
-  /** Subscribes to a resource. @throws RpcError if the server does not announce its updates; UpstreamError */
+  /** Subscribes to a resource. @throws RpcError if the server refuses to announce its updates; UpstreamError */
   async add (uri: string): Promise<void> {
     this.#uris.add(uri)
     try {
@@ -241,7 +241,7 @@ export class NotificationReceiver {
   }
 }
 
-/** The error for a stream that has ended, since its request was answered. */
+/** Creates the error for a stream that has ended because the server has answered its request. */
 const endError = ({ errorText }: Response): Error =>
   errorText === undefined
     ? new UpstreamError('broken', 'the server ended the subscription', { isPublic: true })

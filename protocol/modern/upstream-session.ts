@@ -23,7 +23,7 @@ import { otherResultTypePattern, unsupportedResultType } from './result-type.ts'
 import { ModernTasks, withoutTask } from './tasks.ts'
 import { waitAtMost } from '../wait-at-most.ts'
 
-/** Max time for which `open` waits for the notification stream, in ms. */
+/** Max time that `open` waits for the notification stream, in ms. */
 const listenWait = 500
 
 export interface ModernSessionOptions {
@@ -38,8 +38,9 @@ export interface ModernSessionOptions {
 }
 
 /**
- * A connection in a modern revision (2026-07-28): each request is self-contained, with an envelope and headers;
- * questions arrive as results; changes are announced through `subscriptions/listen`. It does not reconnect by itself.
+ * A connection to a server that uses a modern revision (2026-07-28): each request is self-contained, with an envelope
+ * and headers; questions arrive in results; changes are announced through `subscriptions/listen`. It does not reconnect
+ * by itself.
  */
 export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   readonly identity: ServerIdentity
@@ -60,7 +61,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   readonly #hasLogs: boolean
   #closed = false
 
-  /** @param peer of an open connection whose server has been discovered */
+  /** @param peer an open connection to a server that has answered `server/discover` */
   constructor (
     peer: Peer,
     transport: Transport,
@@ -200,7 +201,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     return this.#toOwnResult(method, paramsText, result)
   }
 
-  /** Checks the result of a request of the gateway's own, and removes its `resultType`. */
+  /** Checks the result of one of the gateway's own requests, and removes its `resultType`. */
   #toOwnResult (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
@@ -264,7 +265,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     void this.#transport.close()
   }
 
-  /** Cancels all calls. Those that wait for clients to answer questions have no open request that could fail. */
+  /** Cancels all calls, also those that wait for clients to answer questions, which have no open request to fail. */
   #endCalls (error = new UpstreamError('broken', 'its connection was closed', { isPublic: true })): void {
     for (const call of this.#calls.values()) call.cancel(error)
   }
@@ -284,7 +285,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   }
 }
 
-/** Notifications of clients that this era does not have, or that are for the gateway. */
+/** The notifications of clients that do not exist in this era, or that are meant for the gateway itself. */
 const removedNotifications: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])

@@ -3,7 +3,7 @@ import { mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 import { anyValue, object, list, meta, string, number, stringMembers, requiredText, checkedList } from './parts.ts'
 
-/** The shape of a resource's contents. @param uri of the requested resource, as JSON text */
+/** Creates the shape of a resource's contents. @param uri the requested resource's URI, as JSON text */
 export const resourceContentsShape = (uri: string): Shape => ({
   type: 'object',
   isObject: true,
@@ -18,7 +18,7 @@ export const resourceContentsShape = (uri: string): Shape => ({
 })
 const contents: Shape = { ...resourceContentsShape('""'), fallback: '{"uri":"","text":""}' }
 
-/** Creates a text block. @param text as JSON: a string, or a value that is not a block */
+/** Creates a text block. @param text a JSON text: a string, or another value that is not a block */
 const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
 const isOf = (...types: unknown[]) =>
   (valueOf: (key: string) => unknown): boolean => types.includes(valueOf('type') ?? 'text')
