@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { entities, entityNames, entityFactsOf, type EntityName, type SnapshotMemberOf } from '../../db/entities.ts'
 import type { Snapshot } from '../../db/store.ts'
 
-/** Max entries of one section that a log clause names; the others are counted. */
+/** Max entries of one section that the clause names; the others are counted. */
 const maxNames = 10
 
 interface Entry { readonly id: string, readonly name: string, readonly value: unknown }

@@ -7,7 +7,7 @@ export interface Principal {
   /** Identifies the principal. Sessions are bound to it. */
   readonly key: string
   readonly kind: 'system-key' | 'user-key' | 'access-token' | 'social-session' | 'user' | 'guest' | 'anonymous'
-  /** The name by which `isolation: user` separates connections: that of the user, or of the owner of a key. */
+  /** The name by which `isolation: user` separates connections: the user's, or that of the key's owner. */
   readonly user: string
   /** The stored user whose servers the principal may see. */
   readonly username?: string
@@ -28,7 +28,7 @@ export interface Principal {
   readonly audience?: string
   /** The stored credential that identified the principal: a bearer key or a token. Its sessions end with it. */
   readonly credential?: CredentialReference
-  /** The principal in a later snapshot; undefined if it is no longer valid. Absent for bearer keys on MCP routes. */
+  /** Returns the principal in a later snapshot; undefined: no longer valid. Absent for bearer keys on MCP routes. */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
   /**
    * Throws if the current settings do not match the request's precondition (If-Match). Called before each attempt to
@@ -62,7 +62,7 @@ export interface KeyScope {
 }
 
 /**
- * A set of servers. `open`: the set of a route without credentials: public servers, and those that a credential adds.
+ * A set of servers. `open`: on a route that requires no credential; a caller's credential may then add servers.
  */
 export type ViewScope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }
@@ -93,7 +93,7 @@ export interface View {
   readonly unfiltered?: View
 }
 
-/** @param presentation default: `raw` for a single server, otherwise `merged` */
+/** Creates a view. @param presentation default: `raw` for a single server, otherwise `merged` */
 export function makeView (
   principal: Principal,
   scope: ViewScope,
@@ -109,7 +109,7 @@ export function makeView (
 
 const viewsInPresentation = new WeakMap<View, Map<PresentationName, View>>()
 
-/** The same principal's view of the same servers in another presentation. Repeated calls return the same object. */
+/** Returns the view of the same principal and servers in another presentation; the same object for repeated calls. */
 export function inPresentation (view: View, presentation: PresentationName): View {
   if (view.presentation === presentation) return view
   let made = viewsInPresentation.get(view)
@@ -125,7 +125,7 @@ export function inPresentation (view: View, presentation: PresentationName): Vie
 /** The last filtered view of each view. */
 const filteredViews = new WeakMap<View, View>()
 
-/** The view without the items that a filter hides. Repeated calls with the same filter return the same object. */
+/** Returns the view without the items that a filter hides; the same object if the filter is the view's last one. */
 export function withFilter (view: View, filter: ItemFilter): View {
   const known = filteredViews.get(view)
   if (known?.filter === filter) return known
@@ -135,9 +135,9 @@ export function withFilter (view: View, filter: ItemFilter): View {
 }
 
 /**
- * The properties of a principal that determine what it sees (`isShown` in visibility.ts), and no others, so that
- * principals that see the same items share cached lists. Every input of that decision must be listed here: if one is
- * missing, a principal gets the list of another one.
+ * Returns the properties of a principal that determine what it sees (`isShown` in visibility.ts), and no others, so
+ * that principals that see the same items share cached lists. Every input of that decision must be listed here: if one
+ * is missing, a principal gets the list of another one.
  */
 function principalKeyParts (
   { kind, isAdmin, username, team, keyScope }: Principal, { open = false }: ViewScope
@@ -155,8 +155,8 @@ const keyScopeText = memoized(({ accessType, groups, servers }: KeyScope) =>
   JSON.stringify([accessType, groups, servers]))
 
 /**
- * A key that identifies the route of a view, regardless of the principal. A merged route and its `$smart` route, which
- * call the same items, have the same key.
+ * Returns a key that identifies the route of a view, regardless of the principal. A merged route and its `$smart` route
+ * have the same key, since the same items can be called on both.
  */
 export const routeKeyOf = ({ scope, presentation }: View): string =>
   JSON.stringify([...scopeKeyParts(scope), presentation === 'search' ? 'merged' : presentation])

@@ -84,7 +84,7 @@ export class AuditLog {
   /**
    * Returns one page of entries, newest first, including all changes whose requests have been answered.
    * @param query `cursor`: the `nextCursor` of the previous page; the last page has none
-   * @throws InvalidInput when the entry of the cursor is not in the list (any more); RecordsAway
+   * @throws InvalidInput if the entry that the cursor refers to is not, or no longer, in the list; RecordsAway
    */
   async list (query: AuditQuery): Promise<{ data: ShownAuditEntry[], nextCursor?: string }> {
     const { limit = defaultLimit, cursor, startDate, endDate, ...equal } = query
