@@ -24,7 +24,7 @@ export type ParamChanges = Readonly<Record<string, string>>
  */
 export type NextStep = { readonly changes: ParamChanges } | { readonly response: Response }
 
-/** How calls are sent in an MCP revision. Calls without an adapter are sent as in revisions up to 2025-11-25. */
+/** Sends calls as an MCP revision requires. Without an adapter, they are sent as in revisions up to 2025-11-25. */
 export interface CallAdapter {
   /** Serializes a request's params. @param id the request's upstream id, which is also its progress token */
   params: (exchange: Exchange, changes: ParamChanges, id: number) => string
@@ -36,8 +36,8 @@ export interface CallAdapter {
   onResend: (call: Call, previousId: number) => void
   /**
    * Called as soon as an answer arrives.
-   * @returns undefined if that answer ends the call; otherwise a promise, which rejects with RpcError or UpstreamError
-   * to end the call
+   * @returns undefined if that answer ends the call; otherwise a promise of the next step, which rejects with RpcError
+   * or UpstreamError to end the call
    */
   onResponse: (call: Call, response: Response) => Promise<NextStep> | undefined
 }
@@ -80,7 +80,7 @@ export class Call {
   readonly #deadlines: Deadlines
   /** Headers from the client, sent with all requests of the call. */
   readonly headers: SendOptions['headers']
-  readonly #style: CallAdapter | undefined
+  readonly #adapter: CallAdapter | undefined
   readonly #paramsOf: NonNullable<CallOptions['paramsOf']>
   readonly #onEnd: CallOptions['onEnd']
   readonly #started = Date.now()
@@ -95,13 +95,11 @@ export class Call {
   #isOver = false
 
   /** Sends the request immediately, unless its exchange is already cancelled. */
-  constructor (
-    peer: Peer, exchange: Exchange,
-    { changes, deadlines, headers, onEnd, style, paramsOf = outgoingParams }: CallOptions
-  ) {
+  constructor (peer: Peer, exchange: Exchange, options: CallOptions) {
+    const { changes, deadlines, headers, onEnd, paramsOf = outgoingParams } = options
     this.#peer = peer
     this.#paramsOf = paramsOf
-    this.#style = style
+    this.#adapter = options.style
     this.#onEnd = onEnd
     this.headers = headers
     this.#deadlines = deadlines
@@ -121,19 +119,19 @@ export class Call {
 
   /** Sends the request with the next id. @param previousId the id of the call's last request; undefined: none */
   #send (exchange: Exchange, changes: ParamChanges, previousId?: number): Promise<Response> {
-    const style = this.#style
+    const adapter = this.#adapter
     const id = this.#id = this.#peer.nextId
-    if (previousId !== undefined) style?.onResend(this, previousId)
-    const params = style === undefined ? this.#paramsOf(exchange, changes, id) : style.params(exchange, changes, id)
+    if (previousId !== undefined) adapter?.onResend(this, previousId)
+    const params = adapter === undefined ? this.#paramsOf(exchange, changes, id) : adapter.params(exchange, changes, id)
     return this.#peer.request(exchange.method, params, {
       onPoll: (retry) => { this.#exchange?.pause(retry) },
       onSettled: (response) => {
-        const next = response && !this.#isOver ? style?.onResponse(this, response) : undefined
+        const next = response && !this.#isOver ? adapter?.onResponse(this, response) : undefined
         if (next !== undefined) return this.#sendAgain(exchange, changes, next)
         this.#end(response)
         return undefined
       }
-    }, { headers: this.headers, owner: exchange.client.owner, protocol: style?.headers(exchange, changes) })
+    }, { headers: this.headers, owner: exchange.client.owner, protocol: adapter?.headers(exchange, changes) })
   }
 
   /** Waits for the next step, and takes it. @returns the answer to the call */
@@ -181,8 +179,8 @@ export class Call {
   }
 
   /**
-   * Attaches the call to an exchange: it receives the notifications and questions of the call, and its cancellation
-   * cancels the call.
+   * Attaches the call to an exchange, which then receives the call's notifications and questions. If the exchange is
+   * cancelled, the call is cancelled, too.
    */
   attach (exchange: Exchange): void {
     this.#exchange = exchange
@@ -211,7 +209,7 @@ export class Call {
   }
 
   /**
-   * Sends a question to the client. While it is open, only `maxTotalTimeout` applies.
+   * Sends a question to the client. While the question is open, only `maxTotalTimeout` applies.
    * @throws RpcError, UpstreamError
    */
   async ask (question: Question): Promise<Response> {
@@ -228,8 +226,8 @@ export class Call {
   }
 
   /**
-   * Since when the call has been waiting for the client's answer to a question, in ms since the epoch; undefined: it is
-   * not waiting.
+   * The time since which the call has been waiting for the client's answer to a question, in ms since the epoch;
+   * undefined: it is not waiting.
    */
   get awaitingClientSince (): number | undefined { return this.#awaitingClientSince }
 
@@ -242,7 +240,7 @@ export class Call {
       this.#giveUp(error)
       return
     }
-    if (this.#style?.notifiesCancel !== false) {
+    if (this.#adapter?.notifiesCancel !== false) {
       const { cancelParams } = this.#exchange ?? {}
       const params = cancelParams === undefined
         ? `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`

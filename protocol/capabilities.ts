@@ -76,7 +76,7 @@ export function withTasksExtension (capabilities: Capabilities): Capabilities {
   return { ...capabilities, extensions: { ...(isObject(extensions) && extensions), [tasksExtension]: {} } }
 }
 
-/** The capabilities of a route as a legacy client sees them: tasks in the form of 2025-11-25 only, and no events. */
+/** Converts a route's capabilities for legacy clients: tasks in the form of 2025-11-25 only, and no events. */
 export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapabilities): ServerCapabilities {
   const route = withoutExtension(announced, eventsExtension)
   if (!hasTasksExtension(route)) return withoutTasksExtension(route)
@@ -84,7 +84,7 @@ export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapa
   return { ...withoutTasksExtension(route), tasks }
 }
 
-/** The capabilities of a route as a modern client sees them: tasks as an extension only. */
+/** Converts a route's capabilities for modern clients: tasks as an extension only. */
 export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities): ServerCapabilities {
   const requests = isObject(tasks) ? tasks.requests : undefined
   const runsTools = isObject(requests) && isObject(requests.tools) && requests.tools.call !== undefined
@@ -92,8 +92,8 @@ export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities
 }
 
 /**
- * The capabilities that the gateway declares on a connection used by one client: those of the client, except `tasks`
- * (MCP 2025-11-25, tasks that servers create at clients), since they would not outlive the connection, and
+ * Returns the capabilities that the gateway declares on a connection used by one client: those of the client, except
+ * `tasks` (MCP 2025-11-25, tasks that servers create at clients), since they would not outlive the connection, and
  * except the Tasks extension, which is declared with each request.
  */
 export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
@@ -114,8 +114,8 @@ const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
 const sharedExtensions = ['io.modelcontextprotocol/ui', skillsExtension] as const
 
 /**
- * The capabilities that the gateway declares on a connection shared by several clients: only those that affect a
- * server's behavior. Others could put each client into a capability class of its own.
+ * Returns the capabilities that the gateway declares on a connection shared by several clients: only those that affect
+ * a server's behavior. Others could put each client into a capability class of its own.
  */
 export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
@@ -194,7 +194,7 @@ export function removeInvalidCapabilities (server: ServerCapabilities): {
 
 const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const
 
-/** The capabilities that a route declares. Lists have `listChanged`, since the settings can change them. */
+/** Returns a server's capabilities as its route declares them: with `listChanged`, since settings change lists. */
 export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
   const result = { ...server }
   for (const name of listCapabilities) {
@@ -223,7 +223,7 @@ export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabil
   return routeCapabilities(result)
 }
 
-/** Merges the members of two capabilities, and the settings of extensions. A member is `true` if either one is. */
+/** Merges the members of two capabilities, or settings of two extensions. A member is `true` if it is so in either. */
 function mergeMembers (one: unknown, other: Capabilities): Capabilities {
   if (!isObject(one)) return other
   const merged = Object.entries({ ...one, ...other }).map(([name, value]) => {

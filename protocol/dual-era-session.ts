@@ -14,7 +14,7 @@ import type { Transport } from './transports/transport.ts'
 import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession } from './upstream-session.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
-/** Max wait for a process's answer to `server/discover`, in ms: it may not answer unknown requests. */
+/** Max wait for a process's answer to `server/discover`, in ms. Some processes do not answer unknown requests. */
 const probeTime = 1_000
 /** Max wait for an HTTP server's answer to `server/discover`, in ms. HTTP servers do answer unknown requests. */
 const httpProbeTime = 5_000
@@ -53,9 +53,9 @@ const toOutcome = async <Value> (promise: Promise<Value>): Promise<Outcome<Value
  * `server/discover`, and then `initialize` if the server does not know that method. A server that is known to be legacy
  * gets `initialize` first. A session of the detected era does the rest.
  *
- * A process may not answer unknown requests. If it has not answered after a second, `initialize` is sent as well, and
- * the first answer decides. So the probe does not delay a process that starts slowly, and delays a silent one by at
- * most a second.
+ * Some processes do not answer unknown requests. If a process has not answered after a second, `initialize` is sent as
+ * well, and the first answer decides. So the probe does not delay a process that starts slowly, and delays a silent one
+ * by at most a second.
  */
 export class DualEraSession implements UpstreamSession {
   readonly #transport: Transport

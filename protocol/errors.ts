@@ -33,7 +33,9 @@ export type ErrorReason =
 export class RpcError extends Error {
   readonly code: number
   readonly reason: ErrorReason
-  /** The text of the whole `error` member: as an upstream sent it, or with `data`. Undefined: `code` and `message`. */
+  /**
+   * The text of the `error` member if an upstream sent it, or if it has `data`; undefined: made of code and message.
+   */
   readonly #text: string | undefined
 
   constructor (code: number, message: string, reason: ErrorReason = 'request', text?: string) {
@@ -58,7 +60,7 @@ export class RuleRefusalError extends RpcError {
   /** Seconds until the request may be repeated, if known. */
   readonly retryAfter: number | undefined
 
-  /** @param rule the kind of rule @param message shown to the caller */
+  /** @param rule the kind of rule @param message the text that the caller is shown */
   constructor (rule: 'policy' | 'guard' | 'quota', message: string, { retryAfter }: { retryAfter?: number } = {}) {
     super(rpcCode.badRequest, message, rule === 'quota' ? 'quota' : 'refused')
     this.name = 'Refusal'
@@ -66,7 +68,7 @@ export class RuleRefusalError extends RpcError {
   }
 }
 
-/** The result of a refused tool call for an MCP client, as JSON text; undefined for other errors and methods. */
+/** Creates the result of a refused tool call, as JSON text; undefined for other errors and methods. */
 export const toRefusedToolResult = (method: string, error: unknown): string | undefined =>
   error instanceof RuleRefusalError && method === 'tools/call'
     ? JSON.stringify({ content: [{ type: 'text', text: error.message }], isError: true })

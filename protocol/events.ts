@@ -47,7 +47,7 @@ export const streamDeadlines = { resetTimeoutOnProgress: true, maxTotalTimeout: 
 export const isStreamNotification = (method: string): boolean =>
   method.startsWith('notifications/events/') && method !== 'notifications/events/list_changed'
 
-/** The id of the `events/stream` request that a notification belongs to. */
+/** Returns the id of the `events/stream` request that a notification with these params belongs to. */
 export const streamIdOf = ({ _meta: meta }: Readonly<Record<string, unknown>>): unknown =>
   isObject(meta) ? meta[metaKeys.subscriptionId] : undefined
 
@@ -58,9 +58,9 @@ export function withStreamId (text: string, idText: string): string {
   return withMembers(text, { _meta: withMembers(own, { [metaKeys.subscriptionId]: idText }) })
 }
 
-/** How a client sees the events of a subscription: their name and cursors may differ from the server's. */
+/** How a client sees the events of a subscription, whose name and cursors may differ from the server's. */
 export interface EventPresentation {
-  /** The event type's name as the client knows it. */
+  /** The name by which the client knows the type of the events. */
   readonly name: string
   /** Converts the server's cursor to the client's. */
   readonly cursor: (own: string) => string

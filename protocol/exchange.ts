@@ -6,9 +6,9 @@ import type { Response } from './message.ts'
 import { parseJsonText } from './parse-json-text.ts'
 
 /**
- * How a client supports tasks. `parameter`: it requests one by the member `task` (MCP 2025-11-25, "Tasks");
- * `extension`: the server may answer any call with one (`io.modelcontextprotocol/tasks`); undefined: it waits for
- * results.
+ * How a client supports tasks. `parameter`: it requests a task by the member `task` (MCP 2025-11-25, "Tasks");
+ * `extension`: the server may answer any call with a task (`io.modelcontextprotocol/tasks`); undefined: the client does
+ * not support tasks.
  */
 export type TaskForm = 'parameter' | 'extension' | undefined
 
@@ -21,8 +21,8 @@ export type RequestHeaders = Readonly<Record<string, string | string[] | undefin
  */
 export interface Exchange<View = unknown> {
   /**
-   * The principal, the requested scope, and how its servers are presented. The gateway replaces it by a view without
-   * hidden items before it handles the request.
+   * The principal, the requested scope, and how the scope's servers are presented. The gateway replaces it by a view
+   * without hidden items before it handles the request.
    */
   view: View
   readonly method: string
@@ -100,9 +100,9 @@ export interface Client {
   readonly user: string
   /** Identifies the principal, which may use several clients. Default: `id`. */
   readonly principalKey?: string
-  /** The owner whose share its connections count against. Default: `id`. */
+  /** The owner whose share the client's connections count against. Default: `id`. */
   readonly owner?: string
-  /** Whether its links are never shared, whatever the server's isolation setting. */
+  /** Whether the client's links are never shared, whatever the servers' isolation settings are. */
   readonly hasOwnLinks?: boolean
   /** A longer-lived client whose unshared links this client uses. Default: this client itself. */
   readonly linkOwner?: Client
@@ -113,12 +113,12 @@ export interface Client {
   headersOf?: (method: string) => RequestHeaders | undefined
   /**
    * Sends a question that belongs to no request on a stream that the client keeps open.
-   * @throws RpcError if there is none
+   * @throws RpcError if there is no such stream
    */
   ask: (question: Question) => Promise<Response>
 }
 
-/** One object for all such clients, since `capabilityClassOf` caches its results by object. */
+/** One object for all clients without capabilities, since `capabilityClassOf` caches its results by object. */
 const noCapabilities: ClientCapabilities = {}
 
 /**
@@ -151,7 +151,7 @@ export class NonMcpClient implements Client {
 /** The gateway itself as a client without capabilities. */
 export const gatewayClient: Client = new NonMcpClient('gateway', 'gateway')
 
-/** Copies headers except the given ones. @param names in lower case */
+/** Copies headers except the given ones. @param names the names of the headers to omit, in lower case */
 export function withoutHeaders (headers: RequestHeaders, names: readonly string[]): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
 }

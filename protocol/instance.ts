@@ -33,7 +33,7 @@ export function requestingInstance ({ _meta: meta }: Readonly<Record<string, unk
 /**
  * Marks an item as forwarded by this gateway, for another gateway that lists it. Without the mark, the lists of two
  * gateways that are each other's upstream would grow without end.
- * @param text the item as JSON
+ * @param text the item, as JSON text
  * @param asking the id of the other gateway
  * @returns undefined if the other gateway has forwarded the item already
  */

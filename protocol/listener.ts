@@ -33,7 +33,7 @@ export interface Listener<View = unknown> {
 }
 
 /**
- * Whether a listener with this level receives a notification: all but log messages below the level.
+ * Whether a listener with this level receives a notification: true for all but log messages below the level.
  * @param paramsText params of the notification
  */
 export function passesLogLevel (level: LogLevel | undefined, method: string, paramsText: string | undefined): boolean {

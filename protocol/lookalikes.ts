@@ -13,7 +13,7 @@ const maxNameLength = 8 * 1024
 const isAscii = /^[ -~]*$/
 const ignorable = /\p{Default_Ignorable_Code_Point}/gu
 
-/** `_` between words: some parsers read `task_id` as `taskId`. */
+/** Matches `_` between words: some parsers read `task_id` as `taskId`. */
 const separators = /(?<=[^_])_+(?=[^_])/g
 
 /**
@@ -28,7 +28,7 @@ function foldName (name: string): string {
   return text.replace(/[\u0130\u0131]/g, 'i').toUpperCase().toLowerCase().replace(separators, '')
 }
 
-/** A set of names that detects lookalikes of them. */
+/** A set of names, which detects and removes lookalikes of these names. */
 export class GuardedNames {
   readonly #names: ReadonlySet<string>
   readonly #folded: ReadonlySet<string>
@@ -38,12 +38,12 @@ export class GuardedNames {
     this.#folded = new Set(names.map(foldName))
   }
 
-  /** Whether a lenient parser may confuse this name, which is not in the set, with one in the set. */
+  /** Whether a name is not in the set, but a lenient parser may confuse it with one that is. */
   isLookalike (name: string): boolean {
     return !this.#names.has(name) && (name.length > maxNameLength || this.#folded.has(foldName(name)))
   }
 
-  /** Removes lookalikes from an object's text; all other members keep their bytes. */
+  /** Removes members with lookalike names from an object's text; all other members keep their bytes. */
   strip (text: string): string {
     const members = membersOf(text)
     const kept = members.filter(({ key }) => !this.isLookalike(key))
@@ -52,7 +52,7 @@ export class GuardedNames {
       : `{${kept.map(({ keyStart, end }) => text.slice(keyStart, end)).join()}}`
   }
 
-  /** Removes lookalikes from an object. @returns whether there were any */
+  /** Removes members with lookalike names from an object. @returns whether there were any */
   remove (object: Record<string, unknown>): boolean {
     let isFound = false
     for (const name in object) {

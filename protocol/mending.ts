@@ -6,7 +6,7 @@ import { truncate } from './text.ts'
 import type { Shape, JsonType } from './shapes/shape.ts'
 import { MemberRemover } from './shapes/removed-run.ts'
 
-/** The type of the value that starts at `at`; undefined for null. */
+/** Returns the type of the value that starts at `at`; undefined for null. */
 function typeAt (text: string, at: number): JsonType | undefined {
   switch (text[at]) {
     case '{': return 'object'
@@ -225,7 +225,7 @@ class Mender {
     if (added.length > 0) this.#edit(start + 1, start + 1, `${added.join()}${stays ? ',' : ''}`)
   }
 
-  /** The text of a member; undefined if it is missing or null. */
+  /** Returns the text of a member; undefined if it is missing or null. */
   readonly #textOf = (parts: readonly MemberPart[]) => (key: string): string | undefined => {
     const part = parts.findLast((each) => each.key === key)
     return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined

@@ -62,7 +62,7 @@ function parseSmall (
   }
   checkBatch(value.length, maxBatch)
   return elementsOf(text).map((part, at) => {
-    // The copy lets the other elements, which may be large, be freed.
+    // The copy allows the other elements, which may be large, to be freed.
     const element = detachedCopy(part)
     return messageOrError(() => toMessage(readSmall(value[at], element), sender), () => value[at], element)
   })

@@ -31,7 +31,7 @@ export interface PeerHandlers {
 
 /** Observes one of the gateway's requests. */
 interface RequestObserver {
-  /** Called when the upstream wants to be polled for the answer. @param retry time until then, in ms */
+  /** Called when the upstream wants to be polled for the answer. @param retry the time until then, in ms */
   onPoll: (retry: number) => void
   /**
    * Called when the request has ended, before any later message is handled.
@@ -186,7 +186,7 @@ export class Peer implements Receiver {
     if (text.length <= largeTextLength) {
       return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
     }
-    // Large members of `params` are parsed when accessed.
+    // Large params are parsed lazily, and not again: only the members that the repair has removed are deleted.
     const left = new Set(membersOf(text).map(({ key }) => key))
     for (const key of Object.keys(params)) if (!left.has(key)) Reflect.deleteProperty(params, key)
     return { ...message, paramsText: text }

@@ -7,7 +7,7 @@ import type { TraceContext } from './trace-context.ts'
 
 export type ProviderStatus = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
 
-/** A read of a provider's lists, in progress. */
+/** A read of a provider's lists that is in progress. */
 export interface ListLoading {
   /** Resolves when the lists are known; never rejects. */
   readonly done: Promise<unknown>
@@ -16,14 +16,14 @@ export interface ListLoading {
 }
 
 /**
- * Lists and runs items: an upstream server, the built-in prompts and resources, the tools of `$smart`. The gateway
- * merges the lists of providers into what a view sees, applies overrides and selections, and routes each request to the
- * provider of its item. Only `name`, `catalogue` and `call` are required.
+ * Lists items and runs them: an upstream server, the built-in prompts and resources, or the tools of `$smart`. The
+ * gateway merges the lists of providers into what a view sees, applies overrides and selections, and routes each
+ * request to the provider of its item. Only `name`, `catalogue` and `call` are required.
  */
 export interface Provider {
   /** Unique among providers; the prefix of its items' names on merged routes. */
   readonly name: string
-  /** Default: always connected. */
+  /** Default: `connected`. */
   readonly status?: ProviderStatus
   /** Whether the provider can be called now: it is connected, or a call would connect it. Default: true. */
   readonly isAvailable?: boolean
@@ -81,7 +81,7 @@ export interface Provider {
   /** Returns the URIs of the resources that a client is subscribed to. */
   subscriptions?: (client: Client) => string[]
   /**
-   * Applies the log level of a client's listener, which has changed.
+   * Applies the new log level of a client's listener.
    * @param paramsText params of the client's request, if they have members other than the level
    * @throws RpcError
    */

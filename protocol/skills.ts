@@ -5,13 +5,13 @@ import { memoized } from './memoized.ts'
 /** The end of every skill's URI. */
 const mainFile = '/SKILL.md'
 
-/** The folder URI of a skill, without a trailing slash; undefined if the URI is not a skill's. */
+/** Returns the URI of a skill's folder, without a trailing slash; undefined if the given URI is not a skill's. */
 export const skillFolder = (uri: string): string | undefined =>
   uri.length > mainFile.length && uri.endsWith(mainFile) ? uri.slice(0, -mainFile.length) : undefined
 
 /**
- * The URIs of a skill's files: its `SKILL.md`, and the files in its manifest. Files outside the skill's folder are
- * ignored, since the extension forbids them. A skill with dynamic content has no manifest.
+ * Returns the URIs of a skill's files: its `SKILL.md`, and the files in its manifest. Files outside the skill's folder
+ * are ignored, since the extension forbids them. A skill with dynamic content has no manifest.
  */
 export const skillFileUris = memoized(
   (skill: Item): readonly string[] => [...new Set([skill.key, ...manifestOf(skill)])]

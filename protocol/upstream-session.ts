@@ -31,14 +31,17 @@ export interface ClientIdentity {
   readonly exclusive: boolean
 }
 
-/** The call on whose stream a message arrived; `over`: that call has ended; undefined: on no call's stream. */
+/**
+ * The call on whose stream a message arrived. `over`: that call has ended; undefined: none, or a call that has ended if
+ * the connection serves a single client.
+ */
 export type MessageOrigin = Call | 'over' | undefined
 
 /** Handlers for the messages of an upstream. */
 export interface SessionHandlers {
   /** Called with a question of the upstream. @throws RpcError to answer with an error */
   question: (question: Question, origin: MessageOrigin) => Promise<Response>
-  /** Called with a notification that the session does not handle itself, as it does progress of open calls. */
+  /** Called with a notification, unless the session handles it itself, such as the progress of an open call. */
   notification: (notification: Notification, origin: MessageOrigin) => void
   /** Called when a call has ended, before any later message is handled. @param response undefined if there is none */
   callEnded: (call: Call, response: Response | undefined) => void

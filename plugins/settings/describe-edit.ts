@@ -7,7 +7,7 @@ const maxNames = 10
 
 interface Entry { readonly id: string, readonly name: string, readonly value: unknown }
 
-/** The entries of an entity by id. `value` is the part of an entry that an edit can change. */
+/** Returns the entries of an entity, by id. `value` is the part of an entry that an edit can change. */
 function entriesOf (entity: EntityName, snapshot: Snapshot): Map<string, Entry> {
   const { member, label, usage = '' } = entityFactsOf(entity)
   const items = [...snapshot[member as SnapshotMemberOf<EntityName>] as ReadonlyMap<string, Record<string, unknown>>]

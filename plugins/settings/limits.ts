@@ -10,7 +10,7 @@ export const settingsLimits = {
   audit: { entries: 1_000, part: 32 * 1024, size: 16 * 1024 * 1024, stored: 100_000 },
 
   /**
-   * Max time that the storage may be unavailable, in ms; beyond that, the process is not ready, and a replica refuses
+   * Time for which the storage may be unavailable, in ms; beyond that, the process is not ready, and a replica refuses
    * credentials (503), since some of them may have been revoked.
    */
   storageAway: 60_000,

@@ -59,6 +59,7 @@ export class Settings extends EventEmitter<{
   #wasOutdated = false
 
   /**
+   * Loads the settings.
    * @param readonly whether READONLY is set: `storeProblem` then ignores whether the store can be written
    * @param mapSnapshot maps each stored snapshot to the one that is served, for example to mark servers that may not
    *   be started now

@@ -166,7 +166,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async #question (request: Request, origin: number | undefined): Promise<void> {
     const { id, idText, method, params } = request
-    // The question may stay open for minutes; the copy lets the text that it is a slice of be freed.
+    // The question may stay open for minutes. The copy allows the text that contains it to be freed.
     const paramsText = request.paramsText.length > largeTextLength
       ? request.paramsText
       : detachedCopy(request.paramsText)
@@ -216,7 +216,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     } else this.#handlers.notification(notification, this.#originOf(origin))
   }
 
-  /** The open call with this progress token, or the request that waits for the task which that call created. */
+  /** Returns the open call with this progress token, or the call that waits for the task that it has created. */
   #callOf (token: number): Call | undefined {
     const call = this.#calls.get(token)
     const wait = call ? undefined : this.#tasks.waitingExchangeOf(token)

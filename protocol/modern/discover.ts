@@ -78,7 +78,7 @@ function requestedVersion (errorText: string): ModernVersion | undefined {
 const unsupportedVersionError = (versions: readonly unknown[]): UpstreamError =>
   new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(versions)}, which Tool-Hub does not support`)
 
-/** Reads the server's identity. @param result of `server/discover`, as JSON text @throws NotModernError */
+/** Reads a server's identity from the result of `server/discover`, a JSON text. @throws NotModernError */
 function identityOf (result: string, version: ModernVersion): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { supportedVersions, capabilities, instructions } = isObject(value) ? value : {}

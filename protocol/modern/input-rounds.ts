@@ -30,7 +30,7 @@ export const isInputRequired = ({ resultText }: Response): boolean =>
 
 /**
  * Multi round-trip requests for clients of earlier revisions: each question in an `input_required` result is sent to
- * the client as a request in its revision, and the original request is sent again with the answers.
+ * the client as a request in the client's revision, and the original request is sent again with the answers.
  */
 export class InputRounds {
   readonly #ask: SessionHandlers['question']
@@ -113,7 +113,7 @@ export class InputRounds {
     if (typeof method !== 'string' || !inputRequestMethods.has(method)) {
       throw refusedError(`it requested ${JSON.stringify(method)}, which MCP does not have`)
     }
-    // The question may stay open for minutes; the copy lets the rest of the result be freed.
+    // The question may stay open for minutes. The copy allows the rest of the result to be freed.
     const params = withElicitationId(memberOf(text, 'params') ?? '{}')
     const paramsText = detachedCopy(relatedTask === undefined ? params : withRelatedTask(params, relatedTask))
     const value: unknown = JSON.parse(paramsText)
@@ -194,7 +194,7 @@ export function hasInputRequestsOrState (resultText: string): boolean {
   return requests !== undefined && !(requests.startsWith('{') && membersOf(requests).length === 0)
 }
 
-/** The client capabilities that a server request requires; undefined for an unknown method. */
+/** Returns the client capabilities that a server's request requires; undefined for an unknown method. */
 export function requiredCapabilitiesFor (
   method: string, params: Readonly<Record<string, unknown>>
 ): ClientCapabilities | undefined {

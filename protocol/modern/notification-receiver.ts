@@ -7,7 +7,7 @@ import { reconnectDelays } from '../transports/reconnect.ts'
 import { metaKeys } from './envelope.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The lists whose changes a server can announce: their kind, and the member of `notifications` that requests this. */
+/** The lists whose changes servers can announce: kind, and member of `notifications` that requests announcements. */
 const listFilters = [
   ['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged'],
   ['events', 'eventsListChanged']

@@ -13,7 +13,7 @@ import { toLegacyToolResult } from './for-legacy-clients.ts'
 import type { InputRounds } from './input-rounds.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The default of a task's poll interval, and bounds for the interval that the server requests, in ms. */
+/** The default interval at which a task is polled, and bounds for the interval that the server requests, in ms. */
 const interval = { usual: 1_000, least: 20, most: 30_000 }
 
 /** Removes `task` from the changes to a call's params: in this era, the server decides whether it creates a task. */

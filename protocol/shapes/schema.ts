@@ -17,7 +17,7 @@ const plainKeywords = anyMembers(
   'contentMediaType'
 )
 
-/** @param hasTuples whether `items` may be a list of schemas, as before 2020-12 */
+/** Creates the shape of a JSON Schema. @param hasTuples whether `items` may be a list of schemas, as before 2020-12 */
 function schemaShape (hasTuples: boolean): Shape {
   const members: Record<string, Shape> = { ...plainKeywords }
   const schema: Shape = { isObject: true, members }

@@ -20,7 +20,7 @@ export interface Shape {
   readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
   /** Whether `fallback` applies. @param valueOf returns a sibling member's value; undefined: missing or null */
   readonly isNeeded?: (valueOf: (key: string) => unknown) => boolean
-  /** The key of a required member: if that is null, the whole object is treated as null. */
+  /** The key of a member without which the object is useless: if it is null, the whole object is treated as null. */
   readonly needs?: string
   /** Returns the shape that replaces this one. @param text the value, as JSON text */
   readonly select?: (text: string) => Shape

@@ -51,7 +51,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
   /** Limits the rate at which a stream is processed. */
   #valve: Valve | undefined
   #crumbs = 0
-  /** The number of reasons why reading is paused. */
+  /** The number of `pause` calls that `resume` has not undone yet. */
   #pauses = 0
 
   /** @param owner the owner whose memory share the answer counts against */

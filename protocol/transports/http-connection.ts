@@ -182,7 +182,7 @@ export class HttpConnection {
 
   isPending (key: number | string): boolean { return this.#pending.has(key) }
 
-  /** Removes a message that has been answered. */
+  /** Removes a message that has been answered, or has failed. */
   removePending (key: number | string): void {
     if (this.#pending.take(key) !== undefined && typeof key === 'string') this.#inFlight--
     if (this.#pending.size === 0) this.#onIdle?.()

@@ -37,7 +37,7 @@ export class HttpExchange implements AnswerHandlers {
   #isAnswered = false
   /** Whether the message was sent again after a challenge. */
   #wasSentAgain = false
-  /** The id of the last event on the stream, from which the stream is resumed. */
+  /** The id of the last event on the stream, after which the stream is resumed. */
   #lastEvent: string | undefined
   /** Delay before resuming the stream, in ms. */
   #wait: number = reconnectDelays.delay

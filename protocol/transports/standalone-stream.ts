@@ -68,7 +68,7 @@ export class StandaloneStream {
     let status = 0
     let opened = false
     let hasData = false
-    /** Called when the stream has ended. If it lasted, it has not failed, since proxies close idle streams. */
+    /** Called when the stream has ended. One with data, or open for long, did not fail: proxies close idle streams. */
     const ended = (): void => {
       this.#isOpen = false
       const isSteady = hasData || Date.now() - begun > steadyAfter

@@ -21,7 +21,7 @@ export interface ReadingOptions {
   readonly meter?: MemoryMeter
   /** Limits unsolicited messages. Default: no limit. */
   readonly pace?: MessageRateLimiter
-  /** The owner whose memory share counts messages that answer no client's request. */
+  /** The owner whose memory share is used for messages that answer no client's request. */
   readonly owner?: string
 }
 
@@ -32,7 +32,7 @@ export const maxInFlight = 64
 /** Pause before more output is read from a server that is slow to read what the gateway sends, in ms. */
 const slowReaderWait = 20
 
-/** Extends a rate limiter so that output also waits while the server is slow to read answers, which accumulate here. */
+/** Extends a rate limiter: reading also pauses while the server reads answers slowly, which would accumulate here. */
 export const withSlowReaderPause = (
   isSlow: () => boolean, pace: MessageRateLimiter = noRateLimit
 ): MessageRateLimiter => ({

@@ -91,7 +91,7 @@ function cacheKeyOf ({ name, group, server, smart = false }: RouteTarget & { ser
 /** Whether `$smart` is enabled. */
 const isSmartOn = ({ system }: Snapshot): boolean => system.smartRouting?.enabled !== false
 
-/** Whether a system key is limited to some servers and groups, and does not list this name. */
+/** Whether a principal's system key is limited to some servers and groups, and does not list this name. */
 const isUnlisted = ({ kind, keyScope }: Principal, name: string): boolean =>
   kind === 'system-key' &&
   keyScope !== undefined &&
@@ -163,7 +163,10 @@ function isViewCurrent (snapshot: Snapshot, former: View, principal: Principal, 
   return view.key === key && isVisible(snapshot, view, publicTools) && canUseRoute(snapshot, principal, scope)
 }
 
-/** Whether a route exists for a principal: it sees the server, or at least one server of the group. */
+/**
+ * Whether the route of a view exists for the view's principal. The global route always does; a group does for an admin,
+ * and for a principal that sees one of its servers; a server does for a principal that sees it.
+ */
 function isVisible (snapshot: Snapshot, view: View, publicTools: PublicToolsMode): boolean {
   const { scope, principal } = view
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true

@@ -23,7 +23,7 @@ export const chargedUserOf = (snapshot: Snapshot, { owner }: ServerConfig): stri
 
 /**
  * Whether a record about a username belongs to a former account: the present account of that name was created later.
- * @param at the time of the record, in ms since 1970
+ * @param at the time of the record, in ms since the epoch
  */
 export const isOfFormerAccount = (
   { users }: Pick<Snapshot, 'users'>, username: string | undefined, at: number

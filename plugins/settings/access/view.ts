@@ -26,7 +26,9 @@ export interface Principal {
   readonly scopes?: readonly string[]
   /** The path of an access token's resource (RFC 8707), without a trailing slash; undefined: the whole gateway. */
   readonly audience?: string
-  /** The stored credential that identified the principal: a bearer key or a token. Its sessions end with it. */
+  /**
+   * The stored credential that identified the principal: a bearer key or a token. The principal's sessions end with it.
+   */
   readonly credential?: CredentialReference
   /** Returns the principal in a later snapshot; undefined: no longer valid. Absent for bearer keys on MCP routes. */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
@@ -42,7 +44,7 @@ export interface Principal {
   readonly address?: string
 }
 
-/** Whether a principal has a credential. Those without one share an identity, and may be different people. */
+/** Whether a principal has a credential. Principals without one may be different people. */
 export const hasCredential = ({ kind }: Principal): boolean => kind !== 'anonymous' && kind !== 'guest'
 
 /** The access token scope that MCP routes require. */
@@ -54,7 +56,7 @@ export const canUseMcp = ({ scopes }: Principal): boolean => scopes?.includes(mc
 /** A stored credential, without its secret. */
 export interface CredentialReference { readonly id: string, readonly name?: string }
 
-/** The routes that a scoped bearer key is limited to. */
+/** The groups and servers whose routes a scoped bearer key is limited to. */
 export interface KeyScope {
   readonly accessType: 'groups' | 'servers' | 'custom'
   readonly groups: readonly string[]
@@ -62,7 +64,8 @@ export interface KeyScope {
 }
 
 /**
- * A set of servers. `open`: on a route that requires no credential; a caller's credential may then add servers.
+ * A set of servers. `open`: the set that an open route shows, which requires no credential: the servers visible to
+ * anybody, and those that the caller's credential adds.
  */
 export type ViewScope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }

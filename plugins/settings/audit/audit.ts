@@ -61,7 +61,7 @@ export class AuditLog {
     this.#add(entriesOfCommit(committed, this.#deps.bounds.part))
   }
 
-  /** Adds an entry for a change outside the settings. @param by a username, or an author with the bearer key */
+  /** Adds an entry for a change outside the settings. @param by a username, or an author with a bearer key */
   addChange (by: string | Author, parts: AuditedChange): void {
     const entry = toAuditEntry(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
     if (entry) this.#add([entry])

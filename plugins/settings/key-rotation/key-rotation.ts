@@ -13,7 +13,7 @@ interface KeyRotationDeps {
 /** Max passes, since replicas configured with different first keys could re-encrypt each other's texts for ever. */
 const maxPasses = 20
 
-/** Re-encrypts the secrets that former keys encrypt, and logs when the former keys can be removed. */
+/** Re-encrypts secrets that are encrypted with former keys, and logs when the former keys can be removed. */
 export class EncryptionKeyRotation {
   readonly #deps: KeyRotationDeps
   readonly #pauses: { readonly pass: number, readonly failure: number }
