@@ -28,7 +28,7 @@ interface ListeningDeps {
   readonly notifiesCancel: boolean
   /** Receives the notifications of the stream. */
   readonly onNotification: (notification: Notification) => void
-  /** Called when the connection is lost: the server has lost the session, or was unreachable twice in a row. */
+  /** Called when the connection is lost: the server has lost the session, or is unreachable after another failure. */
   readonly onLost: (error: UpstreamError) => void
 }
 
@@ -196,7 +196,7 @@ export class NotificationReceiver {
         refuse(error)
         this.#onStreamEnd(stream, error)
       }, () => {})
-    acknowledged.then(() => { this.#failures = 0 }, () => {}).finally(() => { clearTimeout(timer) })
+    acknowledged.catch(() => {}).finally(() => { clearTimeout(timer) })
     return stream
   }
 
@@ -214,9 +214,8 @@ export class NotificationReceiver {
     }
     // A server that does not know the method has nothing to announce.
     if (error instanceof RpcError && error.code === rpcCode.methodNotFound) return
-    if (!(wasOpen && Date.now() - stream.startedAt > steadyAfter)) {
-      this.#failures = Math.min(this.#failures + 1, maxFailures)
-    }
+    const wasSteady = wasOpen && Date.now() - stream.startedAt > steadyAfter
+    this.#failures = wasSteady ? 0 : Math.min(this.#failures + 1, maxFailures)
     const wait = Math.min(reconnectDelays.delay * 2 ** Math.max(this.#failures - 1, 0), reconnectDelays.longest)
     this.#timer = setTimeout(() => { void this.#reopen() }, wait)
     this.#timer.unref()
