@@ -36,7 +36,11 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   resourceTemplates: object({ ...resource, uriTemplate: anyValue }),
   skills: object({ uri: anyValue, frontmatter: anyObject, resources: anyValue, ...meta }),
   events: object({
-    name: anyValue, ...descriptiveMembers, delivery: list(anyValue), inputSchema: schema, payloadSchema: schema
+    name: anyValue,
+    ...descriptiveMembers,
+    delivery: list(anyValue),
+    inputSchema: schema,
+    payloadSchema: schema
   })
 }
 
