@@ -24,7 +24,7 @@ export type ParamChanges = Readonly<Record<string, string>>
  */
 export type NextStep = { readonly changes: ParamChanges } | { readonly response: Response }
 
-/** Sends calls as an MCP revision requires. Without an adapter, they are sent as in revisions up to 2025-11-25. */
+/** Adapts calls to an MCP revision. Without an adapter, calls are sent as in revisions up to 2025-11-25. */
 export interface CallAdapter {
   /** Serializes a request's params. @param id the request's upstream id, which is also its progress token */
   params: (exchange: Exchange, changes: ParamChanges, id: number) => string

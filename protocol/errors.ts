@@ -77,9 +77,9 @@ export const toRefusedToolResult = (method: string, error: unknown): string | un
 /**
  * Why a transport delivered no answer to a request. `unreachable`: the request was never sent · `expired`: the upstream
  * no longer knows the session, so the request did not run · `unauthorized`: the upstream requires credentials ·
- * `refused`: the HTTP status is an error · `broken`: the request may have run · `timeout`: the deadline passed ·
- * `closed`: the gateway closed the link · `no-room`: the gateway has no memory for the answer · `share-used`: the
- * caller has used up its share of that memory
+ * `refused`: the upstream refused the request, or cannot be used as configured · `broken`: the request may have run ·
+ * `timeout`: the deadline passed · `closed`: the gateway closed the link, or the client no longer waits · `no-room`:
+ * the gateway has no memory for the answer · `share-used`: the caller has used up its share of that memory
  */
 export type UpstreamFault =
   'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed' | 'no-room' |
@@ -109,7 +109,7 @@ export const outOfMemoryError = (isOwnerLimit = false): UpstreamError => {
 interface FailureDetails {
   /** Details for the server's managers (the last lines of its stderr), never shown to clients. */
   readonly detail?: string
-  /** The HTTP status that caused the fault `refused` or `broken`. */
+  /** The HTTP status that caused the fault. */
   readonly status?: number
   /** Whether clients may see the message: it contains no address, path or DNS answer. */
   readonly isPublic?: boolean
@@ -117,7 +117,7 @@ interface FailureDetails {
   readonly isAnswered?: boolean
 }
 
-/** Thrown if an upstream gives no answer. The message is for operators. */
+/** Thrown if an upstream gives no answer, or an unusable one. The message is for operators. */
 export class UpstreamError extends Error {
   readonly fault: UpstreamFault
   readonly detail: string

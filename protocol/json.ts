@@ -1,6 +1,6 @@
 // JSON as text. Parsing and serializing would lose digits (12345678901234567890, 1e400) and duplicate members, so
-// values are located in the text, and replaced there. All functions expect text that `JSON.parse` accepts; for other
-// text, they terminate with an unspecified result.
+// values are located in the text, and replaced there. Unless their comments say otherwise, the functions expect text
+// that `JSON.parse` accepts; for other text, they terminate with an unspecified result.
 
 /**
  * A member of an object, located in the object's text. `key` is decoded; `keyStart` is the index of the key's opening

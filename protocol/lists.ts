@@ -50,7 +50,7 @@ export const isNamedKind = (kind: ListKind): kind is NamedKind => listKinds[kind
 export const byListKind = <Value>(valueOf: (kind: ListKind) => Value): Record<ListKind, Value> =>
   Object.fromEntries(allListKinds.map((kind) => [kind, valueOf(kind)])) as Record<ListKind, Value>
 
-/** Returns the method of the notification about changes of a list. Skills and resources share a method. */
+/** Returns the method of the notification about changes of a list. Resources, templates and skills share one. */
 export const listChangedMethod = (kind: ListKind): string =>
   `notifications/${listKinds[kind].capability}/list_changed`
 
@@ -62,7 +62,7 @@ export interface Catalogue {
   /** Unique within this process. */
   readonly id: number
   readonly capabilityClass: string
-  /** The MCP revision of the connection over which it was read. */
+  /** The MCP revision of the connection over which it was read; '' if there was none. */
   readonly version: string
   /** `serverInfo`, as JSON text. It may lack required members. */
   readonly serverInfo: string

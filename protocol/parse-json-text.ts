@@ -1,6 +1,6 @@
 import { elementsOf, isObject, membersOf } from './json.ts'
 
-/** Whether V8 has the bug that it reads some escaped names as those of a text parsed earlier (nodejs/node#63785). */
+/** Whether V8 has a bug that makes it read some escaped names as names from earlier texts (nodejs/node#63785). */
 const misreadsNames = ((): boolean => {
   JSON.parse('{"x":0,"\\\\":0}')
   return !Object.hasOwn(JSON.parse('{"x":0,"\\u0061":0}') as object, 'a')

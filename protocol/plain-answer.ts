@@ -1,8 +1,10 @@
 import type { Response } from './message.ts'
 
-/** `before`: the text before a result that is the last member; `begin`, `behind`: around one that is the first. */
+/** Matches the text before a result that is the last member of its answer. */
 const before = /^\{"jsonrpc": ?"2\.0", ?"id": ?(0|[1-9]\d{0,14}), ?"result": ?(?=\{)/
+/** The text with which an answer begins whose first member is the result. */
 const begin = '{"result":{'
+/** Matches the text behind a result that is the first member of its answer. */
 const behind = /\},"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
 /** Max characters that `behind` matches. */
 const maxBehind = 48

@@ -199,7 +199,10 @@ export class LegacyTasks {
   }
 }
 
-/** Returns the task id of the oldest wait of the owner with the most, so that no owner can end the waits of others. */
+/**
+ * Returns the id of the task with the oldest wait of the owner with the most waits, so that no owner can end the waits
+ * of others.
+ */
 function oldestOfLargest (held: ReadonlyMap<string, Held>): string {
   const idsOf = new Map<string, string[]>()
   for (const [id, { owner }] of held) pushTo(idsOf, owner, id)

@@ -7,7 +7,10 @@ import { reconnectDelays } from '../transports/reconnect.ts'
 import { metaKeys } from './envelope.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The lists whose changes servers can announce: kind, and member of `notifications` that requests announcements. */
+/**
+ * The lists whose changes servers can announce: the kind of list, and the member of `notifications` that requests the
+ * announcements.
+ */
 const listFilters = [
   ['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged'],
   ['events', 'eventsListChanged']

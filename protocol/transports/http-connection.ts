@@ -60,7 +60,7 @@ export class HttpConnection {
   #path = ''
   #session: string | undefined
   #version: string | undefined
-  /** The headers of POSTs for which no client's headers are passed on: in the session, and outside it. */
+  /** The headers of POSTs without headers of a client: in the session, and outside it (`#statelessHeaders`). */
   #sessionHeaders: string[] = []
   readonly #statelessHeaders: string[]
   #isClosed = false

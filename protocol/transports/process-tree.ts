@@ -104,8 +104,8 @@ export class ProcessTree {
   }
 
   /**
-   * Sends STOP to all processes of the tree until no process is left that could start another. If they were killed at
-   * once, new children of theirs could no longer be found.
+   * Sends STOP to all processes of the tree until no process is left that could start another. If a process
+   * were killed at once, its children could no longer be found.
    */
   async #stop (): Promise<void> {
     await this.scan()

@@ -24,7 +24,7 @@ export interface Access {
   readonly snapshot: Snapshot
   /** Registers a built-in provider. Its config decides who sees it, as that of a server does. */
   register: (provider: RegisteredProvider) => void
-  /** Lists the servers and registered providers that a view shows, in the order of configuration. */
+  /** Lists the enabled servers and registered providers that a view shows, in the order of precedence. */
   visibleServers: (view: View) => VisibleServer[]
   /**
    * Returns a principal's view on an MCP route.
@@ -47,7 +47,7 @@ export interface Access {
   canSeeServer: (view: View, principal: Principal, server: string) => boolean
 }
 
-/** `app.access`: the access decision. */
+/** `app.access`: decides which principal sees which servers. */
 export default fp(async (app) => {
   const { PUBLIC_TOOLS: publicTools } = app.config.env
   const directory = new ServerDirectory(() => app.settings.current)

@@ -64,7 +64,7 @@ export interface KeyScope {
 }
 
 /**
- * A set of servers. `open`: the set that an open route shows, which requires no credential: the servers visible to
+ * A set of servers. `open`: the set that an open route (one that requires no credential) shows: the servers visible to
  * anybody, and those that the caller's credential adds.
  */
 export type ViewScope = { readonly open?: boolean } & (
