@@ -76,7 +76,7 @@ export class Call {
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
   readonly answer: Promise<Response>
-  readonly #peer: Peer
+  readonly #connection: Peer
   readonly #deadlines: Deadlines
   /** Headers from the client, sent with all requests of the call. */
   readonly headers: SendOptions['headers']
@@ -95,9 +95,9 @@ export class Call {
   #isOver = false
 
   /** Sends the request immediately, unless its exchange is already cancelled. */
-  constructor (peer: Peer, exchange: Exchange, options: CallOptions) {
+  constructor (connection: Peer, exchange: Exchange, options: CallOptions) {
     const { changes, deadlines, headers, onEnd, paramsOf = outgoingParams } = options
-    this.#peer = peer
+    this.#connection = connection
     this.#paramsOf = paramsOf
     this.#adapter = options.style
     this.#onEnd = onEnd
@@ -106,7 +106,7 @@ export class Call {
     this.client = exchange.client
     this.method = exchange.method
     this.params = exchange.params
-    this.#id = peer.nextId
+    this.#id = connection.nextId
     if (exchange.cancelled !== undefined) {
       this.#isOver = true
       this.answer = Promise.reject(new UpstreamError('closed', exchange.cancelled))
@@ -120,10 +120,10 @@ export class Call {
   /** Sends the request with the next id. @param previousId the id of the call's last request; undefined: none */
   #send (exchange: Exchange, changes: ParamChanges, previousId?: number): Promise<Response> {
     const adapter = this.#adapter
-    const id = this.#id = this.#peer.nextId
+    const id = this.#id = this.#connection.nextId
     if (previousId !== undefined) adapter?.onResend(this, previousId)
     const params = adapter === undefined ? this.#paramsOf(exchange, changes, id) : adapter.params(exchange, changes, id)
-    return this.#peer.request(exchange.method, params, {
+    return this.#connection.request(exchange.method, params, {
       onPoll: (retry) => { this.#exchange?.pause(retry) },
       onSettled: (response) => {
         const next = response && !this.#isOver ? adapter?.onResponse(this, response) : undefined
@@ -245,9 +245,9 @@ export class Call {
       const params = cancelParams === undefined
         ? `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`
         : withMembers(cancelParams, { requestId: String(this.#id) })
-      this.#peer.notify('notifications/cancelled', params, { headers: this.headers })
+      this.#connection.notify('notifications/cancelled', params, { headers: this.headers })
     }
-    this.#peer.abandon(this.#id, error)
+    this.#connection.abandon(this.#id, error)
   }
 
   /** Waits until the call is attached. @throws UpstreamError if the question is withdrawn, or the call ends */

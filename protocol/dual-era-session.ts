@@ -63,7 +63,7 @@ export class DualEraSession implements UpstreamSession {
   readonly #handlers: SessionHandlers
   readonly #options: ModernSessionOptions
   readonly #eraKnowledge: EraKnowledge
-  readonly #peer: Peer
+  readonly #connection: Peer
   #session: LegacyUpstreamSession | ModernUpstreamSession | undefined
   #closed = false
 
@@ -79,8 +79,8 @@ export class DualEraSession implements UpstreamSession {
     this.#handlers = handlers
     this.#eraKnowledge = eraKnowledge
     this.#options = options
-    this.#peer = new Peer(transport, {
-      request: (request) => { refuseEcho(this.#peer, request) },
+    this.#connection = new Peer(transport, {
+      request: (request) => { refuseEcho(this.#connection, request) },
       notification: () => {},
       mended: handlers.mended,
       closed: () => { this.#closed = true }
@@ -94,7 +94,7 @@ export class DualEraSession implements UpstreamSession {
 
   async open (onDialled: () => void): Promise<void> {
     try {
-      await startPeer(this.#peer, onDialled, this.#client.initTimeout)
+      await startPeer(this.#connection, onDialled, this.#client.initTimeout)
       if (this.#eraKnowledge.era === 'legacy') await this.#beginLegacy()
       else await this.#beginModern()
     } catch (error) {
@@ -134,7 +134,7 @@ export class DualEraSession implements UpstreamSession {
       await this.#session.close()
       return
     }
-    this.#peer.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
+    this.#connection.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
     await this.#transport.close()
   }
 
@@ -145,7 +145,7 @@ export class DualEraSession implements UpstreamSession {
 
   /** Connects to a server of the legacy era. If it refuses `initialize`, it may have become a modern one. */
   async #beginLegacy (): Promise<void> {
-    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
+    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#connection)
     const outcome = await toOutcome(session.handshake())
     if (!('error' in outcome)) {
       this.#useLegacy(session, false)
@@ -177,7 +177,7 @@ export class DualEraSession implements UpstreamSession {
     if (!(error instanceof NotModernError)) throw error
     // Some processes exit if another request precedes `initialize`.
     if (isProcess && this.#closed) throw new WrongEraError('legacy', error.message)
-    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
+    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#connection)
     const begun = await toOutcome(session.handshake())
     if ('error' in begun) {
       // The next attempt begins with `initialize`: the server may accept no other request before it.
@@ -192,7 +192,7 @@ export class DualEraSession implements UpstreamSession {
    * order, so the order of its answers reveals its era.
    */
   async #askBoth (discovering: Promise<Outcome<DiscoveredServer>>): Promise<void> {
-    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
+    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#connection)
     const beginning = toOutcome(session.handshake())
     const first = await Promise.race([discovering, beginning.then((outcome) => ({ beginning: outcome }))])
     if ('beginning' in first && !('error' in first.beginning)) {
@@ -217,14 +217,14 @@ export class DualEraSession implements UpstreamSession {
   }
 
   async #discover (): Promise<DiscoveredServer> {
-    const id = this.#peer.nextId
+    const id = this.#connection.nextId
     const { initTimeout } = this.#client
     const timer = setTimeout(() => {
       const message = `no answer to server/discover within ${initTimeout / 1_000} s`
-      this.#peer.abandon(id, new UpstreamError('timeout', message, { isPublic: true }))
+      this.#connection.abandon(id, new UpstreamError('timeout', message, { isPublic: true }))
     }, initTimeout)
     try {
-      return await discoverServer(this.#peer, this.#client, this.#options.tools, latestModernVersion)
+      return await discoverServer(this.#connection, this.#client, this.#options.tools, latestModernVersion)
     } finally {
       clearTimeout(timer)
     }
@@ -236,8 +236,9 @@ export class DualEraSession implements UpstreamSession {
   }
 
   async #useModern (discovered: DiscoveredServer): Promise<void> {
-    const session =
-      new ModernUpstreamSession(this.#peer, this.#transport, this.#client, this.#handlers, discovered, this.#options)
+    const session = new ModernUpstreamSession(
+      this.#connection, this.#transport, this.#client, this.#handlers, discovered, this.#options
+    )
     this.#session = session
     this.#eraKnowledge.onEra('modern', false)
     await session.open()

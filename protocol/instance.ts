@@ -57,9 +57,9 @@ const openingMethods: ReadonlySet<string> = new Set(['initialize', 'server/disco
  * input, such as `cat`. It echoes the error, too, which then fails the gateway's own request.
  * @returns false for any other request, which is not answered
  */
-export function refuseEcho (peer: Peer, { method, id, idText }: Request): boolean {
+export function refuseEcho (connection: Peer, { method, id, idText }: Request): boolean {
   if (!openingMethods.has(method)) return false
   const failure = new RpcError(rpcCode.methodNotFound, 'It echoes its input: it is not an MCP server')
-  peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
+  connection.answer(idText, { kind: 'response', id, errorText: failure.toText() })
   return true
 }

@@ -227,10 +227,10 @@ const maxDialTime = 1_000
  * @param timeout in ms
  * @throws UpstreamError
  */
-export async function startPeer (peer: Peer, dialled: () => void, timeout: number): Promise<void> {
+export async function startPeer (connection: Peer, dialled: () => void, timeout: number): Promise<void> {
   // A slow connection must not delay other upstreams. Some transports connect only when they send a request.
   setTimeout(dialled, maxDialTime).unref()
-  await waitAtMost(timeout, peer.start(dialled), () => {
+  await waitAtMost(timeout, connection.start(dialled), () => {
     throw new UpstreamError('timeout', `it did not connect within ${timeout / 1_000} s`, { isPublic: true })
   })
 }

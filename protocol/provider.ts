@@ -16,9 +16,9 @@ export interface ListLoading {
 }
 
 /**
- * Lists items and runs them: an upstream server, the built-in prompts and resources, or the tools of `$smart`. The
- * gateway merges the lists of providers into what a view sees, applies overrides and selections, and routes each
- * request to the provider of its item. Only `name`, `catalogue` and `call` are required.
+ * Something that lists items and runs them: an upstream server, the built-in prompts and resources, or the tools of
+ * `$smart`. The gateway merges the lists of providers into what a view sees, applies overrides and selections, and
+ * routes each request to the provider of its item. Only `name`, `catalogue` and `call` are required.
  */
 export interface Provider {
   /** Unique among providers; the prefix of its items' names on merged routes. */

@@ -26,7 +26,7 @@ export class NotModernError extends Error {
  * @throws NotModernError; UpstreamError if there is no answer, or if server and gateway have no revision in common
  */
 export async function discoverServer (
-  peer: Peer,
+  connection: Peer,
   client: ClientIdentity,
   tools: ToolParamHeaders,
   version: ModernVersion,
@@ -36,12 +36,12 @@ export async function discoverServer (
   // The instance id lets a gateway detect that it is its own upstream.
   const params = outgoing.ownParams('{}', { [instanceKey]: JSON.stringify(instanceId) })
   const { resultText, errorText } =
-    await peer.request('server/discover', params, undefined, { protocol: outgoing.ownHeaders('server/discover') })
+    await connection.request('server/discover', params, undefined, { protocol: outgoing.ownHeaders('server/discover') })
       .catch((error: unknown) => { throw toNotModernError(error) })
   if (errorText !== undefined) {
     const wanted = requestedVersion(errorText)
     if (wanted === undefined || isRetry) throw new NotModernError(toRpcError(errorText).message)
-    return await discoverServer(peer, client, tools, wanted, true)
+    return await discoverServer(connection, client, tools, wanted, true)
   }
   return { identity: identityOf(resultText ?? '{}', version), outgoing }
 }

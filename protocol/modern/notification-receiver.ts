@@ -22,7 +22,7 @@ const maxFailures = 5
 const steadyAfter = 3_000
 
 interface ListeningDeps {
-  readonly peer: Peer
+  readonly connection: Peer
   readonly outgoing: OutgoingEnvelope
   readonly capabilities: Readonly<Record<string, unknown>>
   /** Max time for the acknowledgment, in ms. */
@@ -108,7 +108,7 @@ export class NotificationReceiver {
     if (method === 'notifications/cancelled') {
       const stream = this.#find(params.requestId)
       if (stream) {
-        this.#deps.peer
+        this.#deps.connection
           .abandon(stream.id, new UpstreamError('broken', 'the server ended the subscription', { isPublic: true }))
       }
       return true
@@ -173,8 +173,8 @@ export class NotificationReceiver {
   }
 
   #begin (filter: string): ListenStream {
-    const { peer, outgoing, timeout } = this.#deps
-    const id = peer.nextId
+    const { connection, outgoing, timeout } = this.#deps
+    const id = connection.nextId
     let acknowledge: ListenStream['acknowledge'] = () => {}
     let refuse = (_error: unknown): void => {}
     const acknowledged = new Promise<void>((resolve, reject) => {
@@ -187,13 +187,14 @@ export class NotificationReceiver {
       }
     })
     const timer = setTimeout(() => {
-      peer.abandon(id, new UpstreamError('timeout', 'no answer to subscriptions/listen within ' +
+      connection.abandon(id, new UpstreamError('timeout', 'no answer to subscriptions/listen within ' +
         `${timeout / 1_000} s`, { isPublic: true }))
     }, timeout)
     timer.unref()
     const stream: ListenStream = { id, filter, startedAt: Date.now(), acknowledged, acknowledge }
     const params = outgoing.ownParams(`{"notifications":${filter}}`)
-    peer.request('subscriptions/listen', params, undefined, { protocol: outgoing.ownHeaders('subscriptions/listen') })
+    const protocol = outgoing.ownHeaders('subscriptions/listen')
+    connection.request('subscriptions/listen', params, undefined, { protocol })
       .then((response) => endError(response), (error: unknown) => error)
       .then((error) => {
         refuse(error)
@@ -237,9 +238,9 @@ export class NotificationReceiver {
   }
 
   #end ({ id }: ListenStream): void {
-    const { peer, notifiesCancel } = this.#deps
-    if (notifiesCancel) peer.notify('notifications/cancelled', `{"requestId":${id}}`)
-    peer.abandon(id, new UpstreamError('closed', 'the subscription is no longer needed'))
+    const { connection, notifiesCancel } = this.#deps
+    if (notifiesCancel) connection.notify('notifications/cancelled', `{"requestId":${id}}`)
+    connection.abandon(id, new UpstreamError('closed', 'the subscription is no longer needed'))
   }
 }
 

@@ -31,7 +31,7 @@ interface AwaitedTask {
 }
 
 interface ModernTasksDeps {
-  readonly peer: Peer
+  readonly connection: Peer
   readonly outgoing: OutgoingEnvelope
   readonly rounds: InputRounds
   /** Max time for one request about a task, in ms. */
@@ -158,9 +158,9 @@ export class ModernTasks {
   async #request (
     { headers, client }: Call, method: string, id: string, more: Readonly<Record<string, string>> = {}
   ): Promise<string> {
-    const { peer, outgoing, timeout } = this.#deps
+    const { connection, outgoing, timeout } = this.#deps
     const params = withMembers(JSON.stringify({ taskId: id }), more)
-    return await peer.requestResult(
+    return await connection.requestResult(
       method, outgoing.ownParams(params, undefined, true), timeout,
       { headers, owner: client.owner, protocol: outgoing.ownHeaders(method, id) }
     )

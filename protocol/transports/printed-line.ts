@@ -60,7 +60,7 @@ export class LastLines {
     this.#show = show
   }
 
-  /** @param line at most `maxKeptLine` characters */
+  /** Adds a line, unless it belongs to a stack trace. @param line at most `maxKeptLine` characters */
   add (line: string): void {
     if (this.#isFrame(line)) return
     this.#lines.push(line)

@@ -26,7 +26,7 @@ function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
 
 /**
  * Ends a process group: sends TERM immediately, and after `grace` ms KILL to the remaining processes, including the
- * leader's children. Resolves when no process of the group is running, or a second after KILL.
+ * leader's children. Resolves when no process of the group is running, at the latest a second after KILL.
  * @param leaderExited resolves when the leader has exited
  * @param beforeKill runs between the grace period and KILL
  */
@@ -85,7 +85,7 @@ export class ProcessTree {
 
   /**
    * Ends all processes of the tree: sends TERM to the group immediately, and KILL to the rest after `grace` ms.
-   * Resolves when none is running, or some seconds after KILL.
+   * Resolves when none is running, at the latest some seconds after KILL.
    * @param leaderExited resolves when the child has exited
    */
   async end (leaderExited: Promise<void>, grace: number): Promise<void> {

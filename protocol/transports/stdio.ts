@@ -42,8 +42,8 @@ const lastOutputTimeout = 500
 /** Max unread bytes in the child's stdin; beyond that, requests fail. */
 const stdinLimit = 64 * 1024 * 1024
 /**
- * Max length of a text that a pipe accepts either completely or not at all, in characters of up to 4 bytes (PIPE_BUF in
- * POSIX).
+ * Max length of a text that a pipe accepts either completely or not at all, in characters: PIPE_BUF (POSIX) is 4 KiB on
+ * Linux, and a character takes up to 4 bytes.
  */
 const atomicWriteSize = 1_024
 /** Interval between attempts to read from a process while there is no memory, in ms. */
