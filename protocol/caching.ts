@@ -1,10 +1,9 @@
 import { parseSmallMember } from './json.ts'
 import { listCapabilityOf, type ListKind } from './lists.ts'
 
-// How long a result may be cached, and for whom (MCP 2026-07-28, "Caching").
-
+/** How long a result may be cached, and for whom (MCP 2026-07-28, "Caching"). */
 export interface Caching {
-  /** The time for which the result is fresh, in ms; 0 if it is stale at once. */
+  /** How long the result is fresh, in ms; 0 if it is stale at once. */
   readonly ttlMs: number
   /** Whether the result is the same for everybody; false: it depends on the authorization. */
   readonly isPublic: boolean
@@ -28,7 +27,7 @@ export function cachingOf (result: string): Caching | undefined {
   }
 }
 
-/** Combines the caching of two results that are merged into one; undefined unless both state it. */
+/** Combines the caching hints of two results that are merged into one; undefined unless both have hints. */
 export const combineCaching = (a: Caching | undefined, b: Caching | undefined): Caching | undefined =>
   a && b && { ttlMs: Math.min(a.ttlMs, b.ttlMs), isPublic: a.isPublic && b.isPublic }
 
@@ -42,13 +41,14 @@ export interface Freshness {
 interface FreshnessBounds {
   /** Min time between two reads of a stale list, in ms. */
   readonly least: number
-  /** Max time for which a list is considered fresh, in ms. */
+  /** Max time that a list is considered fresh, in ms. */
   readonly most: number
 }
 
 /**
- * When the first list becomes stale, in ms since the epoch. A list with a TTL of 0 is stale at once, unless the server
- * announces its changes; a list without a TTL never becomes stale.
+ * Returns when the first of a server's lists becomes stale, in ms since the epoch; Infinity: never. TTLs are limited to
+ * the bounds. A list never becomes stale if it has no TTL, or if it has a TTL of 0 and the server announces its
+ * changes.
  */
 export function staleAt (
   { learnedAt, lists }: Freshness,
@@ -63,12 +63,15 @@ export function staleAt (
   return first
 }
 
-/** A remaining TTL is rounded down to tenths of the whole, since a list is serialized again for each distinct TTL. */
+/**
+ * A remaining TTL is rounded down to tenths of the whole TTL (at least to seconds), since a list is serialized again
+ * for each distinct TTL.
+ */
 const ttlSteps = 10
 
 /**
  * Returns how long a list remains fresh, in ms, rounded down.
- * @param at the time of the read, in ms since the epoch
+ * @param at the time at which the list was read, in ms since the epoch
  * @param now the current time, in ms since the epoch
  */
 export function remainingFreshness (ttlMs: number, at: number, now: number, { most }: FreshnessBounds): number {

@@ -8,7 +8,7 @@ import type { SendOptions } from './transports/transport.ts'
 
 /** The time limits of a call, in ms. */
 export interface Deadlines {
-  /** Max time without an answer from the upstream. */
+  /** Max time to wait for the upstream's answer. */
   timeout: number
   resetTimeoutOnProgress: boolean
   /** Max total time; undefined: unlimited. */
@@ -24,20 +24,20 @@ export type ParamChanges = Readonly<Record<string, string>>
  */
 export type NextStep = { readonly changes: ParamChanges } | { readonly response: Response }
 
-/** How an MCP revision sends calls. A call without a style is sent as in revisions up to 2025-11-25. */
+/** Adapts calls to an MCP revision. Without an adapter, calls are sent as in revisions up to 2025-11-25. */
 export interface CallAdapter {
-  /** Serializes a request's params. @param id its upstream id, which is also its progress token */
+  /** Serializes a request's params. @param id the request's upstream id, which is also its progress token */
   params: (exchange: Exchange, changes: ParamChanges, id: number) => string
   /** Returns the headers that MCP prescribes for the request. */
   headers: (exchange: Exchange, changes: ParamChanges) => SendOptions['protocol']
   /** Whether `notifications/cancelled` cancels a request; false: closing its stream does. */
   readonly notifiesCancel: boolean
-  /** Called when the request is sent again; `call.id` is the new id. @param previousId the id before */
+  /** Called before the request is sent again; `call.id` is the new id. @param previousId the id of the last request */
   onResend: (call: Call, previousId: number) => void
   /**
    * Called as soon as an answer arrives.
-   * @returns undefined if that answer ends the call; otherwise a promise, which rejects with RpcError or UpstreamError
-   * to end the call
+   * @returns undefined if that answer ends the call; otherwise a promise of the next step, which rejects with RpcError
+   * or UpstreamError to end the call
    */
   onResponse: (call: Call, response: Response) => Promise<NextStep> | undefined
 }
@@ -45,7 +45,7 @@ export interface CallAdapter {
 /** The options of a call beyond its exchange. */
 export interface CallOptions {
   style?: CallAdapter
-  /** Serializes the params of a call without a style. Default: `outgoingParams`. */
+  /** Serializes the params of a call without an adapter. Default: `outgoingParams`. */
   paramsOf?: (exchange: Exchange, changes: ParamChanges, token: number) => string
   /** Members of the exchange's `params` to replace, as JSON text. */
   changes: ParamChanges
@@ -76,11 +76,11 @@ export class Call {
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
   readonly answer: Promise<Response>
-  readonly #peer: Peer
+  readonly #connection: Peer
   readonly #deadlines: Deadlines
   /** Headers from the client, sent with all requests of the call. */
   readonly headers: SendOptions['headers']
-  readonly #style: CallAdapter | undefined
+  readonly #adapter: CallAdapter | undefined
   readonly #paramsOf: NonNullable<CallOptions['paramsOf']>
   readonly #onEnd: CallOptions['onEnd']
   readonly #started = Date.now()
@@ -90,25 +90,23 @@ export class Call {
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #awaitingClientSince: number | undefined
-  /** Rejects the answer. Set between two requests, while `NextStep` is awaited. */
+  /** Rejects the answer. Set between two requests of the call, while the next step is awaited. */
   #giveUp: ((error: UpstreamError) => void) | undefined
   #isOver = false
 
   /** Sends the request immediately, unless its exchange is already cancelled. */
-  constructor (
-    peer: Peer, exchange: Exchange,
-    { changes, deadlines, headers, onEnd, style, paramsOf = outgoingParams }: CallOptions
-  ) {
-    this.#peer = peer
+  constructor (connection: Peer, exchange: Exchange, options: CallOptions) {
+    const { changes, deadlines, headers, onEnd, paramsOf = outgoingParams } = options
+    this.#connection = connection
     this.#paramsOf = paramsOf
-    this.#style = style
+    this.#adapter = options.style
     this.#onEnd = onEnd
     this.headers = headers
     this.#deadlines = deadlines
     this.client = exchange.client
     this.method = exchange.method
     this.params = exchange.params
-    this.#id = peer.nextId
+    this.#id = connection.nextId
     if (exchange.cancelled !== undefined) {
       this.#isOver = true
       this.answer = Promise.reject(new UpstreamError('closed', exchange.cancelled))
@@ -119,21 +117,21 @@ export class Call {
     this.attach(exchange)
   }
 
-  /** Sends the request with the next id. @param previousId if it is sent again: the id before */
+  /** Sends the request with the next id. @param previousId the id of the call's last request; undefined: none */
   #send (exchange: Exchange, changes: ParamChanges, previousId?: number): Promise<Response> {
-    const style = this.#style
-    const id = this.#id = this.#peer.nextId
-    if (previousId !== undefined) style?.onResend(this, previousId)
-    const params = style === undefined ? this.#paramsOf(exchange, changes, id) : style.params(exchange, changes, id)
-    return this.#peer.request(exchange.method, params, {
+    const adapter = this.#adapter
+    const id = this.#id = this.#connection.nextId
+    if (previousId !== undefined) adapter?.onResend(this, previousId)
+    const params = adapter === undefined ? this.#paramsOf(exchange, changes, id) : adapter.params(exchange, changes, id)
+    return this.#connection.request(exchange.method, params, {
       onPoll: (retry) => { this.#exchange?.pause(retry) },
       onSettled: (response) => {
-        const next = response && !this.#isOver ? style?.onResponse(this, response) : undefined
+        const next = response && !this.#isOver ? adapter?.onResponse(this, response) : undefined
         if (next !== undefined) return this.#sendAgain(exchange, changes, next)
         this.#end(response)
         return undefined
       }
-    }, { headers: this.headers, owner: exchange.client.owner, protocol: style?.headers(exchange, changes) })
+    }, { headers: this.headers, owner: exchange.client.owner, protocol: adapter?.headers(exchange, changes) })
   }
 
   /** Waits for the next step, and takes it. @returns the answer to the call */
@@ -181,8 +179,8 @@ export class Call {
   }
 
   /**
-   * Attaches the call to an exchange: it receives the notifications and questions of the call, and its cancellation
-   * cancels the call.
+   * Attaches the call to an exchange, which then receives the call's notifications and questions. If the exchange is
+   * cancelled, the call is cancelled, too.
    */
   attach (exchange: Exchange): void {
     this.#exchange = exchange
@@ -211,7 +209,7 @@ export class Call {
   }
 
   /**
-   * Sends a question to the client. While it is open, only `maxTotalTimeout` applies.
+   * Sends a question to the client. While the question is open, only `maxTotalTimeout` applies.
    * @throws RpcError, UpstreamError
    */
   async ask (question: Question): Promise<Response> {
@@ -228,8 +226,8 @@ export class Call {
   }
 
   /**
-   * Since when the call has been waiting for the client's answer to a question, in ms since the epoch; undefined: it is
-   * not waiting.
+   * The time since which the call has been waiting for the client's answer to a question, in ms since the epoch;
+   * undefined: it is not waiting.
    */
   get awaitingClientSince (): number | undefined { return this.#awaitingClientSince }
 
@@ -242,14 +240,14 @@ export class Call {
       this.#giveUp(error)
       return
     }
-    if (this.#style?.notifiesCancel !== false) {
+    if (this.#adapter?.notifiesCancel !== false) {
       const { cancelParams } = this.#exchange ?? {}
       const params = cancelParams === undefined
         ? `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`
         : withMembers(cancelParams, { requestId: String(this.#id) })
-      this.#peer.notify('notifications/cancelled', params, { headers: this.headers })
+      this.#connection.notify('notifications/cancelled', params, { headers: this.headers })
     }
-    this.#peer.abandon(this.#id, error)
+    this.#connection.abandon(this.#id, error)
   }
 
   /** Waits until the call is attached. @throws UpstreamError if the question is withdrawn, or the call ends */

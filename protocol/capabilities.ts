@@ -8,7 +8,7 @@ type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities
 export type ServerCapabilities = Capabilities
 
-/** The client capabilities with which a server may send requests to the client. */
+/** The client capabilities that allow servers to send requests to the client. */
 const inputCapabilities = ['sampling', 'elicitation', 'roots'] as const
 
 /** Whether a client accepts any requests from servers. */
@@ -76,7 +76,7 @@ export function withTasksExtension (capabilities: Capabilities): Capabilities {
   return { ...capabilities, extensions: { ...(isObject(extensions) && extensions), [tasksExtension]: {} } }
 }
 
-/** The capabilities of a route as a legacy client sees them: tasks in the form of 2025-11-25 only, and no events. */
+/** Converts a route's capabilities for legacy clients: tasks in the form of 2025-11-25 only, and no events. */
 export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapabilities): ServerCapabilities {
   const route = withoutExtension(announced, eventsExtension)
   if (!hasTasksExtension(route)) return withoutTasksExtension(route)
@@ -84,7 +84,7 @@ export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapa
   return { ...withoutTasksExtension(route), tasks }
 }
 
-/** The capabilities of a route as a modern client sees them: tasks as an extension only. */
+/** Converts a route's capabilities for modern clients: tasks as an extension only. */
 export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities): ServerCapabilities {
   const requests = isObject(tasks) ? tasks.requests : undefined
   const runsTools = isObject(requests) && isObject(requests.tools) && requests.tools.call !== undefined
@@ -92,9 +92,9 @@ export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities
 }
 
 /**
- * The capabilities that the gateway declares on a connection used by one client: those of the client, except `tasks`
- * (MCP 2025-11-25, tasks that servers create at clients), since they would not outlive the connection. The Tasks
- * extension is declared with each request.
+ * Returns the capabilities that the gateway declares on a connection used by one client: those of the client, except
+ * `tasks` (MCP 2025-11-25, tasks that servers create at clients), since they would not outlive the connection, and
+ * except the Tasks extension, which is declared with each request.
  */
 export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = withoutTasksExtension(client)
@@ -110,12 +110,12 @@ const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['elicitation', ['form', 'url']],
   ['roots', ['listChanged']]
 ]
-/** The extensions that change what a server lists: UI adds tools, Skills may omit some. */
+/** The extensions that change what a server lists: for UI, it may add tools; for Skills, it may omit some. */
 const sharedExtensions = ['io.modelcontextprotocol/ui', skillsExtension] as const
 
 /**
- * The capabilities that the gateway declares on a connection shared by several clients: only those that affect a
- * server's behavior. Others could give each client a capability class of its own.
+ * Returns the capabilities that the gateway declares on a connection shared by several clients: only those that affect
+ * a server's behavior. Others could put each client into a capability class of its own.
  */
 export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
@@ -194,7 +194,7 @@ export function removeInvalidCapabilities (server: ServerCapabilities): {
 
 const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const
 
-/** The capabilities that a route declares. Lists have `listChanged`, since the settings can change them. */
+/** Returns a server's capabilities as its route declares them: with `listChanged`, since settings change lists. */
 export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
   const result = { ...server }
   for (const name of listCapabilities) {
@@ -209,8 +209,8 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 }
 
 /**
- * Merges the capabilities of a route's servers: those that any of them declares, except `experimental`, which refers to
- * a single server.
+ * Merges the capabilities of a route's servers: those of MCP that any server declares, except `experimental`, which
+ * refers to a single server.
  */
 export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}
@@ -223,7 +223,7 @@ export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabil
   return routeCapabilities(result)
 }
 
-/** Merges the members of two capabilities, and the settings of extensions. A member is `true` if either one is. */
+/** Merges the members of two capabilities, or settings of two extensions. A member is `true` if it is so in either. */
 function mergeMembers (one: unknown, other: Capabilities): Capabilities {
   if (!isObject(one)) return other
   const merged = Object.entries({ ...one, ...other }).map(([name, value]) => {

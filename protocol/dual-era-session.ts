@@ -14,9 +14,9 @@ import type { Transport } from './transports/transport.ts'
 import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession } from './upstream-session.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
-/** Max wait for the answer to `server/discover`, in ms: a process may not answer unknown requests. */
+/** Max wait for a process's answer to `server/discover`, in ms. Some processes do not answer unknown requests. */
 const probeTime = 1_000
-/** Max wait for an HTTP server, in ms. HTTP servers do answer unknown requests. */
+/** Max wait for an HTTP server's answer to `server/discover`, in ms. HTTP servers do answer unknown requests. */
 const httpProbeTime = 5_000
 /** Max wait for the answer to `initialize` after `server/discover` was answered, in ms. */
 const initializeGrace = 2_000
@@ -32,7 +32,7 @@ export interface EraKnowledge {
   readonly onEra: (era: Era, ignoresDiscover: boolean) => void
 }
 
-/** Thrown if the connection was opened in the wrong era, and is unusable: open another one in `era`. */
+/** Thrown if a connection is unusable because it was opened in the wrong era: open another one in `era`. */
 export class WrongEraError extends UpstreamError {
   readonly era: Era
 
@@ -50,10 +50,12 @@ const toOutcome = async <Value> (promise: Promise<Value>): Promise<Outcome<Value
 
 /**
  * A connection that detects the server's era when it opens (MCP 2026-07-28, "Versioning and Compatibility"): it sends
- * `server/discover`, and then `initialize` if the server does not know that method. A session of that era does the
- * rest.
- * A process may not answer unknown requests. If it has not answered after a second, `initialize` is sent as well, and
- * the first answer decides. So a process that is slow to start is not delayed, and a silent one by a second at most.
+ * `server/discover`, and then `initialize` if the server does not know that method. A server that is known to be legacy
+ * gets `initialize` first. A session of the detected era does the rest.
+ *
+ * Some processes do not answer unknown requests. If a process has not answered after a second, `initialize` is sent as
+ * well, and the first answer decides. So the probe does not delay a process that starts slowly, and delays a silent one
+ * by at most a second.
  */
 export class DualEraSession implements UpstreamSession {
   readonly #transport: Transport
@@ -61,7 +63,7 @@ export class DualEraSession implements UpstreamSession {
   readonly #handlers: SessionHandlers
   readonly #options: ModernSessionOptions
   readonly #eraKnowledge: EraKnowledge
-  readonly #peer: Peer
+  readonly #connection: Peer
   #session: LegacyUpstreamSession | ModernUpstreamSession | undefined
   #closed = false
 
@@ -77,8 +79,8 @@ export class DualEraSession implements UpstreamSession {
     this.#handlers = handlers
     this.#eraKnowledge = eraKnowledge
     this.#options = options
-    this.#peer = new Peer(transport, {
-      request: (request) => { refuseEcho(this.#peer, request) },
+    this.#connection = new Peer(transport, {
+      request: (request) => { refuseEcho(this.#connection, request) },
       notification: () => {},
       mended: handlers.mended,
       closed: () => { this.#closed = true }
@@ -92,13 +94,13 @@ export class DualEraSession implements UpstreamSession {
 
   async open (onDialled: () => void): Promise<void> {
     try {
-      await startPeer(this.#peer, onDialled, this.#client.initTimeout)
+      await startPeer(this.#connection, onDialled, this.#client.initTimeout)
       if (this.#eraKnowledge.era === 'legacy') await this.#beginLegacy()
       else await this.#beginModern()
     } catch (error) {
       const lastLines = this.#transport.lastLines ?? ''
       await this.close()
-      // A process that waits for something, such as a login, may have printed so.
+      // A process that waits for something, such as a login, may have printed a message about it.
       throw error instanceof UpstreamError && error.fault === 'timeout' ? error.withDetail(lastLines) : error
     }
   }
@@ -132,7 +134,7 @@ export class DualEraSession implements UpstreamSession {
       await this.#session.close()
       return
     }
-    this.#peer.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
+    this.#connection.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
     await this.#transport.close()
   }
 
@@ -143,7 +145,7 @@ export class DualEraSession implements UpstreamSession {
 
   /** Connects to a server of the legacy era. If it refuses `initialize`, it may have become a modern one. */
   async #beginLegacy (): Promise<void> {
-    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
+    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#connection)
     const outcome = await toOutcome(session.handshake())
     if (!('error' in outcome)) {
       this.#useLegacy(session, false)
@@ -173,9 +175,9 @@ export class DualEraSession implements UpstreamSession {
     }
     const { error } = outcome
     if (!(error instanceof NotModernError)) throw error
-    // Some processes exit if a request precedes `initialize`.
+    // Some processes exit if another request precedes `initialize`.
     if (isProcess && this.#closed) throw new WrongEraError('legacy', error.message)
-    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
+    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#connection)
     const begun = await toOutcome(session.handshake())
     if ('error' in begun) {
       // The next attempt begins with `initialize`: the server may accept no other request before it.
@@ -190,7 +192,7 @@ export class DualEraSession implements UpstreamSession {
    * order, so the order of its answers reveals its era.
    */
   async #askBoth (discovering: Promise<Outcome<DiscoveredServer>>): Promise<void> {
-    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
+    const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#connection)
     const beginning = toOutcome(session.handshake())
     const first = await Promise.race([discovering, beginning.then((outcome) => ({ beginning: outcome }))])
     if ('beginning' in first && !('error' in first.beginning)) {
@@ -215,14 +217,14 @@ export class DualEraSession implements UpstreamSession {
   }
 
   async #discover (): Promise<DiscoveredServer> {
-    const id = this.#peer.nextId
+    const id = this.#connection.nextId
     const { initTimeout } = this.#client
     const timer = setTimeout(() => {
       const message = `no answer to server/discover within ${initTimeout / 1_000} s`
-      this.#peer.abandon(id, new UpstreamError('timeout', message, { isPublic: true }))
+      this.#connection.abandon(id, new UpstreamError('timeout', message, { isPublic: true }))
     }, initTimeout)
     try {
-      return await discoverServer(this.#peer, this.#client, this.#options.tools, latestModernVersion)
+      return await discoverServer(this.#connection, this.#client, this.#options.tools, latestModernVersion)
     } finally {
       clearTimeout(timer)
     }
@@ -234,8 +236,9 @@ export class DualEraSession implements UpstreamSession {
   }
 
   async #useModern (discovered: DiscoveredServer): Promise<void> {
-    const session =
-      new ModernUpstreamSession(this.#peer, this.#transport, this.#client, this.#handlers, discovered, this.#options)
+    const session = new ModernUpstreamSession(
+      this.#connection, this.#transport, this.#client, this.#handlers, discovered, this.#options
+    )
     this.#session = session
     this.#eraKnowledge.onEra('modern', false)
     await session.open()

@@ -1,4 +1,4 @@
-// The JSON-RPC errors that the gateway itself creates. Upstream errors are relayed unchanged.
+// The errors that clients receive as JSON-RPC errors, and the failures of upstreams that cause some of them.
 
 /** Error codes of JSON-RPC 2.0, of MCP, and those that the MCP SDKs share. */
 export const rpcCode = {
@@ -18,11 +18,11 @@ export const rpcCode = {
 } as const
 
 /**
- * The cause of an error. Code distinguishes errors by it, never by message. `request`: the request is not valid ·
- * `unknown-tool`, `unknown-prompt`, `unknown-resource`: the view has no such item · `not-connected`: the provider is
- * unreachable · `timeout`: the provider did not answer in time · `no-answer`: the request was sent, but its answer is
- * lost · `upstream`: the provider's own error, relayed · `cancelled`: the client no longer waits for the answer ·
- * `refused`: an operator's rule forbids it · `quota`: a quota set by the operator is used up · `limit`: a limit is
+ * The cause of an error, by which code tells errors apart. `request`: the request is not valid · `unknown-tool`,
+ * `unknown-prompt`, `unknown-resource`: the view has no such item · `not-connected`: the provider is unreachable ·
+ * `timeout`: the provider did not answer in time · `no-answer`: the request was sent, but its answer is lost ·
+ * `upstream`: the provider's own error, relayed · `cancelled`: the client no longer waits for the answer · `refused`:
+ * an operator's rule forbids the request · `quota`: a quota set by the operator is used up · `limit`: a limit is
  * reached · `share`: the caller has used up its share of a limit · `internal`: a fault of the gateway
  */
 export type ErrorReason =
@@ -33,7 +33,9 @@ export type ErrorReason =
 export class RpcError extends Error {
   readonly code: number
   readonly reason: ErrorReason
-  /** The `error` object as an upstream wrote it; undefined for the gateway's own errors. */
+  /**
+   * The text of the `error` member if an upstream sent it, or if it has `data`; undefined: made of code and message.
+   */
   readonly #text: string | undefined
 
   constructor (code: number, message: string, reason: ErrorReason = 'request', text?: string) {
@@ -51,14 +53,14 @@ export class RpcError extends Error {
 }
 
 /**
- * A request that an operator's rule refuses. A tool call gets a tool error, which the model can read
- * (`toRefusedToolResult`); prompts and resources get a JSON-RPC error; plain HTTP gets 403 or 429.
+ * Thrown for a request that an operator's rule refuses. A tool call is answered with a tool error, which the model can
+ * read (`toRefusedToolResult`), any other MCP request with a JSON-RPC error, and a plain HTTP request with 403 or 429.
  */
 export class RuleRefusalError extends RpcError {
   /** Seconds until the request may be repeated, if known. */
   readonly retryAfter: number | undefined
 
-  /** @param rule the kind of rule @param message shown to the caller */
+  /** @param rule the kind of rule @param message the text that the caller is shown */
   constructor (rule: 'policy' | 'guard' | 'quota', message: string, { retryAfter }: { retryAfter?: number } = {}) {
     super(rpcCode.badRequest, message, rule === 'quota' ? 'quota' : 'refused')
     this.name = 'Refusal'
@@ -66,7 +68,7 @@ export class RuleRefusalError extends RpcError {
   }
 }
 
-/** The result of a refused tool call for an MCP client, as JSON text; undefined for other errors and methods. */
+/** Creates the result of a refused tool call, as JSON text; undefined for other errors and methods. */
 export const toRefusedToolResult = (method: string, error: unknown): string | undefined =>
   error instanceof RuleRefusalError && method === 'tools/call'
     ? JSON.stringify({ content: [{ type: 'text', text: error.message }], isError: true })
@@ -75,9 +77,9 @@ export const toRefusedToolResult = (method: string, error: unknown): string | un
 /**
  * Why a transport delivered no answer to a request. `unreachable`: the request was never sent · `expired`: the upstream
  * no longer knows the session, so the request did not run · `unauthorized`: the upstream requires credentials ·
- * `refused`: the HTTP status is an error · `broken`: the request may have run · `timeout`: the deadline passed ·
- * `closed`: the gateway closed the link · `no-room`: the gateway has no memory for the answer · `share-used`: the
- * caller has used up its share of that memory
+ * `refused`: the upstream refused the request, or cannot be used as configured · `broken`: the request may have run ·
+ * `timeout`: the deadline passed · `closed`: the gateway closed the link, or the client no longer waits · `no-room`:
+ * the gateway has no memory for the answer · `share-used`: the caller has used up its share of that memory
  */
 export type UpstreamFault =
   'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed' | 'no-room' |
@@ -96,8 +98,8 @@ const publicMessages = {
 } as const
 
 /**
- * Creates the error for an answer for which there is no memory.
- * @param isOwnerLimit whether the reason is that its owner has used up its share
+ * Creates the error for an answer that the gateway has no memory for.
+ * @param isOwnerLimit whether the request's owner has used up its share of that memory
  */
 export const outOfMemoryError = (isOwnerLimit = false): UpstreamError => {
   const fault = isOwnerLimit ? 'share-used' : 'no-room'
@@ -107,7 +109,7 @@ export const outOfMemoryError = (isOwnerLimit = false): UpstreamError => {
 interface FailureDetails {
   /** Details for the server's managers (the last lines of its stderr), never shown to clients. */
   readonly detail?: string
-  /** The HTTP status that caused the fault `refused` or `broken`. */
+  /** The HTTP status that caused the fault. */
   readonly status?: number
   /** Whether clients may see the message: it contains no address, path or DNS answer. */
   readonly isPublic?: boolean
@@ -115,7 +117,7 @@ interface FailureDetails {
   readonly isAnswered?: boolean
 }
 
-/** Thrown if an upstream gives no answer. The message is for operators. */
+/** Thrown if an upstream gives no answer, or an unusable one. The message is for operators. */
 export class UpstreamError extends Error {
   readonly fault: UpstreamFault
   readonly detail: string

@@ -59,7 +59,7 @@ export class EventStreamParser {
 
   /**
    * Reads the rest of a stream that has ended.
-   * @returns the data of a last event that no empty line ended; '' if there is none
+   * @returns the data of a last event that lacks its final empty line; '' if there is none
    */
   end (): string {
     const line = this.#begun.take('')

@@ -4,7 +4,7 @@ import { rpcCode, RpcError } from './errors.ts'
 import { isObject, memberOf, parseSmallMember, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 
-/** The error codes of SEP-3415 ("Error Handling"). The member `data` of an error distinguishes the cases of a code. */
+/** The error codes of SEP-3415 ("Error Handling"). An error's `data` tells apart the cases that share a code. */
 export const eventErrorCode = {
   notFound: -32023,
   forbidden: -32024,
@@ -47,7 +47,7 @@ export const streamDeadlines = { resetTimeoutOnProgress: true, maxTotalTimeout: 
 export const isStreamNotification = (method: string): boolean =>
   method.startsWith('notifications/events/') && method !== 'notifications/events/list_changed'
 
-/** The id of the `events/stream` request that a notification belongs to. */
+/** Returns the id of the `events/stream` request that a notification with these params belongs to. */
 export const streamIdOf = ({ _meta: meta }: Readonly<Record<string, unknown>>): unknown =>
   isObject(meta) ? meta[metaKeys.subscriptionId] : undefined
 
@@ -58,9 +58,9 @@ export function withStreamId (text: string, idText: string): string {
   return withMembers(text, { _meta: withMembers(own, { [metaKeys.subscriptionId]: idText }) })
 }
 
-/** What differs in the events of a subscription between server and client. */
+/** How a client sees the events of a subscription, whose name and cursors may differ from the server's. */
 export interface EventPresentation {
-  /** The event type's name as the client knows it. */
+  /** The name by which the client knows the type of the events. */
   readonly name: string
   /** Converts the server's cursor to the client's. */
   readonly cursor: (own: string) => string
@@ -72,7 +72,7 @@ export function withClientCursor (text: string, { cursor }: Pick<EventPresentati
   return typeof own === 'string' ? withMembers(text, { cursor: JSON.stringify(cursor(own)) }) : text
 }
 
-/** Replaces the server's name and cursor in an event, or in another such object, by the client's. */
+/** Replaces the server's name and cursor in an event, or in any object with these members, by the client's. */
 export function withClientEvent (text: string, presentation: EventPresentation): string {
   const named = memberOf(text, 'name') === undefined
     ? text
@@ -80,7 +80,7 @@ export function withClientEvent (text: string, presentation: EventPresentation):
   return withClientCursor(named, presentation)
 }
 
-/** Returns the event type's name in params. @throws RpcError -32602 */
+/** Returns the name of the event type that a request's params state. @throws RpcError -32602 */
 export function eventNameOf ({ name }: Readonly<Record<string, unknown>>): string {
   if (typeof name === 'string') return name
   throw new RpcError(rpcCode.invalidParams, 'Invalid params: "name" must be the name of an event type')

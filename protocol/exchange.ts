@@ -6,9 +6,9 @@ import type { Response } from './message.ts'
 import { parseJsonText } from './parse-json-text.ts'
 
 /**
- * How a client supports tasks. `parameter`: it requests one by the member `task` (MCP 2025-11-25, "Tasks");
- * `extension`: the server may answer any call with one (`io.modelcontextprotocol/tasks`); undefined: it waits for
- * results.
+ * How a client supports tasks. `parameter`: it requests a task by the member `task` (MCP 2025-11-25, "Tasks");
+ * `extension`: the server may answer any call with a task (`io.modelcontextprotocol/tasks`); undefined: the client does
+ * not support tasks.
  */
 export type TaskForm = 'parameter' | 'extension' | undefined
 
@@ -16,13 +16,13 @@ export type TaskForm = 'parameter' | 'extension' | undefined
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * A client's request, and the means to communicate with the client while it runs; the same for all eras of MCP. The
- * answer is not sent through it: the gateway returns or throws it.
+ * A client's request, and the means to communicate with the client while the request runs; the same for all eras of
+ * MCP. The answer is not sent through the exchange: the code that handles the request returns or throws it.
  */
 export interface Exchange<View = unknown> {
   /**
-   * The principal, the requested scope, and how its servers are presented. The gateway replaces it by a view without
-   * hidden items before it handles the request.
+   * The principal, the requested scope, and how the scope's servers are presented. The gateway replaces it by a view
+   * without hidden items before it handles the request.
    */
   view: View
   readonly method: string
@@ -84,7 +84,7 @@ export interface Question {
   readonly paramsText: string
   /** Aborted when the upstream withdraws the question. */
   readonly signal: AbortSignal
-  /** Whether it may be answered after the request on whose stream it is sent: it need not belong to that request. */
+  /** Whether the question may stay open when the request on whose stream it is sent ends. */
   readonly outlivesRequest: boolean
   /** Params of the upstream's `notifications/cancelled`, if it withdrew the question with one. */
   withdrawal?: string
@@ -94,31 +94,31 @@ export interface Question {
 
 /** A client: its identity, its capabilities, and the ids that decide which upstream links it shares. */
 export interface Client {
-  /** Clients with different ids have different links with `isolation: session`. */
+  /** Clients with different ids have different links to servers with `isolation: session`. */
   readonly id: string
-  /** Clients with different users have different links with `isolation: user`. */
+  /** Clients with different users have different links to servers with `isolation: user`. */
   readonly user: string
   /** Identifies the principal, which may use several clients. Default: `id`. */
   readonly principalKey?: string
-  /** The owner whose share its connections count against. Default: `id`. */
+  /** The owner whose share the client's connections count against. Default: `id`. */
   readonly owner?: string
-  /** Whether its links are never shared, whatever the server's isolation setting. */
+  /** Whether the client's links are never shared, whatever the servers' isolation settings are. */
   readonly hasOwnLinks?: boolean
-  /** The client, with a longer life, whose unshared links it uses. Default: itself. */
+  /** A longer-lived client whose unshared links this client uses. Default: this client itself. */
   readonly linkOwner?: Client
   readonly capabilities: ClientCapabilities
   /** Receives notifications that belong to no request; undefined: the client cannot receive such notifications. */
   readonly listener: Listener | undefined
-  /** The headers of an open request of the client with this method, as in `Exchange.headers`. */
+  /** Returns the headers of an open request with this method, as in `Exchange.headers`; undefined: there is none. */
   headersOf?: (method: string) => RequestHeaders | undefined
   /**
    * Sends a question that belongs to no request on a stream that the client keeps open.
-   * @throws RpcError if there is none
+   * @throws RpcError if there is no such stream
    */
   ask: (question: Question) => Promise<Response>
 }
 
-/** One object for all, since `capabilityClassOf` caches its results by object. */
+/** One object for all clients without capabilities, since `capabilityClassOf` caches its results by object. */
 const noCapabilities: ClientCapabilities = {}
 
 /**
@@ -151,7 +151,7 @@ export class NonMcpClient implements Client {
 /** The gateway itself as a client without capabilities. */
 export const gatewayClient: Client = new NonMcpClient('gateway', 'gateway')
 
-/** Copies headers except the given ones. @param names in lower case */
+/** Copies headers except the given ones. @param names the names of the headers to omit, in lower case */
 export function withoutHeaders (headers: RequestHeaders, names: readonly string[]): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
 }

@@ -4,18 +4,19 @@ import { isObject, memberOf, parseSmallMember, withMembers } from './json.ts'
 import type { Request } from './message.ts'
 import type { Peer } from './peer.ts'
 
-/** The member of `_meta` with which a gateway identifies itself to servers: `instanceId`. */
+/** The member of `_meta` in which a gateway sends its `instanceId` to servers. */
 export const instanceKey = 'tool-hub/instance'
 
 /**
- * Identifies this process, so that it can detect that it is its own upstream: its lists would then grow without end.
+ * Identifies this process, so that a gateway notices that it is its own upstream, and does not list its own items again
+ * and again.
  */
 export const instanceId = randomUUID()
 
 /** A gateway's `name` in `serverInfo`. */
 export const gatewayName = 'tool-hub'
 
-/** The headers of HTTP requests that do not set their own: many firewalls refuse requests without a user agent. */
+/** The default headers of HTTP requests. Many firewalls refuse requests without a user agent. */
 export const defaultHeaders = { 'user-agent': gatewayName } as const
 
 /** The member of an item's `_meta` with the ids of the gateways that have forwarded it, the nearest one last. */
@@ -32,7 +33,7 @@ export function requestingInstance ({ _meta: meta }: Readonly<Record<string, unk
 /**
  * Marks an item as forwarded by this gateway, for another gateway that lists it. Without the mark, the lists of two
  * gateways that are each other's upstream would grow without end.
- * @param text the item as JSON
+ * @param text the item, as JSON text
  * @param asking the id of the other gateway
  * @returns undefined if the other gateway has forwarded the item already
  */
@@ -56,9 +57,9 @@ const openingMethods: ReadonlySet<string> = new Set(['initialize', 'server/disco
  * input, such as `cat`. It echoes the error, too, which then fails the gateway's own request.
  * @returns false for any other request, which is not answered
  */
-export function refuseEcho (peer: Peer, { method, id, idText }: Request): boolean {
+export function refuseEcho (connection: Peer, { method, id, idText }: Request): boolean {
   if (!openingMethods.has(method)) return false
   const failure = new RpcError(rpcCode.methodNotFound, 'It echoes its input: it is not an MCP server')
-  peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
+  connection.answer(idText, { kind: 'response', id, errorText: failure.toText() })
   return true
 }

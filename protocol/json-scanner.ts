@@ -8,7 +8,7 @@ export class JsonTooDeep extends Error {}
 /** What `scanJson` finds in a text. */
 interface Scan {
   readonly kind: 'object' | 'array' | 'other'
-  /** The requested members of an object, or the first elements of an array, whose keys are empty. */
+  /** The requested members of an object, or the first elements of an array, as members with empty keys. */
   readonly members: readonly Member[]
   /** The number of members or elements of the outermost object or array. */
   readonly size: number
@@ -42,7 +42,7 @@ const escapes = new Set(Array.from('"\\/bfnrt', (character) => character.charCod
 const isHex = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66)
 
-/** Validates a JSON text (RFC 8259) as `JSON.parse` does. @throws SyntaxError, JsonTooDeep */
+/** Validates a JSON text as strictly as `JSON.parse`, and locates parts of it. @throws SyntaxError, JsonTooDeep */
 export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }: ScanOptions): Scan {
   // For each open level: whether it is an object, and the size of the enclosing level.
   const isObject = new Uint8Array(maxDepth + 1)
@@ -97,7 +97,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       if (code === 0x6e) hasNullOrEmptyArray = true
       at = endOfScalar(text, at, code)
     }
-    // Runs after a value, and after each object or array that this value closes.
+    // Runs after a scalar or an empty container, and again for each container that is closed directly after it.
     for (;;) {
       if (depth === 1) {
         if (isObject[1] === 0) {
@@ -133,7 +133,7 @@ function kindOf (code: number): Scan['kind'] {
   return code === OPEN_BRACKET ? 'array' : 'other'
 }
 
-/** @param at the index after the opening quote @returns the index after the closing quote */
+/** Validates a string. @param at the index after its opening quote @returns the index after its closing quote */
 function endOfString (text: string, at: number): number {
   const { length } = text
   for (; at < length; at++) {
@@ -145,7 +145,7 @@ function endOfString (text: string, at: number): number {
   return fail(at)
 }
 
-/** @param at the index after the backslash @returns the index of the last character of the escape */
+/** Validates an escape. @param at the index after its backslash @returns the index of its last character */
 function endOfEscape (text: string, at: number): number {
   const code = text.charCodeAt(at)
   if (code !== 0x75) return escapes.has(code) ? at : fail(at)

@@ -1,8 +1,11 @@
 // JSON as text. Parsing and serializing would lose digits (12345678901234567890, 1e400) and duplicate members, so
-// values are located in the text, and replaced there. All functions expect text that `JSON.parse` accepts; for other
-// text, they terminate with an unspecified result.
+// values are located in the text, and replaced there. Unless their comments say otherwise, the functions expect text
+// that `JSON.parse` accepts; for other text, they terminate with an unspecified result.
 
-/** A member in an object's text: its decoded key, the start of the key, and the value: `text.slice(start, end)`. */
+/**
+ * A member of an object, located in the object's text. `key` is decoded; `keyStart` is the index of the key's opening
+ * quote; the value is `text.slice(start, end)`.
+ */
 export interface Member {
   key: string
   keyStart: number
@@ -17,7 +20,7 @@ const BRACE = 0x7b
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-/** Returns the index of the next character that is not whitespace. */
+/** Returns the index of the first character from `at` on that is not whitespace; the text's length if there is none. */
 export function skipSpace (text: string, at: number): number {
   while (at < text.length && isSpace(text.charCodeAt(at))) at++
   return at
@@ -58,7 +61,7 @@ export function skipValue (text: string, at: number): number {
   return at
 }
 
-/** Decodes the escapes of a key. */
+/** Decodes the escapes of a key. @param name the text between the key's quotes */
 export function decodeKey (name: string): string {
   if (!name.includes('\\')) return name
   try {
@@ -109,13 +112,13 @@ export function withoutDuplicateMembers (text: string): string {
   return `{${[...members.values()].join()}}`
 }
 
-/** Returns the text of a member's value; of duplicates the last one, as in `JSON.parse`. */
+/** Returns the text of a member's value; of duplicates the last one, as in `JSON.parse`; undefined if there is none. */
 export function memberOf (text: string, key: string): string | undefined {
   const member = membersOf(text).findLast((each) => each.key === key)
   return member && text.slice(member.start, member.end)
 }
 
-/** Parses a member's value if its text has at most 16 Ki characters, which bounds the cost; otherwise undefined. */
+/** Parses a member's value; undefined if there is none, or, to limit the cost, if it has more than 16 Ki characters. */
 export function parseSmallMember (text: string, key: string): unknown {
   const member = memberOf(text, key)
   return member !== undefined && member.length <= 16 * 1024 ? JSON.parse(member) : undefined
@@ -144,8 +147,8 @@ export function * eachElement (text: string): Generator<string> {
 }
 
 /**
- * Replaces members in the text of an object (by JSON text), or removes them (undefined); all other members keep their
- * bytes. Of duplicates of a changed member, one is kept, since parsers differ in which one they read.
+ * Sets members in the text of an object to new values (JSON texts), or removes them (undefined); all other members keep
+ * their bytes. If the object has duplicates of a changed member, one is kept, since parsers differ in which they read.
  * @param defaults members to add if the object lacks them, as JSON text
  */
 export function withMembers (
@@ -188,7 +191,7 @@ export function appendMember (text: string, key: string, value: string): string 
 
 const isBlank = (text: string, from: number): boolean => skipSpace(text, from) === text.length
 
-/** Whether objects and arrays are nested deeper than `limit`. */
+/** Whether objects and arrays are nested deeper than `limit` levels. */
 export function isDeeperThan (text: string, limit: number): boolean {
   // Each level takes at least two characters, one of which opens it.
   return text.length > 2 * limit && opensMoreThan(text, limit) && depthOf(text) > limit

@@ -17,21 +17,23 @@ export const lowerLogLevel = (a: LogLevel | undefined, b: LogLevel | undefined):
 }
 
 /**
- * Receives a client's notifications that belong to no request: changed lists, updated resources, log messages. The
- * client of a legacy session sets the level with `logging/setLevel`.
+ * Receives the notifications for a client that belong to no request: changed lists, updated resources, log messages.
  */
 export interface Listener<View = unknown> {
   readonly view: View
-  /** The least severe log level to receive. Undefined: all (MCP lets the server decide until one is set). */
+  /**
+   * The least severe log level to receive; legacy clients set it with `logging/setLevel`. Undefined: all levels (MCP
+   * lets the server decide until one is set).
+   */
   level: LogLevel | undefined
-  /** Whether it delivers only the kinds of notifications that its client requested. Default: false. */
+  /** Whether the listener delivers only the kinds of notifications that the client requested. Default: false. */
   readonly isFiltered?: boolean
   /** Sends a notification to the client; a log message below `level` is dropped. */
   deliver: (method: string, paramsText?: string) => void
 }
 
 /**
- * Whether a listener with this level receives a notification: all but log messages below the level.
+ * Whether a listener with this level receives a notification: true for all but log messages below the level.
  * @param paramsText params of the notification
  */
 export function passesLogLevel (level: LogLevel | undefined, method: string, paramsText: string | undefined): boolean {

@@ -23,7 +23,7 @@ export const listKinds = {
 export type ListKind = keyof typeof listKinds
 export const allListKinds = Object.keys(listKinds) as ListKind[]
 
-/** The extension that defines a list; undefined if MCP itself does. */
+/** Returns the extension that defines a list; undefined if MCP itself does. */
 export const listExtensionOf = (kind: ListKind): string | undefined => (listKinds[kind] as ListFacts).extension
 
 /** Returns the extension settings, or the capability, that announces a list; undefined if it is not announced. */
@@ -50,11 +50,11 @@ export const isNamedKind = (kind: ListKind): kind is NamedKind => listKinds[kind
 export const byListKind = <Value>(valueOf: (kind: ListKind) => Value): Record<ListKind, Value> =>
   Object.fromEntries(allListKinds.map((kind) => [kind, valueOf(kind)])) as Record<ListKind, Value>
 
-/** The method of the notification that a list of this kind has changed. The Skills extension uses that of resources. */
+/** Returns the method of the notification about changes of a list. Resources, templates and skills share one. */
 export const listChangedMethod = (kind: ListKind): string =>
   `notifications/${listKinds[kind].capability}/list_changed`
 
-/** An item of a list: its identifying member, and its JSON text as listed. */
+/** An item of a list: the value of its identifying member, and its JSON text as listed. */
 export interface Item { readonly key: string, readonly text: string }
 
 /** Everything that one provider lists for one capability class of clients. Immutable; replaced as a whole. */
@@ -62,7 +62,7 @@ export interface Catalogue {
   /** Unique within this process. */
   readonly id: number
   readonly capabilityClass: string
-  /** The MCP revision of the connection over which it was read. */
+  /** The MCP revision of the connection over which it was read; '' if there was none. */
   readonly version: string
   /** `serverInfo`, as JSON text. It may lack required members. */
   readonly serverInfo: string
@@ -80,15 +80,15 @@ export interface ListingHistory {
   /** Whether the provider's lists have ever been read. */
   readonly isKnown: boolean
   /**
-   * When an item was first listed. `reading`: the time of that read, in ms since the epoch; `isInitial`: whether it was
-   * the first read of this provider. Undefined if the item was never listed.
+   * Returns when an item was first listed. `reading`: the time of that read, in ms since the epoch; `isInitial`:
+   * whether it was the first read of this provider. Undefined if the item was never listed.
    */
   firstListing: (kind: ListKind, key: string) => { readonly reading: number, readonly isInitial: boolean } | undefined
-  /** The keys of all items that the provider lists or has listed. */
+  /** Returns the keys of all items that the provider lists or has listed. */
   keys: (kind: ListKind) => Iterable<string>
 }
 
-/** Whether `serverInfo` has the members that MCP's `Implementation` requires. @param text as JSON */
+/** Whether a `serverInfo`, given as JSON text, has the members that MCP's `Implementation` requires. */
 export const isServerInfo = (text: string): boolean =>
   typeof parseSmallMember(text, 'name') === 'string' && typeof parseSmallMember(text, 'version') === 'string'
 

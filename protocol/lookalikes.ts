@@ -13,7 +13,7 @@ const maxNameLength = 8 * 1024
 const isAscii = /^[ -~]*$/
 const ignorable = /\p{Default_Ignorable_Code_Point}/gu
 
-/** `_` between words: some parsers read `task_id` as `taskId`. */
+/** Matches `_` between words: some parsers read `task_id` as `taskId`. */
 const separators = /(?<=[^_])_+(?=[^_])/g
 
 /**
@@ -28,7 +28,7 @@ function foldName (name: string): string {
   return text.replace(/[\u0130\u0131]/g, 'i').toUpperCase().toLowerCase().replace(separators, '')
 }
 
-/** A set of names that detects lookalikes of them. */
+/** A set of names, which detects and removes lookalikes of these names. */
 export class GuardedNames {
   readonly #names: ReadonlySet<string>
   readonly #folded: ReadonlySet<string>
@@ -38,12 +38,12 @@ export class GuardedNames {
     this.#folded = new Set(names.map(foldName))
   }
 
-  /** Whether a lenient parser may confuse this name, which is not in the set, with one in the set. */
+  /** Whether a name is not in the set, but a lenient parser may confuse it with one that is. */
   isLookalike (name: string): boolean {
     return !this.#names.has(name) && (name.length > maxNameLength || this.#folded.has(foldName(name)))
   }
 
-  /** Removes lookalikes from an object's text; all other members keep their bytes. */
+  /** Removes members with lookalike names from an object's text; all other members keep their bytes. */
   strip (text: string): string {
     const members = membersOf(text)
     const kept = members.filter(({ key }) => !this.isLookalike(key))
@@ -52,7 +52,7 @@ export class GuardedNames {
       : `{${kept.map(({ keyStart, end }) => text.slice(keyStart, end)).join()}}`
   }
 
-  /** Removes lookalikes from an object. @returns whether there were any */
+  /** Removes members with lookalike names from an object. @returns whether there were any */
   remove (object: Record<string, unknown>): boolean {
     let isFound = false
     for (const name in object) {
@@ -87,14 +87,14 @@ const guardedObjects: ReadonlyArray<readonly [name: string, names: GuardedNames]
   ['_meta', metaMembers], ['ref', refMembers]
 ]
 
-/** The members of the params of a method of which lookalikes are removed. */
+/** Returns the names of members of a method's params whose lookalikes are removed. */
 export const guardedNames = (method: string): GuardedNames =>
   byMethod.get(method) ?? (method.startsWith('tasks/') ? taskMembers : defaultMembers)
 
 /**
  * Removes lookalikes from params and from their text.
- * @param isOutermost whether the outermost object has any; they have been removed from `params`
- * @returns the text; all other members keep their bytes
+ * @param isOutermost whether the outermost object had lookalikes, which are already removed from `params`
+ * @returns the text without lookalikes; all other members keep their bytes
  */
 export function withoutLookalikes (
   method: string, params: Record<string, unknown>, paramsText: string, isOutermost: boolean
@@ -127,9 +127,9 @@ const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((met
 const prefixes = ['tasks/', 'notifications/']
 
 /**
- * The MCP method that a lenient server may take an unknown method for. Relaying the unknown method would bypass the
- * checks of that method.
- * @returns undefined for a method of MCP or of an extension
+ * Returns the MCP method that a lenient server may take an unknown method for. Relaying the unknown method would bypass
+ * the checks of that MCP method.
+ * @returns undefined if there is none, or if the method itself is known
  */
 export function lookalikeMethod (method: string): string | undefined {
   if (methods.has(method)) return undefined
@@ -141,7 +141,7 @@ export function lookalikeMethod (method: string): string | undefined {
   return prefix === undefined || method.startsWith(prefix) ? undefined : plain
 }
 
-/** Creates the error for an unknown method, with the method that may be meant. */
+/** Creates the error for an unknown method. It names the method that may be meant. */
 export const unknownMethodError = (method: string): RpcError => {
   const meant = lookalikeMethod(method)
   const hint = meant === undefined ? '' : `. Did you mean ${meant}?`

@@ -6,7 +6,7 @@ import { truncate } from './text.ts'
 import type { Shape, JsonType } from './shapes/shape.ts'
 import { MemberRemover } from './shapes/removed-run.ts'
 
-/** The type of the value that starts at `at`; undefined for null. */
+/** Returns the type of the value that starts at `at`; undefined for null. */
 function typeAt (text: string, at: number): JsonType | undefined {
   switch (text[at]) {
     case '{': return 'object'
@@ -43,9 +43,9 @@ interface MendResult {
 }
 
 /**
- * Repairs a text: removes or replaces `null` and `[]` where the shape does not allow them. Everything else keeps its
- * bytes.
- * @param isChecked whether the text is scanned even without `null` and `[]`, to repair types and required members
+ * Repairs a JSON text: removes or replaces values that the shape does not allow (`null`, `[]`, or another type), and
+ * adds required members. Everything else keeps its bytes.
+ * @param isChecked whether a text without `null` and `[]` is scanned, too; otherwise it is returned as it is
  */
 export function mend (text: string, shape: Shape, isChecked = false): MendResult {
   return isChecked || mayNeedMending(text) ? new Mender(text).mended(shape) : { text, places: [] }
@@ -225,7 +225,7 @@ class Mender {
     if (added.length > 0) this.#edit(start + 1, start + 1, `${added.join()}${stays ? ',' : ''}`)
   }
 
-  /** The text of a member; undefined if it is missing or null. */
+  /** Returns the text of a member; undefined if it is missing or null. */
   readonly #textOf = (parts: readonly MemberPart[]) => (key: string): string | undefined => {
     const part = parts.findLast((each) => each.key === key)
     return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined
@@ -239,7 +239,7 @@ class Mender {
     const run = new MemberRemover()
     for (const part of parts) {
       const { key, keyStart, start, end, shape } = part
-      // Parsers differ in which of two duplicate members they read. Both stay, and the receiver rejects the message.
+      // Parsers differ in which of two duplicate members they read, so both stay, even if one is null.
       let isRemoved = part.isAbsent && counts.get(key) === 1
       if (isRemoved && hasFallback(shape, textOf)) {
         this.#edit(start, end, fallbackOf(shape, textOf))

@@ -36,23 +36,30 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   resourceTemplates: object({ ...resource, uriTemplate: anyValue }),
   skills: object({ uri: anyValue, frontmatter: anyObject, resources: anyValue, ...meta }),
   events: object({
-    name: anyValue, ...descriptiveMembers, delivery: list(anyValue), inputSchema: schema, payloadSchema: schema
+    name: anyValue,
+    ...descriptiveMembers,
+    delivery: list(anyValue),
+    inputSchema: schema,
+    payloadSchema: schema
   })
 }
 
 /** The members that any result may have. */
 const commonMembers = { ...meta, ...anyMembers('nextCursor', 'cacheScope', 'resultType') }
-/** The members of results that clients may cache. `ttlMs` of a task is a different member, which may be null. */
+/** The members of results that clients may cache. The `ttlMs` of a task is another member, and may be null. */
 const cachedMembers = { ...commonMembers, ...anyMembers('ttlMs') }
 /** The shape of a list result without its items, which are checked one by one. */
 export const listResultShape: Shape = object(cachedMembers)
 
-/** The members of a task, in the form of 2025-11-25 and of the extension. `ttl` and `ttlMs` may be null. */
+/**
+ * The members of a task, in the form of MCP 2025-11-25 or of the Tasks extension, that must not be null. `ttl` and
+ * `ttlMs` may be null.
+ */
 const taskMembers = anyMembers(
   'statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval', 'pollIntervalMs', 'result', 'error', 'inputRequests'
 )
 const task = object(taskMembers)
-/** `name` and `version` are not required: code that needs them supplies defaults. */
+/** The shape of `serverInfo`. It does not require `name` and `version`: code that needs them supplies defaults. */
 export const serverInfoShape: Shape = object({
   ...stringMembers('name', 'version', 'title', 'description', 'websiteUrl'),
   icons: checkedList({
@@ -108,13 +115,13 @@ const inputRequest: Shape = {
   }
 }
 const inputMembers = { inputRequests: { isObject: true, each: inputRequest }, requestState: anyValue }
-/** The shape of a result that is not replaced if it is missing. */
+/** Creates the shape of a result without a fallback: a result that is `null` stays `null`. */
 const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: { ...commonMembers, ...members } })
 
-/** The shape of a result in which a missing list, or a missing result, becomes an empty list. */
+/** Creates the shape of a result that requires the member `name`. Its fallback has an empty list as that member. */
 const resultWith = (name: string, members: Readonly<Record<string, Shape>>): Shape =>
   ({ isObject: true, fallback: `{"${name}":[]}`, members: { ...members, ...commonMembers }, required: [name] })
-/** Whether a result must have content: one that starts a task or asks for input has none. */
+/** Whether a result must have content. Results that start a task or ask for input have none. */
 const isAnswer = (valueOf: (key: string) => unknown): boolean =>
   ['task', 'inputRequests', 'requestState'].every((key) => valueOf(key) === undefined) &&
   (valueOf('resultType') ?? 'complete') === 'complete'
@@ -129,7 +136,7 @@ const toolResultMembers = {
     'statusMessage', 'pollIntervalMs'
   )
 }
-/** A tool result that is not an object is wrapped as the `content` of one. */
+/** Creates the shape of a tool result. A value that is not an object becomes the `content` of a result. */
 const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
   const shape: Shape = {
     ...resultWith('content', members), type: 'object', coerce: (text) => mend(`{"content":${text}}`, shape, true).text
@@ -161,7 +168,7 @@ const results: Readonly<Record<string, Shape>> = {
     fallback: '{"completion":{"values":[]}}'
   }
 }
-/** The shape of a `resources/read` result. @param uri of the requested resource, as JSON text */
+/** Creates the shape of a `resources/read` result. @param uri the requested resource's URI, as JSON text */
 const readResult = (uri: string): Shape => resultWith('contents', {
   contents: neededList(
     checkedList(resourceContentsShape(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
@@ -169,7 +176,7 @@ const readResult = (uri: string): Shape => resultWith('contents', {
   ...inputMembers,
   ...anyMembers('ttlMs')
 })
-/** Before 2026-07-28, `structuredContent` must be an object. */
+/** Shapes for legacy servers that differ from `results`: `structuredContent` must be an object before 2026-07-28. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
   [method, toolResult({ ...toolResultMembers, structuredContent: anyObject })]))
 const anyResult = object(cachedMembers, { fallback: '{}' })
@@ -178,7 +185,7 @@ const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({
 /**
  * Returns the shape of a request's result.
  * @param isModern whether the server is of the modern era
- * @param uri of the requested resource, as JSON text
+ * @param uri the requested resource's URI, as JSON text; used for `resources/read` only
  * @returns undefined for lists, whose parts are checked one by one
  */
 export function resultShape (method: string, isModern: boolean, uri = '""'): Shape | undefined {

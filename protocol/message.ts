@@ -4,7 +4,7 @@ import { parseSmallMember, memberOf } from './json.ts'
 export type RequestId = string | number
 
 interface MessageBase {
-  /** For a server's large message: whether it has `null` or `[]` outside its strings. Undefined: not known. */
+  /** Whether a server's message contains `null` or `[]` outside strings. Undefined: not known. */
   hasNullOrEmptyArray?: boolean
 }
 /** A request. `params` is for reading, `paramsText` for relaying; `idText`: the id as the sender wrote it. */
@@ -19,20 +19,20 @@ export interface Request extends MessageBase {
 export interface Notification extends MessageBase {
   kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string
 }
-/** An answer. Either `resultText` or `errorText` is set: `result` or `error` as received. */
+/** An answer. Either `resultText` or `errorText` is set: the JSON text of its `result` or `error` member. */
 export interface Response extends MessageBase {
   kind: 'response'
   id: RequestId | null
   resultText?: string
   errorText?: string
-  /** A server's result as a value, until it has been checked. Undefined: it was not parsed. */
+  /** A server's parsed result, for the check of that result. Undefined: not parsed, or already checked. */
   value?: unknown
   /** Whether the result reports a tool error. Undefined: not known. */
   isError?: boolean
 }
 export type Message = Request | Notification | Response
 
-/** An invalid element of a batch: the error to answer with, and its id. */
+/** An invalid element of a batch: its id as JSON text (`null` if it has no valid id), and the error to answer with. */
 export interface MalformedMessage { kind: 'malformed', idText: string, error: RpcError }
 
 export const requestText = (id: RequestId, method: string, paramsText?: string): string =>
@@ -51,7 +51,7 @@ export const resultText = (idText: string, result: string): string =>
 /** Serializes an error answer; `error` is the text of its `error` member, `idText` may be `null`. */
 export const errorText = (idText: string, error: string): string => `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
 
-/** Creates an error from the text of an upstream's `error` member, which is relayed byte for byte. */
+/** Creates an error from the text of an upstream's `error` member, and keeps that text to relay it unchanged. */
 export function toRpcError (text: string): RpcError {
   const number = parseSmallMember(text, 'code')
   const message = parseSmallMember(text, 'message')
@@ -63,6 +63,6 @@ export function toRpcError (text: string): RpcError {
   )
 }
 
-/** Whether a result reports a tool error (`isError`). */
+/** Whether a result reports a tool error (`isError`). @param output the result, as JSON text */
 export const isToolErrorResult = (output: string): boolean =>
   output.includes('"isError"') && memberOf(output, 'isError') === 'true'

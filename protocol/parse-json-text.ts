@@ -1,18 +1,21 @@
 import { elementsOf, isObject, membersOf } from './json.ts'
 
-/** Whether V8 has the bug that reads some escaped member names as names of earlier texts (nodejs/node#63785). */
+/** Whether V8 has a bug that makes it read some escaped names as names from earlier texts (nodejs/node#63785). */
 const misreadsNames = ((): boolean => {
   JSON.parse('{"x":0,"\\\\":0}')
   return !Object.hasOwn(JSON.parse('{"x":0,"\\u0061":0}') as object, 'a')
 })()
 
-/** `JSON.parse`, with correct member names even if V8 has that bug: servers must read the names that were checked. */
+/**
+ * Parses a JSON text like `JSON.parse`, but with correct member names even if V8 misreads some (`misreadsNames`), since
+ * the gateway must check the names that servers will read.
+ */
 export function parseJsonText (text: string): unknown {
   const value: unknown = JSON.parse(text)
   return misreadsNames && text.includes('\\') && hasBackslashInName(value) ? parseByMembers(text) : value
 }
 
-/** Whether a member name, as read, has a backslash. All misread names do. */
+/** Whether any member name in a parsed value contains a backslash. All misread names do. */
 function hasBackslashInName (value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasBackslashInName)
   return isObject(value) &&

@@ -10,15 +10,15 @@ import { parseJsonText } from './parse-json-text.ts'
 import { parseSimpleResponse } from './plain-answer.ts'
 import { detachedCopy, largeTextLength, detachedSlice, truncate, withoutBom } from './text.ts'
 
-/** The side that sent a message. Servers may omit `jsonrpc`, and write `null` for absent members. */
+/** The side that sent a message. A server's messages may lack `jsonrpc`, and have `null` in place of absent members. */
 type Sender = 'client' | 'server'
 
-/** A JSON object: its members as values and as text. */
+/** A JSON object that may be a message: its members as values and as texts. */
 interface ReadObject {
   /** `params`, `result` and `error` are undefined if absent. */
   readonly value: Readonly<Record<string, unknown>>
   readonly textOf: (key: string) => string | undefined
-  /** Counts the members of `params` that are read into `value.params`, including duplicates. */
+  /** Returns the number of members that were read into `value.params`, including duplicates. */
   readonly countParams: (paramsText: string) => number
 }
 
@@ -62,13 +62,16 @@ function parseSmall (
   }
   checkBatch(value.length, maxBatch)
   return elementsOf(text).map((part, at) => {
-    // The copy lets the other elements, which may be large, be freed.
+    // The copy allows the other elements, which may be large, to be freed.
     const element = detachedCopy(part)
     return messageOrError(() => toMessage(readSmall(value[at], element), sender), () => value[at], element)
   })
 }
 
-/** Creates values only for members that the gateway reads: the values of a text may take fifty times its memory. */
+/**
+ * Parses a large text. Only members that the gateway reads become values, since the values of a text may take fifty
+ * times as much memory as the text.
+ */
 function parseLarge (
   text: string, maxDepth: number, maxBatch: number, sender: Sender
 ): Message | Array<Message | MalformedMessage> {
@@ -102,7 +105,7 @@ function scanText (
   }
 }
 
-/** Parses an element of a batch. @param valueOf parses the element as JSON, if it is not a valid message */
+/** Parses an element of a batch. @param valueOf returns its JSON value; called only if it is not a valid message */
 function messageOrError (read: () => Message, valueOf: () => unknown, text: string): Message | MalformedMessage {
   try {
     return read()
@@ -120,7 +123,7 @@ const tooDeep = (maxDepth: number): RpcError =>
 const notJson = (): RpcError => new RpcError(rpcCode.parse, 'Parse error: the body is not valid JSON')
 const notObject = (): RpcError => new RpcError(rpcCode.invalidRequest, 'Invalid request: a message is a JSON object')
 
-/** @throws RpcError */
+/** Checks the number of elements in a batch. @throws RpcError -32600 */
 function checkBatch (size: number, maxBatch: number): void {
   if (size === 0) throw new RpcError(rpcCode.invalidRequest, 'Invalid request: the batch is empty')
   if (size > maxBatch) {
@@ -148,7 +151,7 @@ const paramsMembers = new Set([
 ])
 /** Max length of a member that is parsed immediately, in characters; a longer one is parsed when it is accessed. */
 const smallMember = 16 * 1024
-/** Stands for a value that is not an object, and is not read. */
+/** Stands for a value that is not an object, and that the gateway does not read. */
 const otherValue = 0
 
 function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>, maxDepth: number): ReadObject {
@@ -157,7 +160,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   const value: Record<string, unknown> = {}
   for (const key of ['jsonrpc', 'id', 'method']) {
     const member = textOf(key)
-    // A longer value is invalid, and so is an object in its place.
+    // A longer value is invalid. An object replaces it, since that is invalid, too.
     if (member !== undefined) value[key] = member.length <= smallMember ? parseJsonText(member) : {}
   }
   for (const key of ['result', 'error']) {
@@ -176,7 +179,8 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
 }
 
 /**
- * Builds the params of a large message from the members that the gateway reads. Large ones are parsed when accessed.
+ * Builds the params of a large message from the members that the gateway reads. Members longer than `smallMember` are
+ * parsed when they are accessed.
  */
 function largeParams (text: string, members: readonly Member[]): Record<string, unknown> {
   const params: Record<string, unknown> = {}
@@ -226,7 +230,7 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
 /** Max length of the message for an error that is not an object, in characters. */
 const maxErrorMessage = 2_000
 
-/** Converts an error that is not an object to the message of one. */
+/** Creates an error object, as JSON text, with the text of an error that is not an object as its message. */
 function toErrorObject (text: string): string {
   const message = truncate(text.startsWith('"') ? JSON.parse(text) as string : text, maxErrorMessage)
   return JSON.stringify({ code: rpcCode.internal, message })
@@ -236,7 +240,7 @@ function toErrorObject (text: string): string {
 const lacksVersion = ({ jsonrpc, id, method }: Readonly<Record<string, unknown>>): boolean =>
   (jsonrpc === undefined || jsonrpc === null) && (isId(id) || typeof method === 'string')
 
-/** Reads the params of a message; null is treated as absent. @throws RpcError -32600 */
+/** Returns a message's params; `{}` if they are absent, `null`, or a server's `[]`. @throws RpcError -32600 */
 function paramsOf (params: unknown, isFromServer: boolean): Record<string, unknown> {
   if (isObject(params)) return params
   const isAbsent =

@@ -14,21 +14,24 @@ import { largeTextLength } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
-/** Handlers of the other side's messages. `origin`: the id of our request on whose stream a message arrived. */
+/**
+ * Handlers of the server's messages. `origin`: the id of the gateway's request on whose stream a message arrived;
+ * undefined: none, or not known.
+ */
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
-  /** Called when a message was repaired. @param what names the message @param places paths within it */
+  /** Called when a message was repaired. @param what the kind of message @param places paths of repaired values */
   mended?: (what: string, places: readonly string[]) => void
-  /** Called when the other side may have restarted, and lost the session. */
+  /** Called when the server may have restarted, and lost the session. */
   restartSuspected?: () => void
   /** Called when the connection has ended, and all pending requests have failed. */
   closed: (error: UpstreamError) => void
 }
 
-/** Observes one of our requests. */
+/** Observes one of the gateway's requests. */
 interface RequestObserver {
-  /** Called when the upstream wants to be polled for the answer. @param retry time until then, in ms */
+  /** Called when the upstream wants to be polled for the answer. @param retry the time until then, in ms */
   onPoll: (retry: number) => void
   /**
    * Called when the request has ended, before any later message is handled.
@@ -55,9 +58,9 @@ interface PendingRequest {
  */
 export class Peer implements Receiver {
   readonly #transport: Transport
-  /** Whether the other side is of the modern era. */
+  /** Whether the server is of the modern era. */
   isModern = false
-  /** Replaced once the other side's MCP revision is known. */
+  /** Replaced once the server's MCP revision is known. */
   handlers: PeerHandlers
   readonly #pending = new RequestTable<number, PendingRequest>()
   #lastId = 0
@@ -100,7 +103,7 @@ export class Peer implements Receiver {
     if (!this.#closeReason) this.#transport.send(notificationText(method, paramsText), options)
   }
 
-  /** Answers a request from the other side. @param idText the id as the other side wrote it */
+  /** Answers a request from the server. @param idText the id as the server wrote it */
   answer (idText: string, response: Response): void {
     if (this.#closeReason) return
     this.#transport.send(
@@ -111,7 +114,7 @@ export class Peer implements Receiver {
   }
 
   /**
-   * Sends a request of the gateway's own.
+   * Sends one of the gateway's own requests.
    * @param timeout in ms
    * @returns the text of its result
    * @throws RpcError if the answer is an error; UpstreamError if there is none
@@ -133,7 +136,7 @@ export class Peer implements Receiver {
     }
   }
 
-  /** Fails one of our requests without waiting for its answer. */
+  /** Fails one of the gateway's requests without waiting for its answer. */
   abandon (id: number, error: UpstreamError): void {
     this.#transport.drop(id)
     this.failed(id, error)
@@ -183,7 +186,7 @@ export class Peer implements Receiver {
     if (text.length <= largeTextLength) {
       return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
     }
-    // Large members of `params` are parsed when accessed.
+    // Large params are parsed lazily, and not again: only the members that the repair has removed are deleted.
     const left = new Set(membersOf(text).map(({ key }) => key))
     for (const key of Object.keys(params)) if (!left.has(key)) Reflect.deleteProperty(params, key)
     return { ...message, paramsText: text }
@@ -215,19 +218,19 @@ export class Peer implements Receiver {
   }
 }
 
-/** Max time for which a connection attempt occupies its slot, in ms: only some upstreams may dial at the same time. */
+/** Max time that an attempt to connect occupies one of the slots that limit simultaneous attempts, in ms. */
 const maxDialTime = 1_000
 
 /**
- * Opens a peer's connection.
+ * Opens a connection.
  * @param dialled called when the process has been spawned or a socket is open, at the latest after `maxDialTime`
  * @param timeout in ms
  * @throws UpstreamError
  */
-export async function startPeer (peer: Peer, dialled: () => void, timeout: number): Promise<void> {
+export async function startPeer (connection: Peer, dialled: () => void, timeout: number): Promise<void> {
   // A slow connection must not delay other upstreams. Some transports connect only when they send a request.
   setTimeout(dialled, maxDialTime).unref()
-  await waitAtMost(timeout, peer.start(dialled), () => {
+  await waitAtMost(timeout, connection.start(dialled), () => {
     throw new UpstreamError('timeout', `it did not connect within ${timeout / 1_000} s`, { isPublic: true })
   })
 }

@@ -1,7 +1,8 @@
-// Collects bytes and text that arrive in pieces. Limits count only their size, so small pieces must not take much more
-// memory: a buffer takes about 200 bytes, or keeps the larger buffer that it is a slice of; a string about 30 bytes.
+// Collects bytes and text that arrive in pieces. Limits count only the bytes or characters in the pieces, so many small
+// pieces must not take much more memory: each buffer takes about 200 bytes in addition, or keeps the larger buffer that
+// it is a slice of; each string takes about 30 bytes in addition.
 
-/** Min size of buffers that are not copied, in bytes; smaller ones are copied into blocks of this size. */
+/** Size of the blocks into which small buffers are copied, in bytes. Most buffers of at least this size are kept. */
 const blockSize = 16 * 1024
 
 /** Bytes in order of arrival, in few buffers. */
@@ -57,13 +58,13 @@ export class Chunks {
   }
 }
 
-/** Min length of pieces that are kept, in characters. Shorter ones are joined, `maxCrumbs` at a time. */
+/** Min length of pieces that are kept as they are, in characters. Shorter ones are joined, `maxCrumbs` at a time. */
 const minPiece = 1024
 const maxCrumbs = 256
 
 /**
- * A text in order of arrival, in few strings. They are joined with `join`, which copies each once; `+` would create
- * ropes, which V8 copies again later.
+ * A text that arrives in pieces, held in few strings. The strings are joined with `join`, which copies each once; `+`
+ * would create ropes, which V8 copies again later.
  */
 export class TextPieces {
   #pieces: string[] = []
@@ -98,7 +99,10 @@ export class TextPieces {
   }
 }
 
-/** Splits text that arrives in pieces into lines. Each piece is scanned once, however small. */
+/**
+ * Splits text that arrives in pieces into lines. Each piece is scanned once, however small. A last line without a line
+ * feed is not reported.
+ */
 export class LineReader {
   readonly #limit: number
   readonly #onLine: (line: string) => void

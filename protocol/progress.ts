@@ -4,7 +4,7 @@ import { isObject, memberOf, withMembers } from './json.ts'
 // restores it in progress notifications. All texts are JSON; the other members of `_meta` keep their bytes.
 
 /**
- * The sender's token as JSON text; undefined if it is absent or null: then the sender wants no progress.
+ * Returns the sender's token, as JSON text; undefined if it is absent or null, which means that no progress is wanted.
  */
 export function progressTokenOf (params: Readonly<Record<string, unknown>>, paramsText: string): string | undefined {
   const meta = params._meta
@@ -44,6 +44,6 @@ export function withoutProgressToken (paramsText: string): string {
     : withMembers(paramsText, { _meta: withToken(memberOf(paramsText, '_meta'), undefined) })
 }
 
-/** Sets the receiver's token in the params of `notifications/progress`. @param token as JSON text */
+/** Sets the receiver's token in the params of `notifications/progress`. @param token the token, as JSON text */
 export const restoreProgressToken = (paramsText: string, token: string): string =>
   withMembers(paramsText, { progressToken: token })

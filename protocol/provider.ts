@@ -7,31 +7,31 @@ import type { TraceContext } from './trace-context.ts'
 
 export type ProviderStatus = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
 
-/** A read of a provider's lists, in progress. */
+/** A read of a provider's lists that is in progress. */
 export interface ListLoading {
   /** Resolves when the lists are known; never rejects. */
   readonly done: Promise<unknown>
-  /** Max time to wait for it, in ms. */
+  /** Max time to wait for `done`, in ms. */
   readonly maxWait: number
 }
 
 /**
- * Lists and runs items: an upstream server, the built-in prompts and resources, the tools of `$smart`. The gateway
- * merges the lists of providers into what a View sees, applies overrides and selections, and routes each request to the
- * provider of its item. Only `name`, `catalogue` and `call` are required.
+ * Something that lists items and runs them: an upstream server, the built-in prompts and resources, or the tools of
+ * `$smart`. The gateway merges the lists of providers into what a view sees, applies overrides and selections, and
+ * routes each request to the provider of its item. Only `name`, `catalogue` and `call` are required.
  */
 export interface Provider {
   /** Unique among providers; the prefix of its items' names on merged routes. */
   readonly name: string
-  /** Default: always connected. */
+  /** Default: `connected`. */
   readonly status?: ProviderStatus
-  /** Whether it can be called now: it is connected, or a call would connect it. Default: true. */
+  /** Whether the provider can be called now: it is connected, or a call would connect it. Default: true. */
   readonly isAvailable?: boolean
-  /** Why it cannot be called now, as a text for clients. */
+  /** Why the provider cannot be called now, as a text for clients. */
   readonly unavailableReason?: string
-  /** The error for a client that cannot use it now (for example, before a login); undefined for other clients. */
+  /** Returns the error for a client that must, for example, log in before it can use the provider; undefined: none. */
   refusal?: (client: Client) => RpcError | undefined
-  /** The provider's catalogue for this client; undefined until its lists have been read. */
+  /** Returns the provider's catalogue for a client; undefined until the provider's lists have been read. */
   catalogue: (client: Client) => Catalogue | undefined
   /**
    * Runs one request.
@@ -42,29 +42,28 @@ export interface Provider {
    */
   call: (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext) => Promise<Response>
   /**
-   * Identifies the run of the provider (such as a process) with which a task of the exchange's client ends; '': the
-   * task may outlive it. Default: ''.
+   * Returns the id of the provider's run (such as a process) that a task of the exchange's client cannot outlive; '':
+   * no run limits the task; undefined: that run has ended, or the task is known to be another principal's. Default: ''.
    * @param id the provider's id of the task
-   * @returns undefined if that run has ended, or the task is known to be another principal's
    * @throws the errors of `call`
    */
   taskRun?: (exchange: Exchange, id: string) => string | undefined
-  /** How long, from now, and for whom one of its lists for this client may be cached; undefined: unknown. */
+  /** Returns how long, from now, and for whom a list for this client may be cached; undefined: unknown. */
   caching?: (client: Client, kind: ListKind) => Caching | undefined
   /**
-   * Reads its lists for this client if they are unknown or outdated.
-   * @param only whether the request is for this provider alone
+   * Reads the provider's lists for a client if they are unknown or outdated.
+   * @param only whether the client requests the lists of this provider alone
    */
   loadLists?: (client: Client, only: boolean) => ListLoading[]
   /**
-   * Reads its lists for a client that requested an unknown item. The promise rejects if they cannot be read.
-   * @returns undefined if they are known, or it is not connected
+   * Reads the provider's lists for a client that requested an unknown item. The promise rejects if they cannot be read.
+   * @returns undefined if the lists are already known, or the provider is not connected
    * @throws RpcError -32001 if the client's owner has used up its share
    */
   loadListsForItem?: (client: Client) => Promise<void> | undefined
-  /** Its known catalogues, for all capability classes. */
+  /** Returns the provider's known catalogues, for all capability classes. */
   catalogues?: () => readonly Catalogue[]
-  /** When its items were first listed, also in earlier runs. Default: the gateway records it. */
+  /** When the provider's items were first listed, also in earlier runs. Default: the gateway records it. */
   readonly listingHistory?: ListingHistory
   /**
    * Subscribes a client to a resource.
@@ -79,10 +78,10 @@ export interface Provider {
    */
   resubscribe?: (client: Client, uri: string) => void
   unsubscribe?: (client: Client, uri: string, paramsText?: string) => Promise<string>
-  /** The resources that a client is subscribed to. */
+  /** Returns the URIs of the resources that a client is subscribed to. */
   subscriptions?: (client: Client) => string[]
   /**
-   * Applies the log level of a client's listener, which has changed.
+   * Applies the new log level of a client's listener.
    * @param paramsText params of the client's request, if they have members other than the level
    * @throws RpcError
    */
@@ -91,9 +90,9 @@ export interface Provider {
   notify?: (client: Client, method: string, paramsText: string) => void
   /** Ends the calls, subscriptions and links of a client that has disconnected or lost access to this provider. */
   release?: (client: Client) => Promise<void>
-  /** The prefix of its unlisted URIs, which can be read on every route. The provider decides who may read them. */
+  /** The prefix of unlisted URIs that can be read on every route. The provider decides who may read them. */
   uriPrefix?: string
-  /** Masks the secrets of its configuration in a text. */
+  /** Masks the secrets of the provider's configuration in a text. */
   redact?: (text: string) => string
 }
 
@@ -111,8 +110,8 @@ export interface ProviderHost {
   /** Sends a notification to every listener that sees the provider and whose client satisfies `serves`. */
   broadcast: (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean) => void
   /**
-   * The id under which a client knows a provider's task; undefined if the client knows no such task.
-   * @param task its new state, as JSON text, if the provider reported one
+   * Returns the id under which a client knows a provider's task; undefined if the client knows no such task.
+   * @param task the task's new state, as JSON text, if the provider reported one
    */
   taskHandle: (provider: string, client: Client, id: string, task?: string) => string | undefined
 }
@@ -120,7 +119,7 @@ export interface ProviderHost {
 /** A changing set of providers, such as all upstream servers. */
 export interface ProviderSource {
   get: (name: string) => Provider | undefined
-  /** Differs between clients of one capability class for which its providers have different catalogues. */
+  /** Returns a key that differs between clients of one capability class who get different catalogues. */
   catalogueKey?: (client: Client) => string
   /** Called once, before any other method. */
   connect: (host: ProviderHost) => void

@@ -2,16 +2,16 @@ import { isObject, parseSmallMember, memberOf } from './json.ts'
 import type { Catalogue, Item, ListKind } from './lists.ts'
 import { memoized } from './memoized.ts'
 
-/** The last segment of every skill's URI. */
+/** The end of every skill's URI. */
 const mainFile = '/SKILL.md'
 
-/** The folder URI of a skill, without a trailing slash; undefined if the URI is not a skill's. */
+/** Returns the URI of a skill's folder, without a trailing slash; undefined if the given URI is not a skill's. */
 export const skillFolder = (uri: string): string | undefined =>
   uri.length > mainFile.length && uri.endsWith(mainFile) ? uri.slice(0, -mainFile.length) : undefined
 
 /**
- * The URIs of a skill's files: its `SKILL.md`, and the files in its manifest. Files outside its folder are ignored,
- * since the extension forbids them. A skill with dynamic content has no manifest.
+ * Returns the URIs of a skill's files: its `SKILL.md`, and the files in its manifest. Files outside the skill's folder
+ * are ignored, since the extension forbids them. A skill with dynamic content has no manifest.
  */
 export const skillFileUris = memoized(
   (skill: Item): readonly string[] => [...new Set([skill.key, ...manifestOf(skill)])]
@@ -25,12 +25,12 @@ function manifestOf ({ key, text }: Item): string[] {
     isObject(file) && typeof file.uri === 'string' && isIn(folder, file.uri) ? [file.uri] : [])
 }
 
-/** Path segments that lead out of a folder. */
+/** Matches path segments that may lead out of a folder. */
 const dots = /(?:^|\/)(?:\.|%2e){1,2}(?:[/?#]|$)/i
 const isIn = (folder: string, uri: string): boolean =>
   uri.startsWith(`${folder}/`) && !dots.test(uri.slice(folder.length + 1))
 
-/** Reads the name and description of a skill from its frontmatter. @param text of the skill, as JSON */
+/** Reads the name and description of a skill from its frontmatter. @param text the skill, as JSON text */
 export function skillFrontmatter (text: string): { name?: string, description?: string } {
   const frontmatter = memberOf(text, 'frontmatter') ?? ''
   if (!frontmatter.startsWith('{')) return {}
@@ -42,7 +42,7 @@ export function skillFrontmatter (text: string): { name?: string, description?: 
   return { ...(name !== undefined && { name }), ...(description !== undefined && { description }) }
 }
 
-/** Yields the keys of a server's items of a kind. The files of its skills count as resources, listed or not. */
+/** Yields the keys of a server's items of a kind. The files of skills count as resources, even if not listed. */
 export function * providedKeys ({ lists }: Pick<Catalogue, 'lists'>, kind: ListKind): Generator<string> {
   for (const { key } of lists[kind]) yield key
   if (kind === 'resources') for (const skill of lists.skills) yield * skillFileUris(skill)

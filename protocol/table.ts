@@ -30,7 +30,7 @@ export class RequestTable<Key extends RequestId, Value> {
     return entry.value
   }
 
-  /** A copy of the values: those with numeric keys first, in ascending order. */
+  /** Returns a copy of the values: those with numeric keys first, in ascending order. */
   values (): Value[] { return Object.values(this.#entries).map(({ value }) => value) }
   keys (): Key[] { return Object.values(this.#entries).map(({ key }) => key) }
 }

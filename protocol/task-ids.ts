@@ -3,7 +3,7 @@ import { isObject, memberOf, membersOf, parseSmallMember, withMembers } from './
 /** The member of `_meta` with the id of a message's task (MCP 2025-11-25, "Related Task Metadata"). */
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** The id of the task that a message belongs to. */
+/** Returns the id of the task that params or a result belong to; undefined: none. */
 export function relatedTaskOf ({ _meta }: Readonly<Record<string, unknown>>): string | undefined {
   const related = isObject(_meta) ? _meta[relatedTask] : undefined
   return isObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined
@@ -16,7 +16,7 @@ export function withRelatedTask (text: string, taskId: string): string {
   return withMembers(text, { _meta: withMembers(own, { [relatedTask]: JSON.stringify({ taskId }) }) })
 }
 
-/** Removes the mark of a task from params or from a result. */
+/** Removes the mark that `withRelatedTask` adds from params or a result. */
 export function withoutRelatedTask (text: string): string {
   if (!text.includes(relatedTask)) return text
   const meta = memberOf(text, '_meta')
@@ -25,7 +25,7 @@ export function withoutRelatedTask (text: string): string {
   return withMembers(text, { _meta: rest === '{}' ? undefined : rest })
 }
 
-/** Whether params refer to a task by the mark in `_meta` or by `task`, beside the task that the request is about. */
+/** Whether params refer to a task in the mark in `_meta` or in `task.taskId`. A plain `taskId` does not count. */
 export const refersToTask = ({ _meta: meta, task }: Readonly<Record<string, unknown>>): boolean =>
   (isObject(meta) && meta[relatedTask] !== undefined) || (isObject(task) && task.taskId !== undefined)
 
@@ -53,7 +53,7 @@ export function translateTaskReferences (text: string, idOf: (id: unknown) => st
 /**
  * Replaces a task id in all places where MCP has one: in a task, in the result of a call that created one, and in the
  * mark in `_meta`. Everything else keeps its bytes.
- * @param text of params or of a result
+ * @param text params or a result, as JSON text
  */
 export function replaceTaskId (text: string, from: string, to: string): string {
   if (!text.includes('askId')) return text

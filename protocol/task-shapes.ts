@@ -6,7 +6,7 @@ import { memberOf, membersOf, withMembers } from './json.ts'
 /** The final states of a task. */
 export const terminalStates: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
 
-/** The members of a task that only the extension has: its outcome, and its questions. */
+/** The members of a task that exist only in the extension: its type, its outcome, and its questions. */
 const detailMembers = { resultType: undefined, result: undefined, error: undefined, inputRequests: undefined }
 
 /** Renames members of an object's text. */
@@ -40,7 +40,10 @@ export function toLegacyCreateTaskResult (text: string): string {
   return `{"task":${task}${meta === undefined ? '' : `,"_meta":${meta}`}}`
 }
 
-/** Converts such a result from the shape of 2025-11-25 to that of the extension. @param task its member `task` */
+/**
+ * Converts the result of a call that created a task from the shape of 2025-11-25 to that of the extension.
+ * @param task the result's member `task`, as JSON text
+ */
 export function toModernCreateTaskResult (text: string, task: string): string {
   const meta = memberOf(text, '_meta')
   return withMembers(toModernTask(task), { resultType: '"task"', ...(meta !== undefined && { _meta: meta }) })

@@ -1,7 +1,7 @@
 /** Max length of texts that are parsed completely, in characters: the values of longer ones would take much memory. */
 export const largeTextLength = 256 * 1024
 
-/** The first `length` UTF-16 units of a text; one fewer if that would split a surrogate pair. */
+/** Returns the first `length` UTF-16 units of a text; one fewer if that would split a surrogate pair. */
 export function truncate (text: string, length: number): string {
   if (text.length <= length) return text
   const head = text.slice(0, length)
@@ -9,8 +9,8 @@ export function truncate (text: string, length: number): string {
 }
 
 /**
- * The memory that a text takes in V8, in bytes: one per UTF-16 unit, or two if any unit is above U+00FF. The search is
- * fast for one-byte texts, since V8 knows that they have no such unit.
+ * Returns the memory that a text takes in V8, in bytes: one per UTF-16 unit, or two if any unit is above U+00FF. The
+ * search is fast for one-byte texts, since V8 knows that they have no such unit.
  */
 export const memoryOf = (text: string): number => /[\u0100-\uffff]/.test(text) ? text.length * 2 : text.length
 

@@ -5,12 +5,12 @@ import type { Exchange, Question } from './exchange.ts'
 import type { LogLevel } from './listener.ts'
 import type { Notification, Response } from './message.ts'
 
-/** The identity of a server, as stated when it was connected. */
+/** What a server states about itself when the gateway connects to it. */
 export interface ServerIdentity {
   /** The MCP revision of the connection. */
   readonly version: string
   readonly capabilities: ServerCapabilities
-  /** As JSON text; `{}` if the server states none, which the modern era allows. */
+  /** As JSON text; `{}` if the server does not state it, which the modern era allows. */
   readonly serverInfo: string
   readonly instructions: string | undefined
   /**
@@ -20,44 +20,47 @@ export interface ServerIdentity {
   readonly identityExtra?: string
 }
 
-/** How the gateway identifies itself on a connection. */
+/** How the gateway presents itself on a connection, and whom the connection serves. */
 export interface ClientIdentity {
   readonly clientInfo: { readonly name: string, readonly version: string }
   /** The capabilities of the clients that the connection serves. */
   readonly capabilities: ClientCapabilities
-  /** Timeout of the handshake and of requests of the gateway's own, in ms. */
+  /** Timeout of the handshake and of the gateway's own requests, in ms. */
   readonly initTimeout: number
   /** Whether the connection serves a single client, which then gets all unsolicited messages. */
   readonly exclusive: boolean
 }
 
-/** The call on whose stream a message arrived; `over`: that call has ended; undefined: on no call's stream. */
+/**
+ * The call on whose stream a message arrived. `over`: that call has ended; undefined: none, or a call that has ended if
+ * the connection serves a single client.
+ */
 export type MessageOrigin = Call | 'over' | undefined
 
 /** Handlers for the messages of an upstream. */
 export interface SessionHandlers {
   /** Called with a question of the upstream. @throws RpcError to answer with an error */
   question: (question: Question, origin: MessageOrigin) => Promise<Response>
-  /** Called with a notification, except progress of an open call. */
+  /** Called with a notification, unless the session handles it itself, such as the progress of an open call. */
   notification: (notification: Notification, origin: MessageOrigin) => void
   /** Called when a call has ended, before any later message is handled. @param response undefined if there is none */
   callEnded: (call: Call, response: Response | undefined) => void
-  /** Called when a message was repaired. @param what names the message @param places paths within it */
+  /** Called when a message was repaired. @param what the kind of message @param places paths of repaired values */
   mended?: (what: string, places: readonly string[]) => void
   /** Called when the connection is closed and all its calls have failed. */
   closed: (error: UpstreamError) => void
 }
 
 /**
- * One connection to an upstream, independent of the MCP revision. There is an adapter for each era, in `legacy/` and
- * `modern/`.
+ * One connection to an upstream, independent of the MCP revision. There is an implementation for each era, in `legacy/`
+ * and `modern/`.
  */
 export interface UpstreamSession {
   /** Known once `open` has resolved. */
   readonly identity: ServerIdentity
   /** The unanswered calls, oldest first. */
   readonly openCalls: readonly Call[]
-  /** Whether calls are unanswered. */
+  /** Whether any call is unanswered. */
   readonly busy: boolean
   readonly closed: boolean
   /** Opens the connection. @param onDialled called when a process or socket is open @throws UpstreamError, RpcError */
@@ -65,7 +68,7 @@ export interface UpstreamSession {
   /** Sends a client's request. The answer may be an error. @throws UpstreamError if there is none */
   call: (exchange: Exchange, options: Omit<CallOptions, 'onEnd'>) => Promise<Response>
   /**
-   * Sends a request of the gateway's own.
+   * Sends one of the gateway's own requests.
    * @returns the result's text
    * @throws RpcError from the upstream; UpstreamError
    */

@@ -1,6 +1,6 @@
 /**
  * Waits for a promise, for at most `ms` milliseconds.
- * @param late called after that time. Its result is returned, or its error thrown
+ * @param late called if that time passes first; its result is returned, or its error thrown
  */
 export async function waitAtMost<Value, Late = undefined> (
   ms: number, promise: Promise<Value>, late: () => Late = () => undefined as Late

@@ -1,9 +1,9 @@
-/** Max time for which a low-priority task blocks the event loop, in ms. */
+/** Max time that a low-priority task may block the event loop at a stretch, in ms. */
 const maxHold = 0.5
-/** Min characters of a long text that are encoded at a time. */
+/** Min number of characters that `toBytes` encodes at a time. */
 const chunkSize = 64 * 1024
 
-/** Measures how long a low-priority task has blocked the event loop. The task uses it between its steps, to yield. */
+/** Measures how long a low-priority task has blocked the event loop, and lets the task yield between its steps. */
 export class LoopBudget {
   #begun = performance.now()
 
@@ -21,7 +21,7 @@ export class LoopBudget {
 
 /**
  * Encodes a long text as UTF-8 without blocking the event loop. It is encoded in chunks, since one character beyond
- * Latin-1 makes the encoding of a string slower.
+ * Latin-1 slows down the encoding of a whole string.
  */
 export async function toBytes (pieces: Iterable<string>): Promise<Buffer> {
   const chunks: Buffer[] = []

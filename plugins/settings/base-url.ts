@@ -6,7 +6,7 @@ import type { Config } from '../base/config/index.ts'
 /** The part of `app.config` that determines public addresses. */
 export interface AddressConfig { readonly basePath: Config['basePath'], readonly env: Pick<Config['env'], 'BASE_URL'> }
 
-/** The configured public address, with its source: BASE_URL, otherwise `install.baseUrl`. It is not validated. */
+/** Finds the configured public address and its source: BASE_URL, else `install.baseUrl`. It is not validated. */
 export function findBaseUrlSetting (
   { install }: SystemConfig,
   { BASE_URL: url }: AddressConfig['env']
@@ -28,15 +28,15 @@ export function withBasePath (address: string | undefined, basePath: string): st
   return `${origin}${path.endsWith(basePath) ? path : `${path}${basePath}`}`
 }
 
-/** The public base URL from BASE_URL or `install.baseUrl`; undefined if neither is set to an http(s) URL. */
+/** Returns the public base URL from BASE_URL, else `install.baseUrl`; undefined if that is not an http(s) URL. */
 export const configuredBaseUrl = (system: SystemConfig, { basePath, env }: AddressConfig): string | undefined =>
   withBasePath(findBaseUrlSetting(system, env)?.text, basePath)
 
-/** The public base URL: the configured one, otherwise the address on which the gateway listens. */
+/** Returns the public base URL: the configured one, otherwise the address on which the gateway listens. */
 export const publicBaseUrl = (app: FastifyInstance): string =>
   configuredBaseUrl(app.settings.current.system, app.config) ?? `${listeningOrigin(app)}${app.config.basePath}`
 
-/** The origin of the address on which the gateway listens; before it listens, with port 80. */
+/** Returns the origin of the address on which the gateway listens; before it listens, with port 80. */
 export function listeningOrigin (app: FastifyInstance): string {
   const { HOST: host } = app.config.env
   const { port } = app.server.address() as AddressInfo | null ?? { port: 80 }

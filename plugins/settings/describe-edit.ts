@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { entities, entityNames, entityFactsOf, type EntityName, type SnapshotMemberOf } from '../../db/entities.ts'
 import type { Snapshot } from '../../db/store.ts'
 
-/** Max entries of one section that a log clause names; the others are counted. */
+/** Max entries of one section that the clause names; the others are counted. */
 const maxNames = 10
 
 interface Entry { readonly id: string, readonly name: string, readonly value: unknown }
 
-/** The entries of an entity by id. `value` is the part of an entry that an edit can change. */
+/** Returns the entries of an entity, by id. `value` is the part of an entry that an edit can change. */
 function entriesOf (entity: EntityName, snapshot: Snapshot): Map<string, Entry> {
   const { member, label, usage = '' } = entityFactsOf(entity)
   const items = [...snapshot[member as SnapshotMemberOf<EntityName>] as ReadonlyMap<string, Record<string, unknown>>]

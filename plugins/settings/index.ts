@@ -41,7 +41,7 @@ export { withDefaults } from './sections.ts'
 export type { Settings } from './settings.ts'
 export type { SettingsOptions } from './parts.ts'
 
-/** The settings, and the decision which principal sees which item. */
+/** The settings, and the decision about which principal sees which items. */
 export default fp<SettingsOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'settings-wing', dependencies: ['base'] })

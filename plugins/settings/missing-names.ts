@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../db/store.ts'
 
-/** A clause for each server or group that does not exist although a group or a key references it. */
+/** Returns a clause for each reference in a group or a key to a server or group that does not exist. */
 export function danglingReferenceWarnings (
   { servers, groups, keys }: Pick<Snapshot, 'servers' | 'groups' | 'keys'>
 ): string[] {

@@ -25,11 +25,11 @@ interface OrderedEntriesOptions<Name extends OrderedEntityName> {
   readonly check?: (entry: EntryOf<Name>, former: EntryOf<Name> | undefined) => EntryOf<Name>
   /** Prepares an entry for responses. Default: unchanged. */
   readonly show?: (entry: EntryOf<Name>) => EntryOf<Name>
-  /** Sentences about probable mistakes in a stored entry. Default: none. */
+  /** Returns sentences about probable mistakes in a stored entry. Default: none. */
   readonly warn?: (entry: EntryOf<Name>) => Promise<readonly string[]>
 }
 
-/** The entries of an ordered entity, for the management API. Its routes allow only admins to use them. */
+/** The entries of an ordered entity (policies, guards or quotas), for routes of the management API for admins. */
 export class OrderedEntries<Name extends OrderedEntityName> {
   readonly #settings: Pick<Settings, 'current' | 'change'>
   readonly #name: Name
@@ -50,13 +50,13 @@ export class OrderedEntries<Name extends OrderedEntityName> {
     this.#warn = warn
   }
 
-  /** All entries, in their order. */
+  /** Returns all entries, in their order. */
   list (): Array<EntryOf<Name>> { return [...this.#entriesIn(this.#settings.current).values()].map(this.#show) }
 
-  /** @throws NoSuch */
+  /** Returns an entry. @throws NoSuch */
   get (id: string): EntryOf<Name> { return this.#show(this.#mustHave(this.#settings.current, id)) }
 
-  /** Sentences about probable mistakes in a stored entry. */
+  /** Returns sentences about probable mistakes in a stored entry. */
   async warningsAbout (entry: EntryOf<Name>): Promise<readonly string[]> { return await this.#warn?.(entry) ?? [] }
 
   /** Adds an entry after the others. @throws InvalidInput, LimitReached */
@@ -80,7 +80,7 @@ export class OrderedEntries<Name extends OrderedEntityName> {
     return this.get(id)
   }
 
-  /** @throws NoSuch */
+  /** Removes an entry. @throws NoSuch */
   async remove (principal: Principal, id: string): Promise<void> {
     await this.#settings.change((snapshot) => [this.#change(this.#mustHave(snapshot, id).id, undefined)], principal)
   }
@@ -101,7 +101,7 @@ export class OrderedEntries<Name extends OrderedEntityName> {
     return this.list()
   }
 
-  /** @throws InvalidInput */
+  /** Checks an entry before it is stored. @returns the entry to store @throws InvalidInput */
   #checked (entry: EntryOf<Name>, former: EntryOf<Name> | undefined): EntryOf<Name> {
     if (hasControlCharacters(entry.name)) throw new errors.InvalidInput('"name" must not have control characters')
     return this.#check(entry, former)

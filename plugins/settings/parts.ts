@@ -7,7 +7,7 @@ import settings from './plugin.ts'
 
 export interface SettingsOptions {
   storage: Pick<Storage, 'auditTrail' | 'resealing' | 'store'>
-  /** Whether servers are connected; default: true. False for commands that work on the settings alone. */
+  /** Whether the gateway connects servers. False for commands that only work on the settings. Default: true. */
   connects?: boolean
 }
 

@@ -12,7 +12,7 @@ declare module 'fastify' {
   interface FastifyInstance { settings: Settings }
 }
 
-/** `app.settings`: the settings. @throws when they cannot be read, so that the process does not start */
+/** `app.settings`: the settings. If they cannot be read, the plugin fails, and the process does not start. */
 export default fp<{ store: Store }>(async (app, { store }) => {
   const { READONLY: readonly, ALLOW_USER_STDIO: usersMayRun } = app.config.env
   const settings = await Settings.open(store, readonly, usersMayRun ? undefined : createRestrictedServerMarker())

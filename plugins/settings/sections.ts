@@ -2,8 +2,8 @@ import type { Static, TObject } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 
 /**
- * A section of the system settings with the defaults of its schema. A stored member of the wrong type, as other
- * programs may have written it, is replaced by its default.
+ * Returns a section of the system settings with the defaults of its schema. A stored member of a wrong type, which
+ * other programs may have written, is replaced by its default; one that the schema does not have is dropped.
  * @param others defaults that the schema does not state
  */
 export function withDefaults<Schema extends TObject> (

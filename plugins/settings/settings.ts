@@ -32,9 +32,9 @@ const healthInterval = 1_000
 const manyValues = 2_000
 
 /**
- * The settings: read from a snapshot in memory, changed by commits that are durable when they resolve. Events:
+ * The settings: read from a snapshot in memory, changed by commits, which are durable when `change` resolves. Events:
  * `changed` for every new snapshot; `committed` for each commit of this process; `edited` for changes from outside this
- * process, by an edit of the settings file or by another replica; `outdated` when the gateway begins to refuse
+ * process (an edit of the settings file, or a change by another replica); `outdated` when the gateway begins to refuse
  * credentials, because the shared store has been unavailable for too long.
  */
 export class Settings extends EventEmitter<{
@@ -59,7 +59,8 @@ export class Settings extends EventEmitter<{
   #wasOutdated = false
 
   /**
-   * @param readonly whether READONLY is set: `problem` then ignores whether the store can be written
+   * Loads the settings.
+   * @param readonly whether READONLY is set: `storeProblem` then ignores whether the store can be written
    * @param mapSnapshot maps each stored snapshot to the one that is served, for example to mark servers that may not
    *   be started now
    */
@@ -86,7 +87,7 @@ export class Settings extends EventEmitter<{
 
   get current (): Snapshot { return this.#current }
 
-  /** The current settings with other members. Servers that might not be started then are marked. */
+  /** Returns the current settings with some members replaced. Servers that may then not be started are marked. */
   preview (members: Partial<Snapshot>): Snapshot { return this.#mapSnapshot({ ...this.#current, ...members }) }
 
   /** The reason why the store cannot be read or written now; undefined if it can. */
@@ -164,8 +165,8 @@ export class Settings extends EventEmitter<{
   }
 
   /**
-   * Charges a large change to the principal's rate limit, since storing it delays all other writers. Changes by admins
-   * are not charged.
+   * Charges a change larger than `baseLimits.steppedBody` to the principal's rate limit, since storing it delays all
+   * other writers. Changes by admins are not charged.
    * @param size the size of the submitted or stored value, in characters
    * @throws ShareError when the principal exceeds the limit
    */
@@ -173,7 +174,7 @@ export class Settings extends EventEmitter<{
     if (size > baseLimits.steppedBody) this.#charge(principal, size)
   }
 
-  /** @throws ShareError */
+  /** Charges a principal's rate limit, unless the principal is an admin. @throws ShareError if it is exceeded */
   #charge (principal: Principal, size: number): void {
     if (principal.isAdmin || this.#rate.take(accountOf(principal), size)) return
     throw new ShareError('You have exceeded the limit of changes for one user; try again in a minute', true)
@@ -252,8 +253,8 @@ export class Settings extends EventEmitter<{
 }
 
 /**
- * Yields to the event loop after a change of many values, since each step of it reads all of them. `setImmediate` would
- * not do: scheduled from an I/O callback, it runs before the event loop polls its sockets again.
+ * Yields to the event loop between the steps of a change with many values, since each step reads all of the values.
+ * `setImmediate` would not do: scheduled from an I/O callback, it runs before the event loop polls its sockets again.
  */
 async function pauseAfter (changes: readonly Change[]): Promise<void> {
   if (countValues(changes, manyValues) > manyValues) await sleep(0)

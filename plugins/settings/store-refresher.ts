@@ -25,8 +25,9 @@ export class StoreRefresher {
   }
 
   /**
-   * Resolves with true when all changes made before the call have arrived; with false when the store fails or is too
-   * slow. Returns undefined when no look-up is made.
+   * Looks up changes in the store.
+   * @returns a promise of true when all changes made before the call have arrived, or of false if the store fails or is
+   * too slow; undefined if no look-up is made
    */
   refresh (): Promise<boolean> | undefined {
     if (!this.#store.refresh) return undefined

@@ -90,7 +90,7 @@ export class HeldTaskExchange implements Exchange {
     })
   }
 
-  /** Answers open questions; ignores answers to others. @param responses the client's `inputResponses`, as JSON text */
+  /** Answers open questions; ignores other answers. @param responses the client's `inputResponses`, as JSON text */
   answer (responses: string): void {
     for (const { key, start, end } of membersOf(responses)) {
       const question = this.#open.get(key)
@@ -101,7 +101,7 @@ export class HeldTaskExchange implements Exchange {
     }
   }
 
-  /** Cancels the request, and fails the open questions. */
+  /** Cancels the `tasks/result` request, and fails the open questions. */
   end (reason: string): void {
     if (this.cancelled !== undefined) return
     this.cancelled = reason

@@ -5,7 +5,7 @@ import { outgoingParams } from '../progress.ts'
 
 /** The members of multi round-trip requests, which legacy servers do not know. */
 const roundMembers = { inputResponses: undefined, requestState: undefined }
-/** The member of `_meta` that is for the gateway. */
+/** The member of `_meta` that is meant for the gateway itself. */
 const hopMembers = { [metaKeys.logLevel]: undefined }
 
 /**

@@ -12,8 +12,9 @@ import { HeldTaskExchange } from './held-task.ts'
 type Options = Omit<CallOptions, 'onEnd'>
 
 /**
- * Max tasks per connection whose results are awaited for polling clients; beyond that, the oldest wait of the owner
- * with the most ends. A wait lasts an hour, since a question may come at any time; the next `tasks/get` starts another.
+ * Max tasks per connection whose results are awaited for polling clients; beyond that, the owner with the most
+ * waits loses its oldest one. A wait lasts up to an hour, since a question may come at any time; the next `tasks/get`
+ * starts another.
  */
 const maxHeld = 200
 const heldDeadlines: Deadlines = { timeout: 3_600_000, resetTimeoutOnProgress: false, maxTotalTimeout: undefined }
@@ -34,16 +35,16 @@ class HiddenTaskExchange extends DerivedExchange<unknown> {
 interface LegacyTasksDeps {
   /** Sends a request unchanged. @throws UpstreamError if there is no answer */
   readonly send: (exchange: Exchange, options: Options) => Promise<Response>
-  /** Sends a request of the gateway's own. */
+  /** Sends one of the gateway's own requests. @returns the result, as JSON text */
   readonly request: (method: string, paramsText: string) => Promise<string>
-  /** The progress token of the next request. */
+  /** Returns the progress token of the next request. */
   readonly nextToken: () => number
 }
 
 /** A task whose result is awaited. */
 interface Held {
   readonly task: HeldTaskExchange
-  /** The owner against whose share it counts. */
+  /** The owner whose share the wait counts against. */
   readonly owner: string
   readonly response: Promise<Response>
 }
@@ -79,7 +80,7 @@ export class LegacyTasks {
     }
   }
 
-  /** The request that waits for the task of the call with this progress token. */
+  /** Returns the request that waits for the task of the call with this progress token. */
   waitingExchangeOf (token: number): Exchange | undefined { return this.#waitingExchanges.get(token) }
 
   /** Runs a tool as a task. */
@@ -198,7 +199,10 @@ export class LegacyTasks {
   }
 }
 
-/** Returns the oldest wait of the owner with the most waits, so that no owner can end the waits of others. */
+/**
+ * Returns the id of the task with the oldest wait of the owner with the most waits, so that no owner can end the waits
+ * of others.
+ */
 function oldestOfLargest (held: ReadonlyMap<string, Held>): string {
   const idsOf = new Map<string, string[]>()
   for (const [id, { owner }] of held) pushTo(idsOf, owner, id)
@@ -212,7 +216,7 @@ const emptyResponse = (): Response => ({ kind: 'response', id: null, resultText:
 /** Converts the result of a legacy task to the modern era, where it has a `resultType`. */
 const completeResult = (text: string): string => withMembers(withoutRelatedTask(text), { resultType: '"complete"' })
 
-/** Removes `task` from a client's call: in the client's era, MCP has no such member. */
+/** Removes `task` from the call of a client that does not support tasks in this form. */
 function withoutTask (exchange: Exchange): Exchange {
   const { view, params: { task: _, ...params }, paramsText } = exchange
   return new DerivedExchange(exchange, { view, params, paramsText: withMembers(paramsText, { task: undefined }) })

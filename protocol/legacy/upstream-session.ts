@@ -23,14 +23,17 @@ import {
 /** Max wait for the answer to a ping that checks whether the server still knows the session, in ms. */
 const sessionCheckTimeout = 10_000
 
-/** A connection in a revision up to 2025-11-25: `initialize`, then requests both ways. It does not reconnect. */
+/**
+ * A connection to a server that uses a revision up to 2025-11-25: `initialize`, then requests in both directions. It
+ * does not reconnect by itself.
+ */
 export class LegacyUpstreamSession implements UpstreamSession {
   identity: ServerIdentity = {
     version: latestLegacyVersion, capabilities: {}, serverInfo: '{}', instructions: undefined
   }
 
   readonly #transport: Transport
-  readonly #peer: Peer
+  readonly #connection: Peer
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
   readonly #calls = new RequestTable<number, Call>()
@@ -39,13 +42,13 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #tasks = new LegacyTasks({
     send: async (exchange, options) => await this.#send(exchange, options),
     request: async (method, paramsText) => await this.request(method, paramsText),
-    nextToken: () => this.#peer.nextId
+    nextToken: () => this.#connection.nextId
   })
 
   #closed = false
 
-  /** @param peer the peer of an open connection; undefined: `open` opens one */
-  constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers, peer?: Peer) {
+  /** @param connection an open connection; undefined: `open` opens one */
+  constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers, connection?: Peer) {
     this.#transport = transport
     this.#client = client
     this.#handlers = handlers
@@ -57,8 +60,8 @@ export class LegacyUpstreamSession implements UpstreamSession {
       mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
     }
-    this.#peer = peer ?? new Peer(transport, inbound)
-    this.#peer.handlers = inbound
+    this.#connection = connection ?? new Peer(transport, inbound)
+    this.#connection.handlers = inbound
   }
 
   get openCalls (): readonly Call[] { return this.#calls.values() }
@@ -67,7 +70,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async open (onDialled: () => void): Promise<void> {
     try {
-      await startPeer(this.#peer, onDialled, this.#client.initTimeout)
+      await startPeer(this.#connection, onDialled, this.#client.initTimeout)
       await this.handshake()
     } catch (error) {
       await this.close()
@@ -78,11 +81,15 @@ export class LegacyUpstreamSession implements UpstreamSession {
   /** Performs `initialize` on an open connection, which stays open on failure. @throws UpstreamError, RpcError */
   async handshake (): Promise<void> {
     this.identity = identityOf(await this.#initialize())
-    this.#peer.notify('notifications/initialized')
+    this.#connection.notify('notifications/initialized')
     await this.#transport.onNegotiated(this.identity.version)
   }
 
-  /** Offers the latest revision, and others only if the server refuses it instead of answering with its own. */
+  /**
+   * Sends `initialize` with the latest revision, and with others only if the server answers with an error instead of a
+   * revision of its own.
+   * @returns the result, as JSON text
+   */
   async #initialize (): Promise<string> {
     const { capabilities, clientInfo } = this.#client
     let left: readonly LegacyVersion[] = legacyVersions
@@ -105,8 +112,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   #send (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'onEnd'>): Promise<Response> {
-    const call =
-      new Call(this.#peer, exchange, { changes, deadlines, headers, onEnd: this.#onCallEnd, paramsOf: legacyParams })
+    const call = new Call(this.#connection, exchange, {
+      changes, deadlines, headers, onEnd: this.#onCallEnd, paramsOf: legacyParams
+    })
     if (!call.isOver) this.#calls.set(call.id, call)
     return call.answer
   }
@@ -123,10 +131,10 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
-    return await this.#peer.requestResult(method, paramsText, timeout)
+    return await this.#connection.requestResult(method, paramsText, timeout)
   }
 
-  notify (method: string, paramsText?: string): void { this.#peer.notify(method, paramsText) }
+  notify (method: string, paramsText?: string): void { this.#connection.notify(method, paramsText) }
 
   async subscribe (uri: string, paramsText = JSON.stringify({ uri })): Promise<string> {
     return await this.request('resources/subscribe', paramsText)
@@ -144,7 +152,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async close (): Promise<void> {
     this.#closed = true
-    this.#peer.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
+    this.#connection.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
     await this.#transport.close()
   }
 
@@ -159,12 +167,12 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async #question (request: Request, origin: number | undefined): Promise<void> {
     const { id, idText, method, params } = request
-    // The question may stay open for minutes; the copy lets the text that it is a slice of be freed.
+    // The question may stay open for minutes. The copy allows the text that contains it to be freed.
     const paramsText = request.paramsText.length > largeTextLength
       ? request.paramsText
       : detachedCopy(request.paramsText)
-    if (method === 'ping') { this.#peer.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
-    if (refuseEcho(this.#peer, request)) return
+    if (method === 'ping') { this.#connection.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
+    if (refuseEcho(this.#connection, request)) return
     const controller = new AbortController()
     const question: Question = {
       method,
@@ -174,19 +182,20 @@ export class LegacyUpstreamSession implements UpstreamSession {
       outlivesRequest: origin === undefined && this.#client.exclusive,
       progress: (progressText) => {
         const token = progressTokenOf(params, paramsText)
-        if (token !== undefined) this.#peer.notify('notifications/progress', restoreProgressToken(progressText, token))
+        if (token === undefined) return
+        this.#connection.notify('notifications/progress', restoreProgressToken(progressText, token))
       }
     }
     this.#questions.set(id, { controller, question })
     try {
       const answer = await this.#handlers.question(question, this.#originOf(origin))
-      if (!controller.signal.aborted) this.#peer.answer(idText, answer)
+      if (!controller.signal.aborted) this.#connection.answer(idText, answer)
     } catch (error) {
       const failure = error instanceof RpcError
         ? error
         : new RpcError(rpcCode.internal, 'The request could not be answered', 'internal')
       if (!controller.signal.aborted) {
-        this.#peer.answer(
+        this.#connection.answer(
           idText, { kind: 'response', id, errorText: failure.toText() }
         )
       }
@@ -209,7 +218,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     } else this.#handlers.notification(notification, this.#originOf(origin))
   }
 
-  /** The open call with this progress token, or the request that waits for the task which that call created. */
+  /** Returns the open call with this progress token, or the call that waits for the task that it has created. */
   #callOf (token: number): Call | undefined {
     const call = this.#calls.get(token)
     const wait = call ? undefined : this.#tasks.waitingExchangeOf(token)
@@ -225,7 +234,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
 /**
  * Reads the server's identity.
- * @param result of `initialize`, as JSON text
+ * @param result the result of `initialize`, as JSON text
  * @throws UpstreamError if server and gateway have no revision in common
  */
 function identityOf (result: string): ServerIdentity {

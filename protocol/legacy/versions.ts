@@ -8,14 +8,14 @@ export const isLegacyVersion = (value: unknown): value is LegacyVersion =>
   legacyVersions.some((version) => version === value)
 
 /**
- * The revision to answer `initialize` with: the requested one if supported, otherwise the newest ("Version
+ * Returns the revision to answer `initialize` with: the requested one if supported, otherwise the newest ("Version
  * Negotiation").
  */
 export const negotiateVersion = (asked: unknown): LegacyVersion => isLegacyVersion(asked) ? asked : latestLegacyVersion
 
 /**
- * The revisions to offer a server that refused one: those that its error names, otherwise all. None if the error is
- * about something else.
+ * Returns the revisions to offer to a server that has refused one: those of `left` that its error names, otherwise all
+ * of `left`; none if the error is about something else.
  * @param left the revisions that have not been offered, newest first
  */
 export function alternativeVersions (errorText: string, left: readonly LegacyVersion[]): readonly LegacyVersion[] {

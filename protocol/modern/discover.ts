@@ -21,13 +21,12 @@ export class NotModernError extends Error {
 }
 
 /**
- * Sends `server/discover` (MCP 2026-07-28, "Discovery"). If the server requests another revision, which the gateway
- * supports, the request is repeated in that one.
- * @throws NotModernError; UpstreamError if there is no answer, or if the server supports no revision that the gateway
- * supports
+ * Sends `server/discover` (MCP 2026-07-28, "Discovery"). If the server asks for another revision that the gateway
+ * supports, the request is repeated in that revision.
+ * @throws NotModernError; UpstreamError if there is no answer, or if server and gateway have no revision in common
  */
 export async function discoverServer (
-  peer: Peer,
+  connection: Peer,
   client: ClientIdentity,
   tools: ToolParamHeaders,
   version: ModernVersion,
@@ -37,19 +36,19 @@ export async function discoverServer (
   // The instance id lets a gateway detect that it is its own upstream.
   const params = outgoing.ownParams('{}', { [instanceKey]: JSON.stringify(instanceId) })
   const { resultText, errorText } =
-    await peer.request('server/discover', params, undefined, { protocol: outgoing.ownHeaders('server/discover') })
+    await connection.request('server/discover', params, undefined, { protocol: outgoing.ownHeaders('server/discover') })
       .catch((error: unknown) => { throw toNotModernError(error) })
   if (errorText !== undefined) {
     const wanted = requestedVersion(errorText)
     if (wanted === undefined || isRetry) throw new NotModernError(toRpcError(errorText).message)
-    return await discoverServer(peer, client, tools, wanted, true)
+    return await discoverServer(connection, client, tools, wanted, true)
   }
   return { identity: identityOf(resultText ?? '{}', version), outgoing }
 }
 
 /**
- * Whether an HTTP status reports a temporary problem, which does not depend on the server's era. 403 may depend on it:
- * some proxies refuse methods that they do not know.
+ * Whether an HTTP status reports a temporary problem, independent of the server's era. 403 is not included, since some
+ * proxies refuse methods that they do not know.
  */
 const isOutage = (status: number | undefined): boolean =>
   status === 429 || status === 502 || status === 503 || status === 504
@@ -79,7 +78,7 @@ function requestedVersion (errorText: string): ModernVersion | undefined {
 const unsupportedVersionError = (versions: readonly unknown[]): UpstreamError =>
   new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(versions)}, which Tool-Hub does not support`)
 
-/** Reads the server's identity. @param result of `server/discover`, as JSON text @throws NotModernError */
+/** Reads a server's identity from the result of `server/discover`, a JSON text. @throws NotModernError */
 function identityOf (result: string, version: ModernVersion): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { supportedVersions, capabilities, instructions } = isObject(value) ? value : {}

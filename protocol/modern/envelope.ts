@@ -1,5 +1,5 @@
 // The envelope of modern messages (MCP 2026-07-28, "Overview" and "Streamable HTTP"): names, revisions, error codes,
-// and the encoding of values in HTTP headers. The gateway uses it towards clients and servers.
+// and the encoding of values in HTTP headers. The gateway uses it towards both clients and servers.
 
 /** The revisions of the modern era, newest first. */
 export const modernVersions = ['2026-07-28'] as const
@@ -59,7 +59,7 @@ const nameMembers: Readonly<Record<string, 'name' | 'uri' | 'taskId' | undefined
 
 const inputMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** The member of `params` that `Mcp-Name` repeats; undefined for methods without that header. */
+/** Returns the member of `params` that `Mcp-Name` repeats; undefined for methods without that header. */
 export const mcpNameMemberOf = (method: string): 'name' | 'uri' | 'taskId' | undefined =>
   Object.hasOwn(nameMembers, method) ? nameMembers[method] : undefined
 

@@ -63,17 +63,17 @@ export function translateHopError ({ code: number, message }: RpcError, errorTex
 }
 
 // Since 2026-07-28, a tool's schemas may be any JSON Schema. Clients of earlier revisions expect objects whose
-// properties are objects, and reject a whole list because of one other tool. Servers of earlier revisions may list such
-// tools too.
+// properties are objects, and reject a whole list because of a single tool with another schema. Servers of earlier
+// revisions may list such tools, too.
 
 /** Boolean schemas and their equivalent objects. */
 const asObjects: Readonly<Record<string, string>> = { true: '{}', false: '{"not":{}}' }
 
 /**
- * Converts a tool for clients of revisions up to 2025-11-25. An `outputSchema` that they cannot read is removed, since
- * it is optional.
- * @param text of the tool, as JSON
- * @returns the same text if nothing changes; undefined if they cannot read the tool
+ * Converts a tool for clients of revisions up to 2025-11-25. An `outputSchema` that these clients cannot read is
+ * removed, since it is optional.
+ * @param text the tool, as JSON text
+ * @returns the same text if nothing changes; undefined if such clients cannot read the tool
  */
 export function toLegacyTool (text: string): string | undefined {
   const input = memberOf(text, 'inputSchema')
@@ -85,7 +85,7 @@ export function toLegacyTool (text: string): string | undefined {
   return withMembers(text, { inputSchema, outputSchema })
 }
 
-/** A reference to another document. Clients compile output schemas when they read the list, and cannot load it. */
+/** Matches a reference to another document. Clients compile output schemas when they read lists, and cannot load it. */
 const externalRef = /"\$ref"\s*:\s*"[^#]/
 
 /**
@@ -104,7 +104,7 @@ function objectSchema (text: string, isObject: boolean): string | undefined {
   return own === properties && type !== undefined ? text : withMembers(text, { type: '"object"', properties: own })
 }
 
-/** Replaces boolean schemas in `properties` by objects; undefined if a property is neither. */
+/** Replaces boolean schemas in `properties` by objects; undefined if any property is a string, a number or null. */
 function objectProperties (text: string): string | undefined {
   if (!text.startsWith('{')) return undefined
   const changes: Array<[string, string]> = []

@@ -17,8 +17,8 @@ export interface RoundBounds {
   /** Max questions in one such answer. */
   readonly questions: number
   /**
-   * Pause before a request is sent again if the answer had no questions, in ms, multiplied by the number of the round:
-   * servers may defer work by such answers.
+   * Pause before a request is sent again after an answer without questions, in ms; multiplied by the number of the
+   * round. Servers may use such answers to defer work.
    */
   readonly pause: number
 }
@@ -30,12 +30,12 @@ export const isInputRequired = ({ resultText }: Response): boolean =>
 
 /**
  * Multi round-trip requests for clients of earlier revisions: each question in an `input_required` result is sent to
- * the client as a request in its revision, and the original request is sent again with the answers.
+ * the client as a request in the client's revision, and the original request is sent again with the answers.
  */
 export class InputRounds {
   readonly #ask: SessionHandlers['question']
   readonly #bounds: RoundBounds
-  /** By call: the number of rounds so far, and the controller that withdraws its questions. */
+  /** By call: the number of rounds so far, and the controller that withdraws the call's questions. */
   readonly #open = new Map<Call, { readonly aborter: AbortController, rounds: number }>()
 
   constructor (ask: SessionHandlers['question'], bounds: RoundBounds) {
@@ -46,7 +46,7 @@ export class InputRounds {
   /**
    * Sends all questions of an answer to the client at once.
    * @param resultText an `input_required` result
-   * @returns the members of params with which the request must be sent again
+   * @returns the members to set in the params when the request is sent again
    * @throws RpcError if the client answers with an error or cannot be asked, or if the server exceeds the limits
    */
   async collectAnswers (call: Call, resultText: string): Promise<ParamChanges> {
@@ -75,10 +75,10 @@ export class InputRounds {
   /**
    * Sends a task's new questions to the client that waits for its result.
    * @param asked the `inputRequests` of the task
-   * @param askedKeys the keys of the questions that have been sent; those of the new ones are added
+   * @param askedKeys the keys of the questions that have been sent; the keys of the new ones are added
    * @param relatedTask the task's id, if the client knows the task
    * @returns the `inputResponses`; undefined if there are no new questions
-   * @throws as `collectAnswers`
+   * @throws the errors of `collectAnswers`
    */
   async answerTask (
     call: Call, asked: string, askedKeys: Set<string>, signal: AbortSignal, relatedTask: string | undefined
@@ -113,7 +113,7 @@ export class InputRounds {
     if (typeof method !== 'string' || !inputRequestMethods.has(method)) {
       throw refusedError(`it requested ${JSON.stringify(method)}, which MCP does not have`)
     }
-    // The question may stay open for minutes; the copy lets the rest of the result be freed.
+    // The question may stay open for minutes. The copy allows the rest of the result to be freed.
     const params = withElicitationId(memberOf(text, 'params') ?? '{}')
     const paramsText = detachedCopy(relatedTask === undefined ? params : withRelatedTask(params, relatedTask))
     const value: unknown = JSON.parse(paramsText)
@@ -151,8 +151,8 @@ const withElicitationId = (paramsText: string): string =>
 const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
 
 /**
- * Converts the error of a question that the client cannot be asked to the error of its call. It names the capability
- * that the client lacks.
+ * Converts the error of a question that cannot be sent to the client into the error of its call. The message names the
+ * capability that the client lacks, if any.
  */
 function toQuestionError (error: unknown, { method, params }: Question, { client }: Call): unknown {
   if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === rpcCode.internal) return error
@@ -180,7 +180,7 @@ export const inputRequestMethods: ReadonlySet<string> = new Set(
   ['elicitation/create', 'sampling/createMessage', 'roots/list']
 )
 
-/** Why a result that requires input is refused. */
+/** The messages that say why a result that requires input is refused. */
 export const missingInputRequestsMessage = 'its result requires input, but has no input requests'
 export const invalidInputRequestsMessage = 'its input requests are invalid'
 
@@ -194,7 +194,7 @@ export function hasInputRequestsOrState (resultText: string): boolean {
   return requests !== undefined && !(requests.startsWith('{') && membersOf(requests).length === 0)
 }
 
-/** The client capabilities that a server request requires; undefined for an unknown method. */
+/** Returns the client capabilities that a server's request requires; undefined for an unknown method. */
 export function requiredCapabilitiesFor (
   method: string, params: Readonly<Record<string, unknown>>
 ): ClientCapabilities | undefined {

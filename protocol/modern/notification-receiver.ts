@@ -7,7 +7,10 @@ import { reconnectDelays } from '../transports/reconnect.ts'
 import { metaKeys } from './envelope.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The lists whose changes a server can announce: their kind, and the member of `notifications` that requests them. */
+/**
+ * The lists whose changes servers can announce: the kind of list, and the member of `notifications` that requests the
+ * announcements.
+ */
 const listFilters = [
   ['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged'],
   ['events', 'eventsListChanged']
@@ -19,7 +22,7 @@ const maxFailures = 5
 const steadyAfter = 3_000
 
 interface ListeningDeps {
-  readonly peer: Peer
+  readonly connection: Peer
   readonly outgoing: OutgoingEnvelope
   readonly capabilities: Readonly<Record<string, unknown>>
   /** Max time for the acknowledgment, in ms. */
@@ -28,7 +31,7 @@ interface ListeningDeps {
   readonly notifiesCancel: boolean
   /** Receives the notifications of the stream. */
   readonly onNotification: (notification: Notification) => void
-  /** Called when the connection is lost: the server has lost the session, or was unreachable twice in a row. */
+  /** Called when the connection is lost: the server has lost the session, or is unreachable after another failure. */
   readonly onLost: (error: UpstreamError) => void
 }
 
@@ -68,10 +71,10 @@ export class NotificationReceiver {
     }))
   }
 
-  /** Opens the stream for list changes. Resolves when the server has acknowledged it; never rejects. */
+  /** Opens the stream, if there is anything to listen to. Resolves when it is open or has failed; never rejects. */
   async open (): Promise<void> { await this.#open().catch(() => {}) }
 
-  /** Subscribes to a resource. @throws RpcError if the server does not announce its updates; UpstreamError */
+  /** Subscribes to a resource. @throws RpcError if the server refuses to announce its updates; UpstreamError */
   async add (uri: string): Promise<void> {
     this.#uris.add(uri)
     try {
@@ -105,7 +108,7 @@ export class NotificationReceiver {
     if (method === 'notifications/cancelled') {
       const stream = this.#find(params.requestId)
       if (stream) {
-        this.#deps.peer
+        this.#deps.connection
           .abandon(stream.id, new UpstreamError('broken', 'the server ended the subscription', { isPublic: true }))
       }
       return true
@@ -170,8 +173,8 @@ export class NotificationReceiver {
   }
 
   #begin (filter: string): ListenStream {
-    const { peer, outgoing, timeout } = this.#deps
-    const id = peer.nextId
+    const { connection, outgoing, timeout } = this.#deps
+    const id = connection.nextId
     let acknowledge: ListenStream['acknowledge'] = () => {}
     let refuse = (_error: unknown): void => {}
     const acknowledged = new Promise<void>((resolve, reject) => {
@@ -184,19 +187,20 @@ export class NotificationReceiver {
       }
     })
     const timer = setTimeout(() => {
-      peer.abandon(id, new UpstreamError('timeout', 'no answer to subscriptions/listen within ' +
+      connection.abandon(id, new UpstreamError('timeout', 'no answer to subscriptions/listen within ' +
         `${timeout / 1_000} s`, { isPublic: true }))
     }, timeout)
     timer.unref()
     const stream: ListenStream = { id, filter, startedAt: Date.now(), acknowledged, acknowledge }
     const params = outgoing.ownParams(`{"notifications":${filter}}`)
-    peer.request('subscriptions/listen', params, undefined, { protocol: outgoing.ownHeaders('subscriptions/listen') })
+    const protocol = outgoing.ownHeaders('subscriptions/listen')
+    connection.request('subscriptions/listen', params, undefined, { protocol })
       .then((response) => endError(response), (error: unknown) => error)
       .then((error) => {
         refuse(error)
         this.#onStreamEnd(stream, error)
       }, () => {})
-    acknowledged.then(() => { this.#failures = 0 }, () => {}).finally(() => { clearTimeout(timer) })
+    acknowledged.catch(() => {}).finally(() => { clearTimeout(timer) })
     return stream
   }
 
@@ -214,9 +218,8 @@ export class NotificationReceiver {
     }
     // A server that does not know the method has nothing to announce.
     if (error instanceof RpcError && error.code === rpcCode.methodNotFound) return
-    if (!(wasOpen && Date.now() - stream.startedAt > steadyAfter)) {
-      this.#failures = Math.min(this.#failures + 1, maxFailures)
-    }
+    const wasSteady = wasOpen && Date.now() - stream.startedAt > steadyAfter
+    this.#failures = wasSteady ? 0 : Math.min(this.#failures + 1, maxFailures)
     const wait = Math.min(reconnectDelays.delay * 2 ** Math.max(this.#failures - 1, 0), reconnectDelays.longest)
     this.#timer = setTimeout(() => { void this.#reopen() }, wait)
     this.#timer.unref()
@@ -235,13 +238,13 @@ export class NotificationReceiver {
   }
 
   #end ({ id }: ListenStream): void {
-    const { peer, notifiesCancel } = this.#deps
-    if (notifiesCancel) peer.notify('notifications/cancelled', `{"requestId":${id}}`)
-    peer.abandon(id, new UpstreamError('closed', 'the subscription is no longer needed'))
+    const { connection, notifiesCancel } = this.#deps
+    if (notifiesCancel) connection.notify('notifications/cancelled', `{"requestId":${id}}`)
+    connection.abandon(id, new UpstreamError('closed', 'the subscription is no longer needed'))
   }
 }
 
-/** The error for a stream that has ended, since its request was answered. */
+/** Creates the error for a stream that has ended because the server has answered its request. */
 const endError = ({ errorText }: Response): Error =>
   errorText === undefined
     ? new UpstreamError('broken', 'the server ended the subscription', { isPublic: true })

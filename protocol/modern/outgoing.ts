@@ -14,7 +14,7 @@ const defaultLevel: LogLevel = 'info'
 
 /**
  * Writes the envelope of requests to a modern server: members of `_meta`, and headers that repeat members of the body
- * (MCP 2026-07-28, "Overview" and "Streamable HTTP"). They belong to one hop, so they replace those of the client.
+ * (MCP 2026-07-28, "Overview" and "Streamable HTTP"). An envelope is valid for one hop, so it replaces the client's.
  */
 export class OutgoingEnvelope {
   readonly version: ModernVersion
@@ -40,7 +40,7 @@ export class OutgoingEnvelope {
   }
 
   /**
-   * Creates the params of a request of the gateway's own.
+   * Creates the params of one of the gateway's own requests.
    * @param meta further members of `_meta`, as JSON text
    * @param hasTasks whether to declare the Tasks extension
    */
@@ -74,7 +74,7 @@ export class OutgoingEnvelope {
     return withMembers(paramsText, { ...changes, _meta: withMembers(own, members) })
   }
 
-  /** The text of `_meta` for a request without one. */
+  /** Returns the text of `_meta` for a request without one. */
   #metaText (level: LogLevel | undefined, hasTasks: boolean): string {
     const texts = hasTasks ? this.#metaTextsWithTasks : this.#metaTexts
     const known = texts.get(level)
@@ -87,7 +87,7 @@ export class OutgoingEnvelope {
     return made
   }
 
-  /** The headers for a client's request, which repeat members of its params after `changes`. */
+  /** Creates the headers of a client's request, which repeat members of its params after `changes`. */
   headers (exchange: Exchange, changes: ParamChanges): Record<string, string> {
     const { method, params, paramHeaders } = exchange
     const headers = this.ownHeaders(method)
@@ -110,7 +110,7 @@ export class OutgoingEnvelope {
     return headers
   }
 
-  /** The headers for a request of the gateway's own, or for a notification. @param name the value of `Mcp-Name` */
+  /** Creates the headers of a notification, or of the gateway's own request. @param name the value of `Mcp-Name` */
   ownHeaders (method: string, name?: string): Record<string, string> {
     const headers = { [headerNames.version]: this.version, [headerNames.method]: method }
     return name === undefined ? headers : { ...headers, [headerNames.name]: encodeHeader(name) }
@@ -120,10 +120,10 @@ export class OutgoingEnvelope {
 /** Matches all texts with a member `_meta`, escaped or not. */
 const metaPattern = /_meta|\\u/
 
-/** Multi round-trip members, which clients of earlier revisions do not use. */
+/** The members of multi round-trip requests, which clients of earlier revisions do not use. */
 const roundMembers = { inputResponses: undefined, requestState: undefined }
 
-/** The text of a request's params, without answers and state if the client is of an earlier revision. */
+/** Returns the text of a request's params, without answers and state if the client is of an earlier revision. */
 function withoutAnswers (
   { canSuspend, method, params: { inputResponses, requestState }, paramsText }: Exchange
 ): string {
@@ -134,8 +134,8 @@ function withoutAnswers (
 }
 
 /**
- * The log level to set in a request: that of the client's session, or the default. Undefined for a modern client, whose
- * requests contain the level.
+ * Returns the log level to set in a request: that of the client's session, or the default. Undefined for a modern
+ * client, whose requests contain the level.
  */
 function levelFor ({ canSuspend, client: { listener } }: Exchange): LogLevel | undefined {
   return canSuspend || listener === undefined ? undefined : listener.level ?? defaultLevel

@@ -62,13 +62,13 @@ function collect (schema: unknown, path: readonly string[] | undefined, found: P
 /** An argument value that a header can repeat. */
 export type ParamHeaderValue = string | boolean | number
 
-/** An argument as text, not encoded for a header; undefined if it has no header. */
+/** Returns an argument as text, not yet encoded for a header; undefined if a header cannot repeat it. */
 export function argumentText (args: unknown, path: readonly string[]): string | undefined {
   const value = argumentAt(args, path)
   return value === undefined ? undefined : String(value)
 }
 
-/** The value of an argument; undefined if it is missing or a header cannot repeat it. */
+/** Returns the value of an argument; undefined if it is missing or a header cannot repeat it. */
 export function argumentAt (args: unknown, path: readonly string[]): ParamHeaderValue | undefined {
   let value = args
   for (const key of path) {
@@ -80,19 +80,20 @@ export function argumentAt (args: unknown, path: readonly string[]): ParamHeader
 }
 
 /**
- * The headers that repeat arguments, by tool of one server. All connections to the server share them, since not every
- * connection reads the lists. While the tools are read again, the former headers apply to tools that were not read yet.
+ * The headers that repeat arguments, for all tools of one server. All connections to the server share this object,
+ * since not every connection reads the lists. While the tools are read again, the former headers apply to tools that
+ * have not been read yet.
  */
 export class ToolParamHeaders {
   #current = new Map<string, readonly ParamHeader[]>()
   #previous = this.#current
 
-  /** The headers that repeat the arguments of a tool. */
+  /** Returns the headers that repeat the arguments of a tool; undefined if it has none. */
   of (tool: string): readonly ParamHeader[] | undefined { return this.#current.get(tool) ?? this.#previous.get(tool) }
 
   /**
    * Records the tools of one page.
-   * @param result of `tools/list`, as JSON text
+   * @param result the result of `tools/list`, as JSON text
    * @param isFirst whether it is the first page of a read
    * @param warn called with a sentence for each tool that is removed
    * @returns the result without tools that must not be used over HTTP ("Custom Headers from Tool Parameters")

@@ -2,13 +2,13 @@ import type { Call } from '../call.ts'
 import { isObject, memberOf } from '../json.ts'
 import { resultTypes } from './envelope.ts'
 
-/** Matches all results with a type that the core protocol does not define, and some others. */
+/** Matches every result whose `resultType` the core protocol does not define, and possibly others. */
 export const otherResultTypePattern = /"resultType"\s*:\s*(?!"complete"|"input_required")/
 const knownTypeTexts: ReadonlySet<string | undefined> =
   new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
 
 /**
- * Returns the type of a result if the client must not get such a result (MCP 2026-07-28, "ResultType"). A type that an
+ * Returns the type of a result if it is one that the client must not get (MCP 2026-07-28, "ResultType"). A type that an
  * extension defines is allowed if the client declares extensions. The Tasks extension is declared by the gateway.
  * @param hasTasks whether the call declared the Tasks extension
  * @returns the type as JSON text, truncated; undefined if the result is allowed

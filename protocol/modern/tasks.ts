@@ -13,25 +13,25 @@ import { toLegacyToolResult } from './for-legacy-clients.ts'
 import type { InputRounds } from './input-rounds.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The default of a task's poll interval, and bounds for the interval that the server requests, in ms. */
+/** The default interval at which a task is polled, and bounds for the interval that the server requests, in ms. */
 const interval = { usual: 1_000, least: 20, most: 30_000 }
 
 /** Removes `task` from the changes to a call's params: in this era, the server decides whether it creates a task. */
 export const withoutTask = ({ task: _, ...others }: ParamChanges): ParamChanges => others
 
-/** A `tasks/result` request of a 2025-11-25 client. The extension has no such method, so the task is polled instead. */
+/** A 2025-11-25 client's `tasks/result` request. The extension has no such method, so the task is polled instead. */
 class TaskResultExchange extends DerivedExchange<unknown> {}
 
 /** A task whose result is awaited. */
 interface AwaitedTask {
   readonly id: string
-  /** Whether the client does not know of the task. It is then cancelled if the call is. */
+  /** Whether the client does not know of the task, which is then cancelled together with the call. */
   readonly isHidden: boolean
   readonly ends: AbortController
 }
 
 interface ModernTasksDeps {
-  readonly peer: Peer
+  readonly connection: Peer
   readonly outgoing: OutgoingEnvelope
   readonly rounds: InputRounds
   /** Max time for one request about a task, in ms. */
@@ -87,7 +87,7 @@ export class ModernTasks {
 
   /**
    * Handles the result of a request that declared the extension.
-   * @returns undefined if the response ends the call; it may have been changed
+   * @returns undefined if the response, which may have been changed, ends the call
    */
   onResult (call: Call, response: Response, text: string): Promise<NextStep> | undefined {
     const { exchange, method } = call
@@ -112,7 +112,7 @@ export class ModernTasks {
     if (task.isHidden && response === undefined) this.#request(call, 'tasks/cancel', task.id).catch(() => {})
   }
 
-  /** Polls a task until it ends, and sends its questions to the client. @param text of the task */
+  /** Polls a task until it ends, and sends its questions to the client. @param text the task, as JSON text */
   async #await (call: Call, text: string, isHidden: boolean): Promise<NextStep> {
     const id = parseSmallMember(text, 'taskId')
     if (typeof id !== 'string') return { response: failure('The server started a task without an id') }
@@ -143,7 +143,7 @@ export class ModernTasks {
     return task
   }
 
-  /** The answer to a 2025-11-25 client's `tasks/cancel`: the task, or an error if it had already ended. */
+  /** Creates the answer to a 2025-11-25 client's `tasks/cancel`: the task, or an error if it completed or failed. */
   async #afterCancel (call: Call): Promise<NextStep> {
     const task = await this.#request(call, 'tasks/get', String(call.params.taskId))
     const status = parseSmallMember(task, 'status')
@@ -154,13 +154,13 @@ export class ModernTasks {
     }
   }
 
-  /** Sends a request of the gateway's own about the task of a call. @returns the text of its result */
+  /** Sends one of the gateway's own requests about the task of a call. @returns the text of its result */
   async #request (
     { headers, client }: Call, method: string, id: string, more: Readonly<Record<string, string>> = {}
   ): Promise<string> {
-    const { peer, outgoing, timeout } = this.#deps
+    const { connection, outgoing, timeout } = this.#deps
     const params = withMembers(JSON.stringify({ taskId: id }), more)
-    return await peer.requestResult(
+    return await connection.requestResult(
       method, outgoing.ownParams(params, undefined, true), timeout,
       { headers, owner: client.owner, protocol: outgoing.ownHeaders(method, id) }
     )

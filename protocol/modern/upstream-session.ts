@@ -23,7 +23,7 @@ import { otherResultTypePattern, unsupportedResultType } from './result-type.ts'
 import { ModernTasks, withoutTask } from './tasks.ts'
 import { waitAtMost } from '../wait-at-most.ts'
 
-/** Max time for which `open` waits for the notification stream, in ms. */
+/** Max time that `open` waits for the notification stream, in ms. */
 const listenWait = 500
 
 export interface ModernSessionOptions {
@@ -38,14 +38,15 @@ export interface ModernSessionOptions {
 }
 
 /**
- * A connection in a modern revision (2026-07-28): each request is self-contained, with an envelope and headers;
- * questions arrive as results; changes are announced through `subscriptions/listen`. It does not reconnect by itself.
+ * A connection to a server that uses a modern revision (2026-07-28): each request is self-contained, with an envelope
+ * and headers; questions arrive in results; changes are announced through `subscriptions/listen`. It does not reconnect
+ * by itself.
  */
 export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   readonly identity: ServerIdentity
   /** True for stdio, which has no stream to close (MCP 2026-07-28, "Cancellation"). */
   readonly notifiesCancel: boolean
-  readonly #peer: Peer
+  readonly #connection: Peer
   readonly #transport: Transport
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
@@ -60,16 +61,16 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   readonly #hasLogs: boolean
   #closed = false
 
-  /** @param peer of an open connection whose server has been discovered */
+  /** @param connection an open connection to a server that has answered `server/discover` */
   constructor (
-    peer: Peer,
+    connection: Peer,
     transport: Transport,
     client: ClientIdentity,
     handlers: SessionHandlers,
     { identity, outgoing }: DiscoveredServer,
     options: ModernSessionOptions
   ) {
-    this.#peer = peer
+    this.#connection = connection
     this.#transport = transport
     this.#client = client
     this.#handlers = handlers
@@ -79,21 +80,21 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     this.notifiesCancel = transport.hasStreams !== true
     this.#hasLogs = isObject(identity.capabilities.logging)
     const rounds = this.#rounds = new InputRounds(handlers.question, options.bounds)
-    this.#tasks = new ModernTasks({ peer, outgoing, rounds, timeout: client.initTimeout })
+    this.#tasks = new ModernTasks({ connection, outgoing, rounds, timeout: client.initTimeout })
     this.#corrections = new HeaderCorrection(
       async (method, paramsText) => await this.request(method, paramsText), options.bounds.headerPages
     )
     this.#listening = new NotificationReceiver({
-      peer,
+      connection,
       outgoing,
       capabilities: identity.capabilities,
       timeout: client.initTimeout,
       notifiesCancel: this.notifiesCancel,
       onNotification: (notification) => { handlers.notification(notification, undefined) },
-      onLost: (error) => { peer.closed(error) }
+      onLost: (error) => { connection.closed(error) }
     })
-    peer.isModern = true
-    peer.handlers = {
+    connection.isModern = true
+    connection.handlers = {
       // Servers send no requests in this era.
       request: () => {},
       notification: (notification, origin) => { this.#notification(notification, origin) },
@@ -113,7 +114,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
 
   call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'onEnd'>): Promise<Response> {
     const own = exchange.taskForm === undefined ? exchange : this.#tasks.toModernRequest(exchange)
-    const call = new Call(this.#peer, own, {
+    const call = new Call(this.#connection, own, {
       changes: changes.task === undefined ? changes : withoutTask(changes),
       deadlines,
       headers,
@@ -196,11 +197,11 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
     const outgoing = this.#outgoing
     const protocol = outgoing.ownHeaders(method)
-    const result = await this.#peer.requestResult(method, outgoing.ownParams(paramsText), timeout, { protocol })
+    const result = await this.#connection.requestResult(method, outgoing.ownParams(paramsText), timeout, { protocol })
     return this.#toOwnResult(method, paramsText, result)
   }
 
-  /** Checks the result of a request of the gateway's own, and removes its `resultType`. */
+  /** Checks the result of one of the gateway's own requests, and removes its `resultType`. */
   #toOwnResult (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
@@ -217,7 +218,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   notify (method: string, paramsText?: string): void {
     // Calls send their own cancellations.
     if (removedNotifications.has(method)) return
-    this.#peer.notify(method, paramsText, { protocol: this.#outgoing.ownHeaders(method) })
+    this.#connection.notify(method, paramsText, { protocol: this.#outgoing.ownHeaders(method) })
   }
 
   async subscribe (uri: string): Promise<string> {
@@ -237,7 +238,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   async ping (timeout: number): Promise<void> {
     const { version } = this.#outgoing
     try {
-      await waitAtMost(timeout, discoverServer(this.#peer, this.#client, this.#options.tools, version), () => {
+      await waitAtMost(timeout, discoverServer(this.#connection, this.#client, this.#options.tools, version), () => {
         throw new UpstreamError('timeout', `no answer within ${timeout / 1_000} s`, { isPublic: true })
       })
     } catch (error) {
@@ -250,7 +251,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   async close (): Promise<void> {
     this.#closed = true
     this.#listening.close()
-    this.#peer.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
+    this.#connection.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
     this.#endCalls()
     await this.#transport.close()
   }
@@ -264,7 +265,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     void this.#transport.close()
   }
 
-  /** Cancels all calls. Those that wait for clients to answer questions have no open request that could fail. */
+  /** Cancels all calls, also those that wait for clients to answer questions, which have no open request to fail. */
   #endCalls (error = new UpstreamError('broken', 'its connection was closed', { isPublic: true })): void {
     for (const call of this.#calls.values()) call.cancel(error)
   }
@@ -284,7 +285,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   }
 }
 
-/** Notifications of clients that this era does not have, or that are for the gateway. */
+/** The notifications of clients that do not exist in this era, or that are meant for the gateway itself. */
 const removedNotifications: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])

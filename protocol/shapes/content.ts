@@ -3,7 +3,7 @@ import { mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 import { anyValue, object, list, meta, string, number, stringMembers, requiredText, checkedList } from './parts.ts'
 
-/** The shape of a resource's contents. @param uri of the requested resource, as JSON text */
+/** Creates the shape of a resource's contents. @param uri the requested resource's URI, as JSON text */
 export const resourceContentsShape = (uri: string): Shape => ({
   type: 'object',
   isObject: true,
@@ -18,7 +18,7 @@ export const resourceContentsShape = (uri: string): Shape => ({
 })
 const contents: Shape = { ...resourceContentsShape('""'), fallback: '{"uri":"","text":""}' }
 
-/** Creates a text block. @param text as JSON: a string, or a value that is not a block */
+/** Creates a text block. @param text a JSON text: a string, or another value that is not a block */
 const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
 const isOf = (...types: unknown[]) =>
   (valueOf: (key: string) => unknown): boolean => types.includes(valueOf('type') ?? 'text')
@@ -47,10 +47,10 @@ const block: Shape = {
   members: blockMembers,
   required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
 }
-/** The content of a tool result. A single value in its place becomes a block. */
+/** The shape of a tool result's content. A single value in place of the list becomes its only block. */
 export const contentBlocks = checkedList(block, (text) =>
   /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
-/** Content of a sampling message, which may be a tool result. */
+/** The shape of a sampling message's content, which may be a tool result. */
 const samplingContent: Shape = {
   members: { ...blockMembers, content: list({ members: blockMembers }), isError: anyValue }
 }
@@ -58,7 +58,7 @@ export const samplingMessage: Shape = {
   members: { content: { ...samplingContent, element: samplingContent }, ...meta }
 }
 
-/** A prompt message has a single block; a list with one block is replaced by that block. */
+/** The shape of a prompt message's content: a single block. A list with one block is replaced by that block. */
 const promptContent: Shape = {
   ...block,
   fallback: asBlock('""'),

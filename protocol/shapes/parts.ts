@@ -1,34 +1,34 @@
 import { indexedObjectToList, mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 
-/** Any value but `null`. */
+/** The shape of any value but `null`. */
 export const anyValue: Shape = {}
-/** An object whose members MCP does not define. */
+/** The shape of an object whose members may be anything. */
 export const anyObject: Shape = { isObject: true }
 export const object = (
   members: Readonly<Record<string, Shape>>, more: Shape = {}
 ): Shape => ({ isObject: true, members, ...more })
 export const list = (element: Shape): Shape => ({ element })
-/** Members with any values but `null`. */
+/** Creates the shapes of members that may have any value but `null`. */
 export const anyMembers = (...keys: string[]): Record<string, Shape> =>
   Object.fromEntries(keys.map((key) => [key, anyValue]))
-/** A shape whose `null` is replaced. */
+/** Returns a shape with a fallback, which replaces `null`. @param fallback as JSON text */
 export const withFallback = (shape: Shape, fallback: string): Shape => ({ ...shape, fallback })
 export const meta = { _meta: anyObject }
 
 export const string: Shape = { type: 'string' }
 export const number: Shape = { type: 'number' }
-/** Members that are strings. */
+/** Creates the shapes of members that are strings. */
 export const stringMembers = (...keys: string[]): Record<string, Shape> =>
   Object.fromEntries(keys.map((key) => [key, string]))
-/** A required string. A value of another type becomes its JSON text. */
+/** The shape of a required string. A value of another type is replaced by its JSON text, as a string. */
 export const requiredText: Shape = { ...string, fallback: '""', coerce: (text) => JSON.stringify(text) }
 export const flag: Shape = {
   type: 'boolean', coerce: (text) => text === '"true"' || text === '1' ? 'true' : undefined
 }
 /**
- * A list whose elements are checked. An object with numbers as keys, as PHP writes it, is converted to a list.
- * @param single converts a value that is no list to its only element
+ * Creates the shape of a list. An object with numbers as keys, as PHP writes it, is converted to a list.
+ * @param single converts a value that is not a list to the only element of one; undefined: impossible
  */
 export const checkedList = (element: Shape, single: (text: string) => string | undefined = () => undefined): Shape => {
   const shape: Shape = { type: 'list', element }

@@ -1,4 +1,4 @@
-/** Removes members of an object, or elements of a list, with their commas, while these are read one by one. */
+/** Removes members of an object, or elements of a list, together with their commas, while all are read in order. */
 export class MemberRemover {
   /** The start index of the current run of removed parts; undefined outside a run. */
   #start: number | undefined
@@ -6,7 +6,7 @@ export class MemberRemover {
   /** The index after the last part that is kept. */
   #kept: number | undefined
 
-  /** Reads the next member or element. @param edit replaces a range of the text */
+  /** Takes the next member or element. @param edit replaces a range of the text */
   next (
     start: number, end: number, isRemoved: boolean, edit: (start: number, end: number, text: string) => void
   ): void {
@@ -20,7 +20,7 @@ export class MemberRemover {
     this.#kept = end
   }
 
-  /** @param isCut whether further members or elements may follow: then the last run is kept */
+  /** Ends the list or object. @param isCut whether further parts may follow: then the last run is not removed */
   end (isCut: boolean, edit: (start: number, end: number, text: string) => void): void {
     if (this.#start !== undefined && !isCut) edit(this.#kept ?? this.#start, this.#end, '')
   }

@@ -2,7 +2,10 @@ import { memberOf } from '../json.ts'
 import type { Shape } from './shape.ts'
 import { anyValue, object, list, anyMembers, withFallback } from './parts.ts'
 
-/** Keywords that must not be null and have no subschemas. `default`, `const` and `example` are arbitrary values. */
+/**
+ * Keywords without subschemas whose values must not be null. `default`, `const` and `example` are left out, since they
+ * may have any value.
+ */
 const plainKeywords = anyMembers(
   '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor',
   '$vocabulary', '$comment',
@@ -14,7 +17,7 @@ const plainKeywords = anyMembers(
   'contentMediaType'
 )
 
-/** @param hasTuples whether `items` may be a list of schemas, as before 2020-12 */
+/** Creates the shape of a JSON Schema. @param hasTuples whether `items` may be a list of schemas, as before 2020-12 */
 function schemaShape (hasTuples: boolean): Shape {
   const members: Record<string, Shape> = { ...plainKeywords }
   const schema: Shape = { isObject: true, members }
@@ -37,13 +40,13 @@ function schemaShape (hasTuples: boolean): Shape {
 
 const schemas = { today: schemaShape(false), withTuples: schemaShape(true) }
 const olderDraft = /draft-0[3-7]|2019-09/
-/** A JSON Schema, by the draft that it states. */
+/** The shape of a JSON Schema, according to the draft that its `$schema` states. */
 export const schema: Shape = {
   isObject: true,
   select: (text) => olderDraft.test(memberOf(text, '$schema') ?? '') ? schemas.withTuples : schemas.today
 }
 
-/** A field of an elicitation form. MCP does not allow `null` as its default. */
+/** The shape of a field of an elicitation form. MCP does not allow `null` as the field's default. */
 const field = object({ ...schemas.today.members, default: anyValue }, { fallback: '{}' })
-/** The schema of an elicitation form. */
+/** The shape of an elicitation form's schema. */
 export const elicitationFormShape = object({ ...schemas.today.members, properties: { isObject: true, each: field } })

@@ -2,11 +2,11 @@
 export interface Shape {
   /** Whether the value is an object: then `[]` is read as an empty object. */
   readonly isObject?: boolean
-  /** The known members of an object. */
+  /** The shapes of an object's known members. */
   readonly members?: Readonly<Record<string, Shape>>
-  /** All other members of an object, whose names are arbitrary. */
+  /** The shape of all other members of an object, whose names are arbitrary. */
   readonly each?: Shape
-  /** All elements of a list. */
+  /** The shape of a list's elements. */
   readonly element?: Shape
   /** The required type. A value of another type is converted by `coerce`, or read as `null`. Default: any type. */
   readonly type?: JsonType
@@ -18,11 +18,11 @@ export interface Shape {
   readonly required?: readonly string[]
   /** The JSON text that replaces `null`. Default: the member or element is removed. */
   readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
-  /** Whether `fallback` applies. @param valueOf the value of a sibling member; undefined: missing or null */
+  /** Whether `fallback` applies. @param valueOf returns a sibling member's value; undefined: missing or null */
   readonly isNeeded?: (valueOf: (key: string) => unknown) => boolean
-  /** The key of a required member: if that is null, the whole object is treated as null. */
+  /** The key of a member without which the object is useless: if it is null, the whole object is treated as null. */
   readonly needs?: string
-  /** Selects another shape, which replaces this one, by the value's text. */
+  /** Returns the shape that replaces this one. @param text the value, as JSON text */
   readonly select?: (text: string) => Shape
 }
 

@@ -6,7 +6,7 @@ export interface Challenge {
   readonly wwwAuthenticate: string | undefined
   /** The request's `Authorization` header; undefined if it had none. */
   readonly sentAuthorization: string | undefined
-  /** Whether the request had been sent again after such an answer. */
+  /** Whether the refused request had itself been sent again after a challenge. */
   readonly isRetry: boolean
 }
 
@@ -16,8 +16,8 @@ export interface Challenge {
  */
 export interface AuthorizationSource {
   /**
-   * The header for the next request; undefined: none; a promise if it must be obtained first. If that fails, the
-   * promise rejects with UpstreamError and the request is not sent.
+   * Returns the header for the next request; undefined: none; a promise if it must be obtained first. If that fails,
+   * the promise rejects with UpstreamError, and the request is not sent.
    */
   header: () => string | undefined | Promise<string | undefined>
   /**
@@ -28,7 +28,10 @@ export interface AuthorizationSource {
   refused: (challenge: Challenge) => Promise<boolean>
 }
 
-/** Reads the challenge in an answer: a 401, or a 403 with `insufficient_scope` (RFC 6750, section 3.1). */
+/**
+ * Reads the challenge in an answer: a 401, or a 403 with `insufficient_scope` (RFC 6750, section 3.1); undefined for
+ * other answers.
+ */
 export function readBearerChallenge (
   status: number,
   wwwAuthenticate: string | undefined,

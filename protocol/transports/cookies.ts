@@ -3,7 +3,8 @@ const maxLength = 8 * 1024
 
 /**
  * The cookies that a server has set on one connection. Load balancers use cookies to route the requests of a session to
- * one instance. They are sent back on the same connection, which has one origin, so domain and path have no effect.
+ * one instance. The cookies are sent back on the same connection, which has one origin, so domain and path have no
+ * effect.
  */
 export class CookieJar {
   readonly #configured: string | undefined

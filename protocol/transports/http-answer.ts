@@ -29,13 +29,13 @@ export interface AnswerHandlers {
 
 const unboundedReading: ReadingOptions = {}
 
-/** Max size of a tiny chunk of a stream, in bytes; `crumbBatch` such chunks are counted as one `crumbs`. */
+/** Chunks below this size, in bytes, are tiny; every `crumbBatch` tiny chunks of a stream count as one `crumbs`. */
 const crumbSize = 64
 const crumbBatch = 64
 
-/** Reads an HTTP answer with undici's lowest-level interface, since creating a stream would cost more than a call. */
+/** Reads an HTTP answer through undici's fastest interface, `dispatch`, which does not create a stream per answer. */
 export class HttpAnswerReader implements Dispatcher.DispatchHandler {
-  /** Stores the cookies of the answer. */
+  /** Where to store the cookies of the answer; undefined: they are ignored. */
   cookies: CookieJar | undefined
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
@@ -51,10 +51,10 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
   /** Limits the rate at which a stream is processed. */
   #valve: Valve | undefined
   #crumbs = 0
-  /** The number of reasons why reading is paused. */
+  /** The number of `pause` calls that `resume` has not undone yet. */
   #pauses = 0
 
-  /** @param owner whose memory share it counts against */
+  /** @param owner the owner whose memory share the answer counts against */
   constructor (handlers: AnswerHandlers, reading = unboundedReading, owner = reading.owner ?? '') {
     this.#handlers = handlers
     this.#reading = reading
@@ -211,7 +211,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Joins repeated headers to one list (RFC 9110, section 5.3). */
+/** Joins the values of a repeated header into one list (RFC 9110, section 5.3). */
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value
 
@@ -246,7 +246,7 @@ export function networkFailureMessage (error: Error, url: URL): string {
 const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
 /**
- * The decoder for a `content-encoding`; undefined if the content is not encoded.
+ * Creates the decoder for a `content-encoding`; undefined if the content is not encoded.
  * @throws SyntaxError for unknown encodings, and for stacked ones, which an attacker could use to exhaust CPU
  */
 export function decoderOf (encoding: string | undefined): Transform | undefined {

@@ -30,8 +30,8 @@ export interface HttpRequest {
 
 const postHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } as const
 /**
- * The headers of a GET. An event id may contain any characters; it is sent as UTF-8, or omitted if it contains control
- * characters.
+ * Creates the headers that only GETs have. An event id may contain any characters; it is sent as UTF-8, or omitted if
+ * it contains control characters.
  */
 const getHeaders = (lastEventId: string | undefined): Record<string, string> => ({
   accept: 'text/event-stream',
@@ -60,7 +60,7 @@ export class HttpConnection {
   #path = ''
   #session: string | undefined
   #version: string | undefined
-  /** The headers of a POST without headers of its own: in the session, and outside it. */
+  /** The headers of POSTs without headers of a client: in the session, and outside it (`#statelessHeaders`). */
   #sessionHeaders: string[] = []
   readonly #statelessHeaders: string[]
   #isClosed = false
@@ -80,7 +80,7 @@ export class HttpConnection {
     this.#refreshHeaders()
   }
 
-  /** The URL for requests: after a redirect, its target. */
+  /** The URL for requests; after a redirect, the redirect's target. */
   get url (): URL { return this.#url }
 
   set url (url: URL) {
@@ -102,7 +102,7 @@ export class HttpConnection {
     this.#refreshHeaders()
   }
 
-  /** The headers of a POST. @param passed `SendOptions.headers` @param protocol `SendOptions.protocol` */
+  /** Creates the headers of a POST. @param passed `SendOptions.headers` @param protocol `SendOptions.protocol` */
   postHeaders (passed: SendOptions['headers'], protocol: SendOptions['protocol']): string[] {
     if (passed !== undefined || this.options.clientHeaders !== undefined) {
       return this.#headers(passed, protocol, postHeaders)
@@ -117,7 +117,7 @@ export class HttpConnection {
     return headers
   }
 
-  /** The headers of a GET. @param lastEventId the event after which the stream continues */
+  /** Creates the headers of a GET. @param lastEventId the event after which the stream continues */
   streamHeaders (passed: SendOptions['headers'], lastEventId: string | undefined): string[] {
     return this.#headers(passed, undefined, getHeaders(lastEventId))
   }
@@ -125,10 +125,10 @@ export class HttpConnection {
   deleteHeaders (): string[] { return this.#headers(undefined, undefined, {}) }
 
   /**
-   * The headers of a request. Those of MCP replace configured ones of the same name.
-   * @param passed headers of the client that sends the message; undefined: those of the client that the connection
-   * serves
+   * Creates the headers of a request. MCP's headers replace configured ones of the same name.
+   * @param passed headers of the client that sends the message; undefined: use `HttpOptions.clientHeaders`
    * @param protocol headers that MCP prescribes; undefined: the message belongs to the session
+   * @param more headers that the HTTP method requires
    */
   #headers (
     passed: SendOptions['headers'], protocol: SendOptions['protocol'], more: Readonly<Record<string, string>>
@@ -149,7 +149,7 @@ export class HttpConnection {
     this.#sessionHeaders = this.#headers(undefined, undefined, postHeaders)
   }
 
-  /** Sends an HTTP request. @param onSent called with the value of its `Authorization` header */
+  /** Sends an HTTP request. @param onSent called with the value of the request's `Authorization` header */
   dispatch (
     { method, headers, body }: HttpRequest, answer: HttpAnswerReader, onSent?: (sent: string | undefined) => void
   ): void {
@@ -182,7 +182,7 @@ export class HttpConnection {
 
   isPending (key: number | string): boolean { return this.#pending.has(key) }
 
-  /** Removes a message that has been answered. */
+  /** Removes a message that has been answered, or has failed. */
   removePending (key: number | string): void {
     if (this.#pending.take(key) !== undefined && typeof key === 'string') this.#inFlight--
     if (this.#pending.size === 0) this.#onIdle?.()
@@ -210,7 +210,7 @@ export class HttpConnection {
     })
   }
 
-  /** Records that the upstream has ended the session, for `removePending`. */
+  /** Records that the upstream has ended the session: `removePending` then calls `expire`. */
   markExpired (): void { this.#isExpired = true }
 
   /** Handles a session that the upstream has ended: closes the connection once all open requests have finished. */

@@ -14,7 +14,7 @@ import { parseMessages, transportLimits, type SendOptions } from './transport.ts
 
 /** Max consecutive attempts to resume a stream without receiving an event. */
 const maxResumeAttempts = 5
-/** Max time for which a stream stays open after its answer, in ms. */
+/** Max time that a stream stays open after it has returned its answer, in ms. */
 const closeDelay = 1_000
 /** Max time for the answer to the POST of a notification, in ms. */
 const notificationTimeout = 10_000
@@ -37,11 +37,11 @@ export class HttpExchange implements AnswerHandlers {
   #isAnswered = false
   /** Whether the message was sent again after a challenge. */
   #wasSentAgain = false
-  /** The id of the last event on its stream, used to resume. */
+  /** The id of the last event on the stream, after which the stream is resumed. */
   #lastEvent: string | undefined
   /** Delay before resuming the stream, in ms. */
   #wait: number = reconnectDelays.delay
-  /** Consecutive attempts to resume the stream that returned no event. */
+  /** The number of consecutive attempts to resume the stream that returned no event. */
   #resumeAttempts = 0
 
   // The state of the current HTTP request:
@@ -52,11 +52,11 @@ export class HttpExchange implements AnswerHandlers {
   #status = 0
   /** The media type of the answer. */
   #type = ''
-  /** The parser of the answer's events; undefined if the answer is no stream. */
+  /** The parser of the answer's events; undefined if the answer is not an event stream. */
   #events: EventStreamParser | undefined
   #location: string | undefined
   #wwwAuthenticate: string | undefined
-  /** The value of its `Authorization` header. */
+  /** The value of the request's `Authorization` header. */
   #sentAuthorization: string | undefined
 
   /** @param key identifies the message on the connection: the request's id, or a string for other messages */
@@ -169,13 +169,13 @@ export class HttpExchange implements AnswerHandlers {
     if (data !== '') try { this.#take(data) } catch {}
   }
 
-  /** Handles a text with one message or a batch. @param isEvent whether it is an event of a stream @throws RpcError */
+  /** Handles a text with a message or a batch. @param isEvent whether it is the data of an event @throws RpcError */
   #take (text: string, isEvent = false): void {
     const [connection, id] = [this.#connection, this.#id]
     const inSession = connection.session !== undefined && connection.version !== undefined && this.#status < 300
     for (const message of isEvent ? parseEventMessages(text, connection.reading.pace) : parseMessages(text)) {
       if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
-      // On the stream of a request, only its own answer is accepted: others may be for other clients.
+      // Only an answer to this exchange's request (or with id null) is accepted: any other may be for another client.
       if (id === undefined || (message.id !== id && message.id !== null)) {
         connection.reading.pace?.count('response')
         continue

@@ -28,7 +28,7 @@ export class HttpTransport implements Transport {
   #notifications = 0
   /** Resolves when the server has accepted the last notification, or it has failed. */
   #accepted: Promise<void> | undefined
-  /** Whether the last message belonged to no session: then there is none to end. */
+  /** Whether the last message belonged to no session, so that closing has no session to end. */
   #isStateless = false
 
   constructor (options: HttpOptions) {

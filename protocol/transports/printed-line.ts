@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
 
+/** A line that a process printed. */
 export interface PrintedLine {
-  /** The number of characters read, at most `maxKeptLine`. */
+  /** The number of characters kept, at most `maxKeptLine`. */
   readonly length: number
   /**
    * Creates the text to show, of at most 8 Ki characters. Call it only for lines that are shown: the cost grows with
@@ -10,7 +11,10 @@ export interface PrintedLine {
   readonly text: () => string
 }
 
-/** Max characters read of a line: more than are shown, so that no secret is cut off before it is masked. */
+/**
+ * Max number of characters kept of a line, and of all lines of `LastLines` together. It exceeds what is shown, so that
+ * secrets are masked before a line is truncated.
+ */
 export const maxKeptLine = 64 * 1024
 
 /** Control characters except tab; line and paragraph separators; bidirectional formatting characters (Unicode). */
@@ -28,14 +32,14 @@ export function toVisibleLine (line: string, redact: (text: string) => string): 
   return redact(plain === line ? line : withoutControls(redact(line)))
 }
 
-/** Max lines kept for a later error. */
+/** Max lines kept for an error message. */
 const maxLines = 10
 /** Max length of a shown line, in characters; longer lines are truncated. */
 const maxShownLength = 500
 
-/** A stack frame of JavaScript or Java, Java's `... 12 more`, or a source position in Go. */
+/** Matches a stack frame of JavaScript or Java, Java's `... 12 more`, or a source position in Go. */
 const stackFrame = /^\s+at\s|^\s+\.\.\. \d+ (?:more|common frames)|^\t\/.*\.go:\d+/
-/** The line with which Node reports the position of an error. Source lines follow, which end with a line of carets. */
+/** Matches the line in which Node states the position of an error. A source line and a line of carets follow it. */
 const nodePosition = /^(?:(?:node:|file:\/\/|\/|[A-Z]:\\)\S*|\[eval\d*\]):\d+$/
 const carets = /^\s*\^+\s*$/
 const nodeVersion = /^Node\.js v\d+\.\d+\.\d+/
@@ -47,7 +51,7 @@ export class LastLines {
   /** The total length of the lines. */
   #size = 0
   readonly #show: (line: string) => string
-  /** What is being skipped: the source lines after a position that Node printed, or a Python traceback. */
+  /** What is being skipped: the lines after a position that Node printed, or a Python traceback; undefined: nothing. */
   #within: 'position' | 'traceback' | undefined
   #skipped = 0
 
@@ -56,7 +60,7 @@ export class LastLines {
     this.#show = show
   }
 
-  /** @param line at most `maxKeptLine` characters */
+  /** Adds a line, unless it belongs to a stack trace. @param line at most `maxKeptLine` characters */
   add (line: string): void {
     if (this.#isFrame(line)) return
     this.#lines.push(line)
@@ -64,7 +68,7 @@ export class LastLines {
     while (this.#lines.length > maxLines || this.#size > maxKeptLine) this.#size -= this.#lines.shift()?.length ?? 0
   }
 
-  /** The lines, to append to an error message; empty if there are none. */
+  /** The lines as a text to append to an error message; '' if there are none. */
   get detail (): string {
     const shown = this.#lines.map((line) => this.#show(line).slice(0, maxShownLength)).join('\n')
     return this.#lines.length === 0 ? '' : `; its last lines:\n${shown}`

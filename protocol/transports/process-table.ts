@@ -16,7 +16,7 @@ export interface ProcessEntry extends ProcessIdentity {
 
 type Stat = Omit<ProcessEntry, 'mark'> & { readonly state: string }
 
-/** Max time for which reading blocks the event loop, in ms. */
+/** Max time that reading may block the event loop at a stretch, in ms. */
 const maxTurn = 1
 /** Max environments read at the same time. */
 const maxFiles = 16
@@ -43,7 +43,7 @@ async function readMark (pid: number): Promise<string | undefined> {
   return /(?:^|\0)TOOL_HUB_CHILD=([^\0]*)/.exec(environ)?.[1]
 }
 
-/** Finds the process that has an id now. */
+/** Returns the process that has an id now; undefined if there is none, or if there is no /proc. */
 export const findProcess = (pid: number): ProcessIdentity | undefined => readStat(pid)
 
 /** Whether a process has ended but its parent has not read its exit code (a zombie). */

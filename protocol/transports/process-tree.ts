@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pushTo } from '../grouping.ts'
 import { listProcesses, isGroupRunning, isRunning, type ProcessEntry, type ProcessIdentity } from './process-table.ts'
 
-/** Interval between checks whether a group has ended, in ms: it doubles from `first` to `max`. */
+/** The interval between checks whether a group has ended, in ms. It doubles from `first` up to `max`. */
 const interval = { first: 20, max: 100 }
 /** Max further scans for processes that were started during the previous scan. */
 const maxRescans = 20
@@ -26,7 +26,7 @@ function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
 
 /**
  * Ends a process group: sends TERM immediately, and after `grace` ms KILL to the remaining processes, including the
- * leader's children. Resolves when no process of the group is running, or a second after KILL.
+ * leader's children. Resolves when no process of the group is running, at the latest a second after KILL.
  * @param leaderExited resolves when the leader has exited
  * @param beforeKill runs between the grace period and KILL
  */
@@ -51,19 +51,19 @@ export async function killGroup (
 }
 
 /**
- * A child that leads a process group, and all processes that it started: its group and session, every process with its
- * mark in the environment (daemons that call setsid keep it), and the descendants of all of these. A process that has
- * left the group and cleared its environment can only be found through its parent, so `scan` must run before any of
- * them ends. Without /proc, the tree is the group.
+ * A child that leads a process group, and all processes that it started: those in its group or session, those with its
+ * mark in their environment (which daemons that call setsid keep), and the descendants of all of these. A process that
+ * has left the group and cleared its environment can be found only through its parent, so call `scan` before any
+ * process of the tree ends. Without /proc, only the group is ended.
  */
 export class ProcessTree {
-  /** Undefined if the leader had ended before: another process may have its id. */
+  /** Undefined if the leader had already ended when the tree was created, since another process may have its id now. */
   readonly #pgid: number | undefined
   readonly #mark: string
   /** The processes found so far, by id and start time. */
   readonly #found = new Map<string, ProcessIdentity>()
 
-  /** @param mark the child's `TOOL_HUB_CHILD` */
+  /** @param pgid the group's id, which is the leader's process id @param mark the child's `TOOL_HUB_CHILD` */
   constructor (pgid: number | undefined, mark: string) {
     this.#pgid = pgid
     this.#mark = mark
@@ -84,8 +84,8 @@ export class ProcessTree {
   }
 
   /**
-   * Ends all processes: TERM to the group immediately, KILL to the rest after `grace` ms. Resolves when none is
-   * running, or some seconds after KILL.
+   * Ends all processes of the tree: sends TERM to the group immediately, and KILL to the rest after `grace` ms.
+   * Resolves when none is running, at the latest some seconds after KILL.
    * @param leaderExited resolves when the child has exited
    */
   async end (leaderExited: Promise<void>, grace: number): Promise<void> {
@@ -97,15 +97,15 @@ export class ProcessTree {
     for (const each of processes) while (isRunning(each) && Date.now() < end) await sleep(10)
   }
 
-  /** Ends the processes that a child has left behind when it exited. */
+  /** Ends the processes that a child left behind when it exited. */
   async endRest (): Promise<void> {
     await this.scan()
     await this.end(Promise.resolve(), 500)
   }
 
   /**
-   * Sends STOP to all processes, until no running one is left that could start another. If a process ended instead, its
-   * children could not be found.
+   * Sends STOP to all processes of the tree until no process is left that could start another. If a process
+   * were killed at once, its children could no longer be found.
    */
   async #stop (): Promise<void> {
     await this.scan()
@@ -130,7 +130,7 @@ export class ProcessTree {
 
 const keyOf = ({ pid, started }: ProcessIdentity): string => `${pid} ${started}`
 
-/** Sends a signal to those processes that are running. @returns their number */
+/** Sends a signal to those of the processes that are running. @returns the number of signals sent */
 function signalEach (processes: readonly ProcessIdentity[], name: NodeJS.Signals): number {
   let sent = 0
   for (const each of processes) {

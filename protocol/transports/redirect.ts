@@ -4,8 +4,8 @@ import { UpstreamError } from '../errors.ts'
 const maxHops = 3
 
 /**
- * The URL that an answer redirects to; undefined if it is not a redirect. Redirects are followed only within the
- * origin, to keep credentials there, and only if they preserve method and body.
+ * Returns the URL that an answer redirects to; undefined if it is not a redirect. Redirects are followed only within
+ * one origin, to keep credentials there, and only if they preserve method and body.
  * @param hops redirects already followed for this request
  * @throws UpstreamError `refused`, with a message that says what to configure
  */

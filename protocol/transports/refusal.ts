@@ -10,7 +10,7 @@ import { noRateLimit, type MessageRateLimiter } from './valve.ts'
  */
 const notUnderstood: ReadonlySet<number> = new Set([400, 404, 405])
 
-/** Whether a text says that a session is unknown. Used if neither status nor error code tells. */
+/** Whether a text says that a session is unknown. Used if neither the status nor an error code shows it. */
 const saysLostSession = (text: string): boolean =>
   /\b(unknown|invalid|expired|no valid|no such)[\s-]+(mcp[\s-]+)?session/i.test(text) ||
   /\bsession\b.{0,60}\b(not found|not exist|unknown|invalid|expired|terminated)\b/i.test(text)
@@ -51,7 +51,7 @@ export function httpStatusError (
 /** The codes of errors that do not concern the session. */
 const otherCodes: ReadonlySet<number> = new Set([rpcCode.invalidParams, rpcCode.methodNotFound, rpcCode.internal])
 
-/** Creates the error for an error answer with HTTP status 2xx if it says that the session is unknown. */
+/** Creates the error for a JSON-RPC error (HTTP status 2xx) that says that the session is unknown; else undefined. */
 export function lostSessionError (errorText: string): UpstreamError | undefined {
   const error = toRpcError(errorText)
   const isLost = !otherCodes.has(error.code) &&
@@ -62,7 +62,7 @@ export function lostSessionError (errorText: string): UpstreamError | undefined 
     : undefined
 }
 
-/** Creates the error for the HTTP status of a modern request. A legacy server refuses it without running it. */
+/** Creates the error for an HTTP error answer to a modern request, which legacy servers refuse without running it. */
 export function modernHttpStatusError (status: number, text: string): UpstreamError {
   if (!notUnderstood.has(status)) return httpStatusError(status, text)
   return new UpstreamError('expired', 'the upstream does not support the MCP revision of the request (HTTP ' +
@@ -73,8 +73,8 @@ export function modernHttpStatusError (status: number, text: string): UpstreamEr
 }
 
 /**
- * Whether an answer is an error with a code of the modern era. In answer to a legacy request, it means that the server
- * supports only the modern era.
+ * Whether an HTTP 400 answer contains an error with a code of the modern era. In answer to a legacy request, this means
+ * that the server supports only the modern era.
  */
 export function isModernErrorAnswer (status: number, text: string): boolean {
   if (status !== 400) return false
@@ -95,7 +95,7 @@ function isUnknownSession (errorText: string | undefined): boolean {
     (!otherCodes.has(error.code) && saysLostSession(error.message))
 }
 
-/** Whether an HTTP error's body is a JSON-RPC answer to this request. False for 401, and for an unknown session. */
+/** Whether an HTTP error's body has a JSON-RPC answer to this request. False for 401, and for an unknown session. */
 export function isRpcAnswer (status: number, text: string, id: number): boolean {
   if (status < 400 || status === 401) return false
   try {
@@ -107,8 +107,8 @@ export function isRpcAnswer (status: number, text: string, id: number): boolean 
 }
 
 /**
- * Parses an event of a request's stream. An event that is no message is ignored, since some servers keep streams alive
- * with such events.
+ * Parses an event of a request's stream. An event that is not a message is ignored, since some servers keep streams
+ * alive with such events.
  * @throws RpcError if the event is an invalid answer
  */
 export function parseEventMessages (text: string, pace: MessageRateLimiter = noRateLimit): Message[] {
@@ -121,10 +121,13 @@ export function parseEventMessages (text: string, pace: MessageRateLimiter = noR
   }
 }
 
-/** A media type that cannot contain messages, such as that of a proxy's error page. */
+/** Matches a media type that cannot contain messages, such as that of a proxy's error page. */
 const nonMessageType = /^(?!text\/event-stream$)(?!.*json)[\w.+-]{1,60}\/[\w.+-]{1,60}$/
 
-/** The error for an answer that is too large, or no message; undefined for other errors. @param type its media type */
+/**
+ * Creates the error for an answer that is too large or not a message; undefined for other errors.
+ * @param type the answer's media type
+ */
 export function unreadableError (error: Error, type: string): UpstreamError | undefined {
   const options = { isPublic: true, isAnswered: true }
   if (error instanceof RangeError) {

@@ -23,7 +23,7 @@ export class SseTransport implements Transport {
   readonly #reading: ReadingOptions
   readonly #cookies: CookieJar
   readonly #posts = new Set<HttpAnswerReader>()
-  /** Called when no POST waits for its answer. */
+  /** Called when all POSTs have been answered or have failed. */
   #onAccepted: (() => void) | undefined
   #stream: HttpAnswerReader | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
@@ -36,7 +36,7 @@ export class SseTransport implements Transport {
   constructor (options: HttpOptions) {
     this.#options = options
     this.#cookies = new CookieJar(options.headers.cookie)
-    // Requests are POSTs, too, so the limit is higher than `maxInFlight`.
+    // `#posts` includes the POSTs of requests, so the limit is higher than `maxInFlight`.
     const pace = withSlowReaderPause(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
     this.#reading = { ...options.reading, pace }
   }
@@ -215,7 +215,7 @@ export class SseTransport implements Transport {
     for (const post of this.#posts) post.abort()
   }
 
-  /** @param onSent called with the value of the request's `Authorization` header */
+  /** Sends an HTTP request. @param onSent called with the value of the request's `Authorization` header */
   #dispatch (
     url: URL,
     method: 'GET' | 'POST',
@@ -251,6 +251,6 @@ export class SseTransport implements Transport {
   }
 }
 
-/** The URL in an `endpoint` event; undefined if it is invalid. */
+/** Reads the URL in an `endpoint` event; undefined if it is invalid. */
 const endpointOf = (data: string, base: URL): URL | undefined =>
   URL.canParse(data, base.href) ? new URL(data, base) : undefined

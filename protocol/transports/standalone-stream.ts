@@ -9,7 +9,7 @@ interface StandaloneStreamHandlers {
   /** Sends the GET that opens the stream. @param lastEventId the event after which the stream continues */
   request: (answer: HttpAnswerReader, lastEventId: string | undefined) => void
   message: (message: Message) => void
-  /** Called if the upstream refuses to reopen the stream: the session may have ended. */
+  /** Called if the upstream refuses to reopen a stream that was open: the session may have ended. */
   refused: (status: number, text: string) => void
   /** Called when the upstream was unreachable twice in a row. */
   lost: (error: Error) => void
@@ -23,9 +23,9 @@ const steadyAfter = 3_000
 const maxFailures = 5
 
 /**
- * The standalone GET stream of streamable HTTP, for messages that belong to no request. It is reopened when it ends. An
- * upstream without such a stream answers 405, or any other status but 200; once the stream has been open, only 404 and
- * 405 are final.
+ * The standalone GET stream of streamable HTTP, for messages that belong to no request. It is reopened when it ends,
+ * and after temporary errors. Until it has been open, any other answer (usually 405) means that the upstream has no
+ * such stream; afterwards, only 404 and 405 are final.
  */
 export class StandaloneStream {
   readonly #handlers: StandaloneStreamHandlers
@@ -68,7 +68,7 @@ export class StandaloneStream {
     let status = 0
     let opened = false
     let hasData = false
-    /** Called when the stream has ended. If it lasted, it has not failed, since proxies close idle streams. */
+    /** Called when the stream has ended. One with data, or open for long, did not fail: proxies close idle streams. */
     const ended = (): void => {
       this.#isOpen = false
       const isSteady = hasData || Date.now() - begun > steadyAfter

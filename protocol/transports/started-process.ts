@@ -80,8 +80,8 @@ export interface ChildCommand {
 }
 
 /**
- * The folder in which to start a command as a user. Default: the user's home, or `/`, since the user may not be allowed
- * to enter the gateway's working folder.
+ * Returns the folder in which to start a command as a user. Default: the user's home, or `/`, since the user may not be
+ * allowed to enter the gateway's working folder.
  * @returns an Error if the user cannot enter the wanted folder
  */
 export async function findWorkingFolder (user: ProcessUser, wanted: string | undefined): Promise<string | Error> {
@@ -92,8 +92,8 @@ export async function findWorkingFolder (user: ProcessUser, wanted: string | und
 }
 
 /**
- * Whether a user may enter a folder, by the modes of the folder and its parents. The start of a process would not fail,
- * since it changes its folder before its user.
+ * Whether a user may enter a folder, according to the modes of the folder and its parents. Starting a process does not
+ * check this, since the process changes its folder before its user.
  */
 export async function canEnter (folder: string, { uid, gid }: ProcessUser): Promise<boolean> {
   if (uid === 0) return true

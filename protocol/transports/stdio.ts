@@ -31,9 +31,9 @@ export interface StdioOptions {
   grace?: number
 }
 
-/** If the process's stdin holds more unread bytes than this, its output is read more slowly. */
+/** If a process has left more bytes of its stdin unread than this, its output is read more slowly. */
 const maxUnread = 1024 * 1024
-/** Max length of a reported line, in characters. */
+/** Max length of the text of a reported line, in characters. */
 const lineLimit = 8 * 1024
 /** Time for a process that has closed its output to exit, in ms. */
 const closeGrace = 500
@@ -42,8 +42,8 @@ const lastOutputTimeout = 500
 /** Max unread bytes in the child's stdin; beyond that, requests fail. */
 const stdinLimit = 64 * 1024 * 1024
 /**
- * Max length of a text that a pipe accepts either completely or not at all, in characters of up to 4 bytes (PIPE_BUF in
- * POSIX).
+ * Max length of a text that a pipe accepts either completely or not at all, in characters: PIPE_BUF (POSIX) is 4 KiB on
+ * Linux, and a character takes up to 4 bytes.
  */
 const atomicWriteSize = 1_024
 /** Interval between attempts to read from a process while there is no memory, in ms. */
@@ -258,7 +258,7 @@ export class StdioTransport implements Transport {
     this.#hasExited = true
     const cause = signal !== null ? ` with signal ${signal}` : code !== null ? ` with exit code ${code}` : ''
     const reportExit = (): void => { this.#reportEnd(`the process ended${cause}`) }
-    // The last output may be unread. The wait is short, since a grandchild may keep the pipes open.
+    // Some output may still be unread. The wait is short, since a grandchild may keep the pipes open.
     setTimeout(reportExit, lastOutputTimeout).unref()
     const pipes = [this.#child?.stdout, this.#child?.stderr].filter((pipe) => pipe && !pipe.closed)
     let open = pipes.length

@@ -2,20 +2,23 @@ import type { UpstreamError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { parseMessage } from '../parse-message.ts'
 
-/** Receives a transport's messages and events. `origin`: the id of the request on whose stream a message arrived. */
+/**
+ * Receives a transport's messages and events. `origin`: the id of the request on whose stream a message arrived;
+ * undefined: none, or not known.
+ */
 export interface Receiver {
-  /** @returns whether it is an answer to a pending request */
+  /** Called with each message. @returns whether it is an answer to a pending request */
   message: (message: Message, origin: number | undefined) => boolean
   /** Called when a request has failed: it gets no answer. */
   failed: (id: number, error: UpstreamError) => void
   /**
    * Called when the upstream has closed the request's stream in order to be polled.
-   * @param retry time until then, in ms
+   * @param retry the time to wait before polling, in ms
    */
   paused: (id: number, retry: number) => void
   /** Called when the upstream no longer offers its standalone stream: it may have restarted. */
   restartSuspected?: () => void
-  /** Called once, when the connection and all its requests have ended. */
+  /** Called when the connection has ended; no pending request gets an answer after that. */
   closed: (error: UpstreamError) => void
 }
 
@@ -34,18 +37,18 @@ export interface SendOptions {
   protocol?: Readonly<Record<string, string>>
 }
 
-/** One connection to an upstream: sends and receives message texts without interpreting them. */
+/** One connection to an upstream: sends message texts, and passes parsed messages to a receiver. */
 export interface Transport {
   /**
-   * Whether messages have headers, and each request a stream of its own. Without a session, closing the stream cancels
-   * the request.
+   * Whether messages have headers, and each request has a stream of its own. Outside a session, closing that stream
+   * cancels the request.
    */
   readonly hasStreams?: boolean
   /** For a process: the last lines of stderr and invalid lines of stdout, for `UpstreamError.detail`. */
   readonly lastLines?: string
   /**
    * Opens the connection.
-   * @param dialled called when a process has been spawned or a socket is open, which may be with the first request
+   * @param dialled called when a process has been spawned or a socket is open; for some transports, by the first `send`
    * @throws UpstreamError with a message that says what to do
    */
   start: (receiver: Receiver, dialled?: () => void) => Promise<void>
@@ -54,9 +57,9 @@ export interface Transport {
   /** Discards a request whose answer is no longer wanted. */
   drop: (id: number) => void
   /**
-   * Called with the negotiated revision, after `notifications/initialized` was sent. Some transports must send the
-   * revision from now on, and open a stream for messages that belong to no request. Resolves when the notification was
-   * accepted and that stream is open, or their timeouts have passed; messages that a server sends earlier are lost.
+   * Called with the negotiated revision, after `notifications/initialized` was sent. Some transports must state
+   * the revision from now on, and open a stream for messages that belong to no request. Resolves when the notification
+   * was accepted and that stream is open, or timeouts have passed; messages that the server sends earlier are lost.
    */
   onNegotiated: (version: string) => Promise<void>
   /** Closes the connection; resolves when all its resources are released. */
@@ -65,9 +68,9 @@ export interface Transport {
 
 /** Counts the memory of texts that transports read. The gateway limits the total. */
 export interface MemoryMeter {
-  /** Opens an account for one text. @param owner whose share it counts against */
+  /** Opens an account for one text. @param owner the owner whose share of memory the text counts against */
   openAccount: (owner: string) => {
-    /** Sets the size read so far, in bytes. @returns false if there is no memory for it */
+    /** Sets the size read so far, in bytes. @returns false if there is not enough memory */
     resize: (size: number) => boolean
     /** Whether `resize` returned false because the owner has used up its share. */
     readonly isOwnerLimit?: boolean
@@ -91,7 +94,7 @@ export const transportLimits = {
 /** Max wait until a server has accepted `notifications/initialized`, which requests must not overtake, in ms. */
 export const initializedNotificationTimeout = 2_000
 
-/** Parses a text that contains one message or a batch. @throws RpcError if it contains neither */
+/** Parses a message or a batch, of which invalid elements are dropped. @throws RpcError if the text is neither */
 export function parseMessages (text: string): Message[] {
   const message = parseMessage(text, transportLimits.depth, transportLimits.batch, 'server')
   return Array.isArray(message)
@@ -105,7 +108,7 @@ const withNumericId = (message: Message): Message =>
     ? { ...message, id: Number(message.id) }
     : message
 
-/** Guesses the request that an invalid message answers, so that it fails at once and not at its deadline. */
+/** Guesses the id of the request that an invalid message answers, so that the request fails at once. */
 export function guessAnsweredId (text: string): number | undefined {
   const match =
     /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/.exec(text.slice(0, 200)) ??

@@ -1,10 +1,13 @@
 import type { Message } from '../message.ts'
 import type { MemoryMeter, Receiver } from './transport.ts'
 
-/** A kind of unsolicited output: a message that no request waits for, no message (`noise`), or 64 tiny chunks. */
+/**
+ * A kind of unsolicited output: a message that no request waits for, data that is not a message (`noise`), or 64 tiny
+ * chunks that completed no message (`crumbs`).
+ */
 export type UnsolicitedKind = Message['kind'] | 'noise' | 'crumbs'
 
-/** Limits the rate of unsolicited output, for one server, or for all servers of a user together. */
+/** Limits the rate of unsolicited output, for one server or for all servers of a user together. */
 export interface MessageRateLimiter {
   /** Counts unsolicited output. @param size in characters */
   count: (what: UnsolicitedKind, size?: number) => void
@@ -14,11 +17,11 @@ export interface MessageRateLimiter {
 
 /** How messages from a server are read and counted. */
 export interface ReadingOptions {
-  /** Counts the memory of large messages. Default: none. */
+  /** Counts the memory of large messages. Default: memory is not limited. */
   readonly meter?: MemoryMeter
   /** Limits unsolicited messages. Default: no limit. */
   readonly pace?: MessageRateLimiter
-  /** The owner of messages that no client caused. */
+  /** The owner whose memory share is used for messages that answer no client's request. */
   readonly owner?: string
 }
 
@@ -26,10 +29,10 @@ export const noRateLimit: MessageRateLimiter = { count: () => {}, waitTime: () =
 
 /** Max notifications and answers in flight to a server; beyond that, its output is read more slowly. */
 export const maxInFlight = 64
-/** Pause before the output of such a server is read again, in ms. */
+/** Pause before more output is read from a server that is slow to read what the gateway sends, in ms. */
 const slowReaderWait = 20
 
-/** Extends a pace so that it also pauses while a server is slow to read answers, which would accumulate here. */
+/** Extends a rate limiter: reading also pauses while the server reads answers slowly, which would accumulate here. */
 export const withSlowReaderPause = (
   isSlow: () => boolean, pace: MessageRateLimiter = noRateLimit
 ): MessageRateLimiter => ({
@@ -42,7 +45,7 @@ const sizeOf = (message: Message): number =>
     message.kind === 'response' ? message.resultText ?? message.errorText ?? '' : message.paramsText
   ).length
 
-/** Wraps a receiver so that unsolicited messages are counted. */
+/** Wraps a receiver so that unsolicited messages are counted by a rate limiter. */
 export const createCountingReceiver = (receiver: Receiver, pace: MessageRateLimiter): Receiver => ({
   message: (message, origin) => {
     const isAwaited = receiver.message(message, origin)
@@ -65,21 +68,21 @@ interface ValveOptions {
 }
 
 /**
- * Bytes processed at a time, by which a server may exceed its pace: whole lines of about `pieceSize` bytes together, or
- * `longPiece` of a longer line.
+ * The number of bytes processed at a time, by which a server may exceed its rate: whole lines of at least `pieceSize`
+ * bytes in total, or the first `longPiece` bytes of a longer line.
  */
 const pieceSize = 1024
 const longPiece = 16 * 1024
 
-/** The end of the piece that begins at an index. */
+/** Returns the end of the piece that begins at an index. */
 function pieceEnd (chunk: Buffer, at: number): number {
   const lineEnd = chunk.indexOf('\n', at + pieceSize)
   return Math.min(chunk.length, at + longPiece, lineEnd === -1 ? Infinity : lineEnd + 1)
 }
 
 /**
- * Passes on the bytes of a server in order, and holds them back while they exceed its pace. Meanwhile its socket or
- * pipe is not read, which slows the server down.
+ * Passes on the bytes of a server in order, and holds them back while the server exceeds its rate. Meanwhile, the
+ * server's socket or pipe is not read, which slows the server down.
  */
 export class Valve {
   readonly #options: ValveOptions

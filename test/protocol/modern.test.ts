@@ -1,5 +1,6 @@
 // The upstream side of the modern era: envelope and headers, rounds of questions, the stream of changes, and what is kept of an era.
 import assert from 'node:assert/strict'
+import { mock } from 'node:test'
 import { test } from 'tap'
 import { type UpstreamError, RpcError } from '../../protocol/errors.ts'
 import { ownLinkCapabilities, requireClientCapability } from '../../protocol/capabilities.ts'
@@ -14,6 +15,7 @@ import { ToolParamHeaders } from '../../protocol/modern/param-headers.ts'
 import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
 import type { SessionHandlers } from '../../protocol/upstream-session.ts'
 import { EraMemory } from '../../plugins/upstream/links/connect.ts'
+import { mockTimers } from '../helpers/clock.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 import { legacyParams } from '../../protocol/legacy/outgoing.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
@@ -362,6 +364,32 @@ test('the stream of changes', async (t) => {
     await until(async () => heard.some(({ method }) => method === 'notifications/tools/list_changed'), 'lists are not read again')
     assert.deepEqual(filters().at(-1), { toolsListChanged: true, resourceSubscriptions: ['r://1', 'r://2', 'r://3'] })
   }
+})
+
+test('a stream of changes that ends soon is opened again ever later', async (t) => {
+  mockTimers(t, 'setTimeout', 'Date')
+  const server = new FakeServer(modern)
+  const { session } = begin(t, server)
+  await session.open(() => {})
+  const turns = async (): Promise<void> => {
+    for (let n = 0; n < 5; n++) await new Promise((resolve) => { setImmediate(resolve) })
+  }
+  const waits: number[] = []
+  for (const openFor of [0, 0, 0, 4_000, 0]) {
+    await turns()
+    mock.timers.tick(openFor)
+    const opened = server.of('subscriptions/listen')
+    const { id } = opened.at(-1)?.message as Request
+    server.say({ id, result: { resultType: 'complete' } }, Number(id))
+    await turns()
+    let wait = 0
+    for (; server.of('subscriptions/listen').length === opened.length && wait < 60_000; wait += 500) {
+      mock.timers.tick(500)
+      await turns()
+    }
+    waits.push(wait)
+  }
+  assert.deepEqual(waits, [1_000, 2_000, 4_000, 1_000, 1_000])
 })
 
 test('a process that starts slowly', async (t) => {

@@ -13,8 +13,8 @@ declare module 'fastify' {
 }
 
 /**
- * The target of a route: `name` is that of a group or a server, `group` that of a group; without both, everything.
- * `smart`: whether the route is a `$smart` route.
+ * The target of a route. `name`: the id or name of a group, or the name of a server; `group`: the id or name of a
+ * group; without either, all servers. `smart`: whether the route is a `$smart` route.
  */
 interface RouteTarget { name?: string, group?: string, smart?: boolean }
 
@@ -22,31 +22,32 @@ interface RouteTarget { name?: string, group?: string, smart?: boolean }
 export interface Access {
   /** The settings with the registered providers. The same object until either changes. */
   readonly snapshot: Snapshot
-  /** Registers a built-in provider, visible as servers are. Its config has owner, visibility and overrides. */
+  /** Registers a built-in provider. Its config decides who sees it, as that of a server does. */
   register: (provider: RegisteredProvider) => void
-  /** Lists the servers and registered providers that a view shows, in the order of configuration. */
+  /** Lists the enabled servers and registered providers that a view shows, in the order of precedence. */
   visibleServers: (view: View) => VisibleServer[]
   /**
-   * A principal's view on an MCP route.
+   * Returns a principal's view on an MCP route.
    * @throws UnknownRoute (also if the principal may not see the target), RouteDisabled, OutOfScope
    */
   viewOfRoute: (principal: Principal, target: RouteTarget) => View
   /** Returns the view of a principal on one server. @throws NoSuch, also if the principal may not see it */
   viewOfServer: (principal: Principal, name: string) => View
   /**
-   * Returns the view of a caller on an open route: of a server, a group, a name that may be either, or everything.
+   * Returns a caller's view on an open route, whose target is a server, a group, a name that may be either, or
+   * everything.
    * @param noun the noun for the target in the message of NoSuch
    * @throws NoSuch, also for a target that the caller may not see there; NotFound if callers without credentials have
    *   no access at all
    */
   viewOfOpenRoute: (principal: Principal, target: RouteTarget & { server?: string }, noun: string) => View
-  /** Whether this principal would get the same view now as when the view was made. */
+  /** Whether this principal would get the same view again if it were made now. */
   isViewCurrent: (view: View, principal: Principal) => boolean
   /** Whether this principal can now see a server in the scope of a view that was made earlier. */
   canSeeServer: (view: View, principal: Principal, server: string) => boolean
 }
 
-/** `app.access`: the access decision. */
+/** `app.access`: decides which principal sees which servers. */
 export default fp(async (app) => {
   const { PUBLIC_TOOLS: publicTools } = app.config.env
   const directory = new ServerDirectory(() => app.settings.current)
@@ -90,7 +91,7 @@ function cacheKeyOf ({ name, group, server, smart = false }: RouteTarget & { ser
 /** Whether `$smart` is enabled. */
 const isSmartOn = ({ system }: Snapshot): boolean => system.smartRouting?.enabled !== false
 
-/** Whether a system key is limited to some servers and groups, and does not list this name. */
+/** Whether a principal's system key is limited to some servers and groups, and does not list this name. */
 const isUnlisted = ({ kind, keyScope }: Principal, name: string): boolean =>
   kind === 'system-key' &&
   keyScope !== undefined &&
@@ -162,7 +163,10 @@ function isViewCurrent (snapshot: Snapshot, former: View, principal: Principal, 
   return view.key === key && isVisible(snapshot, view, publicTools) && canUseRoute(snapshot, principal, scope)
 }
 
-/** Whether a route exists for a principal: it sees the server, or at least one server of the group. */
+/**
+ * Whether the route of a view exists for the view's principal. The global route always does; a group does for an admin,
+ * and for a principal that sees one of its servers; a server does for a principal that sees it.
+ */
 function isVisible (snapshot: Snapshot, view: View, publicTools: PublicToolsMode): boolean {
   const { scope, principal } = view
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true

@@ -1,5 +1,5 @@
-// The names of tools and prompts on routes that merge several servers. Each of them is valid in the model APIs of
-// agents.
+// The names of tools and prompts on routes that merge several servers. The listed names are valid in the model APIs
+// that agents use.
 import { createHash } from 'node:crypto'
 import {
   isModelSafeName, maxModelSafeNameLength, toModelSafeText, toModelSafeSeparator
@@ -21,30 +21,30 @@ function modelLabel (label: string): string {
   return isLossy ? withHash(name.replace(/^_+|_+$/g, ''), label) : name
 }
 
-/** The prefix of a server's items on merged routes. @param label its name or alias; empty: without prefix */
+/** Returns the prefix of a server's items on merged routes. @param label the server's name or alias; '': no prefix */
 export const prefixOf = (label: string, separator: string): string =>
   label === '' ? '' : `${modelLabel(label)}${toModelSafeSeparator(separator)}`
 
-/** The prefix with label and separator unconverted. Calls accept names with this prefix, too. */
+/** Returns the prefix with the label and separator as configured. Calls accept names with this prefix, too. */
 export const unconvertedPrefixOf = (label: string, separator: string): string =>
   label === '' ? '' : `${label}${separator}`
 
-/** The prefixes that calls accept for the items of a server. */
+/** Returns the prefixes that calls accept for the items of a server. */
 export function acceptedPrefixesOf (label: string, separator: string): string[] {
   return [...new Set([prefixOf(label, separator), unconvertedPrefixOf(label, separator)])]
 }
 
 /**
- * The name under which a merged route lists an item, from the prefix and the item's own name. A name that model APIs
- * would reject gets `_` in place of invalid characters, is truncated to 64 characters, and ends in a hash, so that no
- * two items ever get the same name. The result depends on the configuration alone.
+ * Returns the name under which a merged route lists an item, from the prefix and the item's own name. A name that model
+ * APIs would reject gets `_` in place of invalid characters, is truncated to 64 characters, and ends in a hash, so that
+ * no two items ever get the same name. The result depends on the configuration alone.
  */
 export function prefixedName (prefix: string, name: string): string {
   const whole = `${prefix}${name}`
   return isModelSafeName(whole) ? whole : withHash(toModelSafeText(whole), whole)
 }
 
-/** The name under which a merged route lists an item, from the label of its server. */
+/** Returns the name under which a merged route lists an item, from the label of its server. */
 export const exposedName = (label: string, separator: string, name: string): string =>
   prefixedName(prefixOf(label, separator), name)
 
@@ -61,13 +61,13 @@ export function canBeShownAs (shown: string, prefix: string, name: string): bool
 export const hasHashSuffix = (name: string): boolean => name.at(-9) === '_' && /_[0-9a-f]{8}$/.test(name)
 
 /**
- * An alternative name for an item whose name is taken.
- * @param identity distinguishes it from the item with that name
+ * Creates an alternative name for an item whose name is taken.
+ * @param identity a text that distinguishes the item from the one that has the name
  */
 export const alternativeName = (name: string, identity: string): string => withHash(name, identity)
 
 /**
- * An alternative name for an item, derived from the name under which it would be listed.
+ * Creates an alternative name for an item, derived from the name under which it would be listed.
  * @param server the name of the server that lists the item under the name `key`
  */
 export const alternativeItemName = (name: string, server: string, key: string): string =>

@@ -15,11 +15,11 @@ export const isIdentifiedByUri = (kind: ItemKind): boolean => kind === 'resource
 /** A change of an override; a description of null restores the upstream's description. */
 export interface OverrideChange { enabled?: boolean, description?: string | null }
 
-/** A server with the name separator that the names of its overrides may contain (see `Server`). */
+/** A server with overrides. `separator`: what stands between server name and item name on merged routes. */
 export interface OverriddenServer { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
 
 /**
- * Finds the override of one item; undefined if there is none. All reads of overrides go through this function. An
+ * Finds the override of one item; undefined if there is none. An
  * override under the item's own name takes precedence over one under its name on merged routes. An override for all
  * items (`*`) that disables them applies to each item whose own override does not state `enabled`.
  */
@@ -31,7 +31,7 @@ export function overrideOf (server: OverriddenServer, kind: ItemKind, key: strin
   return { ...own, enabled: false }
 }
 
-/** Like `overrideOf`, but ignores the override for all items (`*`). */
+/** Finds the override of one item like `overrideOf`, but ignores the override for all items (`*`). */
 export function ownOverrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const section = server.config[kind]
   if (section === undefined) return undefined
@@ -47,7 +47,8 @@ const cachedPrefixes =
   new WeakMap<Record<string, ItemOverride>, { readonly server: OverriddenServer, readonly found: readonly string[] }>()
 
 /**
- * The prefixes of merged routes in a section's overrides. Cached, since it is called for each of thousands of items.
+ * Returns the prefixes of merged routes that a section's overrides use. Cached, since it is called for thousands of
+ * items.
  */
 function prefixesIn (section: Record<string, ItemOverride>, server: OverriddenServer): readonly string[] {
   const { name, separator } = server
@@ -60,7 +61,7 @@ function prefixesIn (section: Record<string, ItemOverride>, server: OverriddenSe
   return found
 }
 
-/** The names of an item on merged routes: unconverted, and as listed. */
+/** Yields the names of an item on merged routes: unconverted, and as listed. */
 function * mergedNames (prefixes: readonly string[], key: string): Generator<string> {
   for (const prefix of prefixes) {
     yield `${prefix}${key}`
@@ -68,7 +69,7 @@ function * mergedNames (prefixes: readonly string[], key: string): Generator<str
   }
 }
 
-/** A sentence for each kind of item, about its overrides that match no item that the server lists. */
+/** Returns a sentence for each kind of item with overrides that match no item that the server lists. */
 export function unmatchedOverrideWarnings (server: OverriddenServer, { lists }: Pick<Catalogue, 'lists'>): string[] {
   return itemKinds.flatMap((kind) => {
     const section = server.config[kind] ?? {}
@@ -90,7 +91,7 @@ export function unmatchedOverrideWarnings (server: OverriddenServer, { lists }: 
 
 export const isItemEnabled = (override: ItemOverride | undefined): boolean => override?.enabled !== false
 
-/** The members that an override adds to an item in the management API, as JSON text. */
+/** Returns the members that an override sets in an item of the management API, as JSON texts by name. */
 export function overrideMembers (override: ItemOverride | undefined): Record<string, string> {
   const enabled = String(isItemEnabled(override))
   if (override?.description === undefined) return { enabled }
@@ -100,8 +101,8 @@ export function overrideMembers (override: ItemOverride | undefined): Record<str
 const emptyDescription = { description: '""' }
 
 /**
- * Values for members of an item that its server does not send, as JSON text, for the management API: an empty
- * description; for a skill, the name and the description in its frontmatter.
+ * Returns the members that an item of the management API gets if its server does not send them, as JSON texts by name:
+ * an empty description; for a skill, the name and the description in its frontmatter.
  * @param text the item as JSON text
  */
 export function defaultItemMembers (kind: ItemKind, text: string): Readonly<Record<string, string>> {
@@ -110,7 +111,7 @@ export function defaultItemMembers (kind: ItemKind, text: string): Readonly<Reco
   return { name: JSON.stringify(name), description: JSON.stringify(description) }
 }
 
-/** Selectors as sets, cached by list: a group may select thousands of items. */
+/** Converts a list of names to a set, which is cached: a group may select thousands of items. */
 const toSet = memoized((names: readonly string[]): ReadonlySet<string> => new Set(names))
 
 /** Whether a group's member selects an item. */

@@ -4,7 +4,9 @@ import { type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { isRestrictedType } from '../../../schemas/transports.ts'
 import { isAdminOwner } from './visibility.ts'
 
-/** Whether a server runs a command, or has a restricted type: only admins may store it (ALLOW_USER_STDIO). */
+/**
+ * Whether a config runs a command or has a restricted type: only admins may store it, unless ALLOW_USER_STDIO is set.
+ */
 export function isRestrictedConfig (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): boolean {
   const type = serverTypeOf(config)
   return config.command !== undefined || (type !== undefined && isRestrictedType(type))
@@ -13,15 +15,15 @@ export function isRestrictedConfig (config: Pick<ServerConfig, 'type' | 'command
 const adminsOnlyClause =
   'is not an admin, and only admins\' servers may run commands or have type "openapi" (unless ALLOW_USER_STDIO is set)'
 
-/** The users who last stored a config. The stored member is not validated and may have any type. */
+/** Returns the users in a config's `storedBy`, which is not validated and may have any type. */
 export const storersOf = ({ storedBy }: ServerConfig): string[] =>
   Array.isArray(storedBy) ? storedBy.filter((name) => typeof name === 'string') : []
 
-/** The first of the users who last stored a config that is no longer an admin. */
+/** Among the users in a config's `storedBy`, returns the first who is no longer an admin; undefined: none. */
 const formerAdmin = (snapshot: Snapshot, config: ServerConfig): string | undefined =>
   storersOf(config).find((name) => !isAdminOwner(snapshot, name))
 
-/** The reason why a server may not be started; undefined if it may. */
+/** Returns the reason why a server may not be started because of its users' rights; undefined: none. */
 function startProblemOf (snapshot: Snapshot, { config, problem }: Server): string | undefined {
   if (problem !== undefined || !isRestrictedConfig(config)) return undefined
   const { owner } = config
@@ -33,16 +35,16 @@ function startProblemOf (snapshot: Snapshot, { config, problem }: Server): strin
   return `${JSON.stringify(storer)}, who stored it, ${adminsOnlyClause}: an admin must review it, and save or enable it`
 }
 
-/** The sentence in a snapshot's `problems` about a server that is not started. */
+/** Creates the sentence about a server that is not started, for a snapshot's `problems`. */
 export const notConnectedSentence = (name: string, problem: string): string =>
   `server ${JSON.stringify(name)} is not connected: ${problem}`
 
 const withUserRights = memoized((config: ServerConfig): ServerConfig => ({ ...config, storedByUser: true }))
 
 /**
- * Applies the current rights of the users who last stored a config: if one of them is no longer an admin, all its
- * values are treated as written by a user without admin rights, so that variables are not expanded and addresses must
- * be public. The stored config does not change: the server regains its rights when its users do.
+ * Applies the current rights of the users in a config's `storedBy`: if one of them is no longer an admin, all values of
+ * the config are treated as written by a user without admin rights, so that variables are not expanded and addresses
+ * must be public. The stored config does not change, so the server regains its rights when these users do.
  */
 export function withCurrentRights (snapshot: Snapshot, config: ServerConfig): ServerConfig {
   return config.storedByUser === true || formerAdmin(snapshot, config) === undefined ? config : withUserRights(config)
@@ -53,9 +55,9 @@ export const keepsStoredRights = (snapshot: Snapshot, { config, problem }: Serve
   problem === undefined && withCurrentRights(snapshot, config) === config
 
 /**
- * Creates a function that marks the servers that their owner, or a user who last stored them, would not be allowed to
- * store now. A marked server stays in the settings, but is neither started nor called. The function is applied to every
- * snapshot that is read; servers that did not change since the last call stay the same objects.
+ * Creates a function that marks the servers whose owner, or one of the users in `storedBy`, may no longer store such a
+ * config. A marked server stays in the settings, but is neither started nor called. The function is applied to every
+ * snapshot that is read; a server that has not changed since the last call stays the same object.
  */
 export function createRestrictedServerMarker (): (snapshot: Snapshot) => Snapshot {
   type Marked = Server & { readonly problem: string }

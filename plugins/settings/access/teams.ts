@@ -11,7 +11,7 @@ type Teams = Pick<Snapshot, 'teams' | 'users'>
 export const isMemberByLogin = ({ claims = [] }: Team, { loginGroups = [] }: User): boolean =>
   claims.some((claim) => loginGroups.includes(claim))
 
-/** The usernames of a team's members: those that an admin added, and those whose logins make them members. */
+/** Returns the usernames of a team's members: those added by an admin, and those whose logins make them members. */
 export function teamMembers ({ users }: Pick<Snapshot, 'users'>, team: Team): string[] {
   const byLogin = team.claims === undefined || team.claims.length === 0
     ? []
@@ -24,7 +24,7 @@ interface Memberships { readonly users: Snapshot['users'], readonly teams: Reado
 const memberships = new WeakMap<Snapshot['teams'], Memberships>()
 const none: readonly string[] = []
 
-/** The names of each user's teams. Computed once per change of users or teams. */
+/** Returns the names of each user's teams, by username. Computed once per change of users or teams. */
 function membershipsOf (snapshot: Teams): Memberships['teams'] {
   const known = memberships.get(snapshot.teams)
   if (known?.users === snapshot.users) return known.teams
@@ -36,7 +36,7 @@ function membershipsOf (snapshot: Teams): Memberships['teams'] {
   return teams
 }
 
-/** The names of the teams whose rights a principal has: those of its user, or the team that owns its key. */
+/** Returns the names of the teams whose rights a principal has: its user's teams, or the team that owns its key. */
 export function teamsOf (
   snapshot: Teams, { username, team }: Pick<Principal, 'username' | 'team'>
 ): readonly string[] {
@@ -44,12 +44,12 @@ export function teamsOf (
   return username === undefined ? none : membershipsOf(snapshot).get(username) ?? none
 }
 
-/** The text by which `sharedWithUsers` and the owner of a key refer to a team. */
+/** Returns the text by which `sharedWithUsers` and the owner of a key refer to a team. */
 export const teamReference = (name: string): string => `@${name}`
 
 /**
- * The team that owns a key, by the key's `owner`. An old username may begin with `@`: the owner is then that user, not
- * a team.
+ * Finds the team that owns a key, by the key's `owner`. An old username may begin with `@`: the owner is then that
+ * user, not a team.
  * @returns undefined if the owner is not a team
  */
 export function owningTeam ({ teams, users }: Teams, owner: string | undefined): Team | undefined {
@@ -58,7 +58,7 @@ export function owningTeam ({ teams, users }: Teams, owner: string | undefined):
 
 const toSet = memoized((names: readonly string[]): ReadonlySet<string> => new Set(names))
 
-/** The entry of `sharedWithUsers` that includes a principal, by username or by `@` and team; undefined if none does. */
+/** Finds the entry of `sharedWithUsers` that includes a principal, as a username or a team reference. */
 export function findSharedWithEntry (
   snapshot: Teams, principal: Pick<Principal, 'username' | 'team'>, shared: readonly string[] | undefined
 ): string | undefined {

@@ -7,7 +7,7 @@ export interface Principal {
   /** Identifies the principal. Sessions are bound to it. */
   readonly key: string
   readonly kind: 'system-key' | 'user-key' | 'access-token' | 'social-session' | 'user' | 'guest' | 'anonymous'
-  /** The name by which `isolation: user` separates connections: that of the user, or of the owner of a key. */
+  /** The name by which `isolation: user` separates connections: the user's, or that of the key's owner. */
   readonly user: string
   /** The stored user whose servers the principal may see. */
   readonly username?: string
@@ -26,9 +26,11 @@ export interface Principal {
   readonly scopes?: readonly string[]
   /** The path of an access token's resource (RFC 8707), without a trailing slash; undefined: the whole gateway. */
   readonly audience?: string
-  /** The stored credential that identified the principal: a bearer key or a token. Its sessions end with it. */
+  /**
+   * The stored credential that identified the principal: a bearer key or a token. The principal's sessions end with it.
+   */
   readonly credential?: CredentialReference
-  /** The principal in a later snapshot; undefined if it is no longer valid. Absent for bearer keys on MCP routes. */
+  /** Returns the principal in a later snapshot; undefined: no longer valid. Absent for bearer keys on MCP routes. */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
   /**
    * Throws if the current settings do not match the request's precondition (If-Match). Called before each attempt to
@@ -42,7 +44,7 @@ export interface Principal {
   readonly address?: string
 }
 
-/** Whether a principal has a credential. Those without one share an identity, and may be different people. */
+/** Whether a principal has a credential. Principals without one may be different people. */
 export const hasCredential = ({ kind }: Principal): boolean => kind !== 'anonymous' && kind !== 'guest'
 
 /** The access token scope that MCP routes require. */
@@ -54,7 +56,7 @@ export const canUseMcp = ({ scopes }: Principal): boolean => scopes?.includes(mc
 /** A stored credential, without its secret. */
 export interface CredentialReference { readonly id: string, readonly name?: string }
 
-/** The routes that a scoped bearer key is limited to. */
+/** The groups and servers whose routes a scoped bearer key is limited to. */
 export interface KeyScope {
   readonly accessType: 'groups' | 'servers' | 'custom'
   readonly groups: readonly string[]
@@ -62,7 +64,8 @@ export interface KeyScope {
 }
 
 /**
- * A set of servers. `open`: the set of a route without credentials: public servers, and those that a credential adds.
+ * A set of servers. `open`: the set that an open route (one that requires no credential) shows: the servers visible to
+ * anybody, and those that the caller's credential adds.
  */
 export type ViewScope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }
@@ -93,7 +96,7 @@ export interface View {
   readonly unfiltered?: View
 }
 
-/** @param presentation default: `raw` for a single server, otherwise `merged` */
+/** Creates a view. @param presentation default: `raw` for a single server, otherwise `merged` */
 export function makeView (
   principal: Principal,
   scope: ViewScope,
@@ -109,7 +112,7 @@ export function makeView (
 
 const viewsInPresentation = new WeakMap<View, Map<PresentationName, View>>()
 
-/** The same principal's view of the same servers in another presentation. Repeated calls return the same object. */
+/** Returns the view of the same principal and servers in another presentation; the same object for repeated calls. */
 export function inPresentation (view: View, presentation: PresentationName): View {
   if (view.presentation === presentation) return view
   let made = viewsInPresentation.get(view)
@@ -125,7 +128,7 @@ export function inPresentation (view: View, presentation: PresentationName): Vie
 /** The last filtered view of each view. */
 const filteredViews = new WeakMap<View, View>()
 
-/** The view without the items that a filter hides. Repeated calls with the same filter return the same object. */
+/** Returns the view without the items that a filter hides; the same object if the filter is the view's last one. */
 export function withFilter (view: View, filter: ItemFilter): View {
   const known = filteredViews.get(view)
   if (known?.filter === filter) return known
@@ -135,9 +138,9 @@ export function withFilter (view: View, filter: ItemFilter): View {
 }
 
 /**
- * The properties of a principal that determine what it sees (`isShown` in visibility.ts), and no others, so that
- * principals that see the same items share cached lists. Every input of that decision must be listed here: if one is
- * missing, a principal gets the list of another one.
+ * Returns the properties of a principal that determine what it sees (`isShown` in visibility.ts), and no others, so
+ * that principals that see the same items share cached lists. Every input of that decision must be listed here: if one
+ * is missing, a principal gets the list of another one.
  */
 function principalKeyParts (
   { kind, isAdmin, username, team, keyScope }: Principal, { open = false }: ViewScope
@@ -155,8 +158,8 @@ const keyScopeText = memoized(({ accessType, groups, servers }: KeyScope) =>
   JSON.stringify([accessType, groups, servers]))
 
 /**
- * A key that identifies the route of a view, regardless of the principal. A merged route and its `$smart` route, which
- * call the same items, have the same key.
+ * Returns a key that identifies the route of a view, regardless of the principal. A merged route and its `$smart` route
+ * have the same key, since the same items can be called on both.
  */
 export const routeKeyOf = ({ scope, presentation }: View): string =>
   JSON.stringify([...scopeKeyParts(scope), presentation === 'search' ? 'merged' : presentation])

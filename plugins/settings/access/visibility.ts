@@ -9,7 +9,7 @@ import type { KeyScope, Principal, ViewScope, View } from './view.ts'
 /** The value of PUBLIC_TOOLS, which determines the servers that callers without credentials see. */
 export type PublicToolsMode = Env['PUBLIC_TOOLS']
 
-/** Whether a principal may see and call a server. This is the only place that decides it. */
+/** Whether a principal may see and call a server. Open routes show further servers (`isShownOnOpenRoute`). */
 export function canSee (
   snapshot: Snapshot, principal: Principal, { config }: Server, publicTools: PublicToolsMode
 ): boolean {
@@ -61,7 +61,7 @@ export interface VisibleServer {
 }
 
 /**
- * The enabled servers that a view shows: servers of admins first, then those of users, each in the order of
+ * Returns the enabled servers that a view shows: servers of admins first, then those of users, each in the order of
  * configuration (on the routes of a group: in the order of its members); providers without a prefix come last. The
  * order decides which of two servers gets a contested name, so a user's server never takes a name from an admin's.
  */
@@ -100,7 +100,8 @@ const groupMembersOf = (snapshot: Snapshot, id: string): readonly GroupMember[] 
   snapshot.groups.get(id)?.members ?? []
 
 /**
- * Resolves the id or name in a route to a scope: a group by id, then a group by name, then a server.
+ * Resolves the id or name in a route to a scope: a group with that id; else a group with that name, unless a server
+ * with that name takes precedence; else a server.
  * @param byName whether groups are found by name, too
  * @returns undefined if there is no such group or server
  */
@@ -112,7 +113,7 @@ export function resolveRouteScope (snapshot: Snapshot, idOrName: string, byName:
     : server && { kind: 'server', name: idOrName }
 }
 
-/** Finds a group by its id or name, as the scope of a view. */
+/** Finds a group by its id or name, as the scope of a view. @param byName whether groups are found by name, too */
 export function findGroupScope (snapshot: Snapshot, idOrName: string, byName: boolean): ViewScope | undefined {
   const group = findGroup(snapshot, idOrName, byName)
   return group && groupScope(group, idOrName)
@@ -125,8 +126,8 @@ const findGroup = (snapshot: Snapshot, idOrName: string, byName: boolean): Norma
 
 /**
  * Whether a group takes precedence over a server of the same name on routes. A non-admin's group does not take
- * precedence over another user's server, whichever is older: otherwise the group's owner would decide what agents get
- * under that server's name.
+ * precedence over another user's server, whichever is older: otherwise the group's owner could decide what agents get
+ * under the server's name.
  */
 export const groupTakesPrecedence = (snapshot: Snapshot, { owner }: NormalizedGroup, { config }: Server): boolean =>
   isAdminOwner(snapshot, owner) || owner === config.owner
@@ -138,7 +139,7 @@ const groupsByName = memoized(({ groups }: Snapshot): ReadonlyMap<string, Normal
 export const findGroupByName = (snapshot: Snapshot, name: string): NormalizedGroup | undefined =>
   groupsByName(snapshot).get(name)
 
-/** Whether a scoped key may use a route. */
+/** Whether a principal may use a route as far as the scope of its key is concerned; true without a scope. */
 export function canUseRoute (snapshot: Snapshot, { keyScope }: Principal, scope: ViewScope): boolean {
   if (keyScope === undefined) return true
   const byGroup = includesGroup(keyScope, scope)

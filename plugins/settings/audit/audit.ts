@@ -61,7 +61,7 @@ export class AuditLog {
     this.#add(entriesOfCommit(committed, this.#deps.bounds.part))
   }
 
-  /** Adds an entry for a change outside the settings. @param by a username, or an author with the bearer key */
+  /** Adds an entry for a change outside the settings. @param by a username, or an author with a bearer key */
   addChange (by: string | Author, parts: AuditedChange): void {
     const entry = toAuditEntry(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
     if (entry) this.#add([entry])
@@ -84,7 +84,7 @@ export class AuditLog {
   /**
    * Returns one page of entries, newest first, including all changes whose requests have been answered.
    * @param query `cursor`: the `nextCursor` of the previous page; the last page has none
-   * @throws InvalidInput when the entry of the cursor is not in the list (any more); RecordsAway
+   * @throws InvalidInput if the entry that the cursor refers to is not, or no longer, in the list; RecordsAway
    */
   async list (query: AuditQuery): Promise<{ data: ShownAuditEntry[], nextCursor?: string }> {
     const { limit = defaultLimit, cursor, startDate, endDate, ...equal } = query

@@ -9,8 +9,8 @@ import type { CommitEvent } from '../settings.ts'
 type Json = Record<string, unknown>
 
 /**
- * The audit entries for a commit: one for each changed entity. Secrets are masked; passwords and tokens are omitted.
- * The entry of a renamed server has the former name; the id of a key or group is in `before` or `after`.
+ * Creates the audit entries for a commit: one for each changed entity. Secrets are masked; passwords and tokens are
+ * omitted. The entry of a renamed server has the former name; the id of a key or group is in `before` or `after`.
  * @param maxSize max characters of one `before` or `after`; a larger one is replaced by `{id?, name?, truncated: true}`
  */
 export function entriesOfCommit (committed: CommitEvent, maxSize: number): AuditEntry[] {
@@ -20,7 +20,7 @@ export function entriesOfCommit (committed: CommitEvent, maxSize: number): Audit
 }
 
 /**
- * The audit entry for a change; undefined if the entity exists neither before nor after it.
+ * Creates the audit entry for a change; undefined if the entity exists neither before nor after it.
  * @param maxSize max characters of `before` and of `after`
  */
 export function toAuditEntry (
@@ -52,7 +52,7 @@ function textOf (part: Json, maxSize: number): string {
     : text
 }
 
-/** A lower bound for the length of a value's JSON text, in characters; counting stops above `max`. */
+/** Returns a lower bound for the length of a value's JSON text, in characters. Counting stops above `max`. */
 function minJsonSize (value: unknown, max: number): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 1
@@ -93,7 +93,7 @@ function toAuditedChange (change: Change, former: Snapshot, next: Snapshot): Aud
   }
 }
 
-/** An entry without credentials, as the API shows it. */
+/** Returns an entry as the API shows it, without credentials. */
 function withoutCredentials (entity: EntityName, item: Json): Json {
   if (entity === 'mcpServers') return { name: item.name, config: maskConfig(item.config as Json) }
   const { members, ...rest } = item

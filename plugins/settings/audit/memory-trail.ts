@@ -2,7 +2,7 @@ import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trai
 import { memoryOf } from '../../../protocol/text.ts'
 import { OwnedMap } from '../../base/limits/index.ts'
 
-/** Max number of entries, and max memory of all `before` and `after` together, in bytes. */
+/** `entries`: max number of entries; `size`: max memory of all `before` and `after` together, in bytes. */
 export interface TrailBounds { readonly entries: number, readonly size: number }
 
 const sizeOf = ({ before = '', after = '' }: AuditEntry): number => memoryOf(before) + memoryOf(after)

@@ -3,7 +3,8 @@ import type { Resealing } from '../../../db/store.ts'
 import { EncryptionKeyRotation } from './key-rotation.ts'
 
 /**
- * Re-encrypts secrets of former keys with the current ENCRYPTION_KEY, in the background after the start.
+ * Re-encrypts secrets that are encrypted with former keys, in the background after the start, with the first key of
+ * ENCRYPTION_KEY.
  * @param connects whether the gateway runs; commands that only work on the settings do not re-encrypt
  */
 export default fp<{ resealing?: Resealing, connects?: boolean }>(async (app, { resealing, connects = true }) => {

@@ -6,14 +6,14 @@ interface KeyRotationDeps {
   readonly resealing: Resealing
   readonly info: (sentence: string) => void
   readonly warn: (sentence: string) => void
-  /** Delays before the next pass, and after a failure, in ms. */
+  /** The delays between two passes, and after a failure, in ms. */
   readonly pauses?: { readonly pass: number, readonly failure: number }
 }
 
 /** Max passes, since replicas configured with different first keys could re-encrypt each other's texts for ever. */
 const maxPasses = 20
 
-/** Re-encrypts the secrets of former keys, and logs when these keys can be removed. */
+/** Re-encrypts secrets that are encrypted with former keys, and logs when the former keys can be removed. */
 export class EncryptionKeyRotation {
   readonly #deps: KeyRotationDeps
   readonly #pauses: { readonly pass: number, readonly failure: number }
@@ -38,7 +38,7 @@ export class EncryptionKeyRotation {
     })
   }
 
-  /** Stops between two steps; the next start continues. */
+  /** Stops the rotation between two steps; the next start of the process continues it. */
   async close (): Promise<void> {
     this.#end.abort()
     await this.#running
