@@ -1,19 +1,19 @@
-/** The parameters of the ranking. Small changes of each hardly affect the quality (docs/search.md). */
+/** The parameters of the ranking by words. Small changes hardly affect the quality (docs/search.md). */
 export const tuning = {
   /** Saturation of the term frequency (k1 of BM25). */
   saturation: 2,
   /** The share of the score that depends on how much of the query a tool covers. */
   coverage: 0.4,
   /**
-   * `whole`: bonus for a tool whose whole name is in the query. `exponent`: applied to the weight of a synonym there.
-   * `base`: added to the rarity of each word of the name.
+   * `whole`: bonus for a tool whose whole name is in the query. `exponent`: applied to the weight of a synonym in the
+   * name. `base`: added to the rarity of each word of the name.
    */
   name: { whole: 0.6, exponent: 0.7, base: 3 },
   /** Factor for the tools of a server that the query names. */
   server: 1.6,
   /**
-   * `least`: min number of tools for the IDF. `ofSynonyms`: how far the IDF of a word moves towards that of its most
-   * frequent synonym; for example, `make` is rare in tools, `create` is common.
+   * `least`: min number of tools that a word is assumed to occur in when its IDF is computed. `ofSynonyms`: how far the
+   * IDF of a word moves towards the IDF of its most frequent synonym; for example, `make` is rare, `create` is common.
    */
   rarity: { least: 3, ofSynonyms: 0.5 },
   /**
