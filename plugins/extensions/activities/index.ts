@@ -14,7 +14,7 @@ declare module 'fastify' {
 /** Max time to write the waiting activities at shutdown, in ms. */
 const closeTimeout = 2_000
 
-/** `app.activities`: records calls in the database, if there is one, and removes the records after ACTIVITY_RETENTION. */
+/** `app.activities`: records calls, if there is a database, and removes the records after ACTIVITY_RETENTION. */
 export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
   const maxAge = parseDuration(retention)
@@ -58,7 +58,7 @@ const roundInterval = 60_000
 /** Pause between two steps of a round, during which the database can run other queries, in ms. */
 const stepPause = 100
 
-/** Removes expired activities at intervals, in small steps. `removeSomeBefore` lets only one replica do so at a time. */
+/** Removes expired activities regularly, in small steps. `removeSomeBefore` lets only one replica do so at a time. */
 class Retention {
   readonly #store: Pick<Activities, 'removeSomeBefore'>
   readonly #maxAge: number

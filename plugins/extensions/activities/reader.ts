@@ -101,8 +101,8 @@ export class ActivityReader {
   }
 
   /**
-   * Returns the numbers of successful and failed calls in consecutive time spans. `at`: the start of a span, in ms since
-   * 1970.
+   * Returns the numbers of successful and failed calls in consecutive time spans. `at`: the start of a span, in ms
+   * since 1970.
    * @throws InvalidInput
    */
   async series (

@@ -24,7 +24,7 @@ interface EventWebhooksApi {
   listFailed: (principal: Principal) => Promise<FailedDelivery[]>
   /** Lists the active subscriptions: those of the principal's user, or all for an admin. @throws StorageError */
   list: (principal: Principal) => Promise<ShownSubscription[]>
-  /** Ends a subscription that the principal may see; notifies its server and its client. @throws NoSuch, StorageError */
+  /** Ends a subscription that the principal may see. Notifies its server and client. @throws NoSuch, StorageError */
   remove: (principal: Principal, id: string) => Promise<void>
 }
 

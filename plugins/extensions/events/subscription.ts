@@ -48,8 +48,8 @@ const withSortedMembers = (value: unknown): unknown => isObject(value)
   : Array.isArray(value) ? value.map(withSortedMembers) : value
 
 /**
- * Returns the id of a subscription (SEP-3415, "Subscription identity"). The same principal, route, event type, arguments
- * and URL have the same id, which is not secret.
+ * Returns the id of a subscription (SEP-3415, "Subscription identity"). It is the same for the same principal, route,
+ * event type, arguments and URL. It is not secret.
  * @param url the callback URL of the client
  */
 export function subscriptionIdOf (
