@@ -146,7 +146,9 @@ export function findInjectionPhrases (text: string, isInSchema: boolean): string
     if (where === 'schema' && !isInSchema) return []
     const isFound = patterns.some((pattern) => {
       const at = text.search(pattern)
-      return at !== -1 && !(ignoresMentions && isMention(text, at))
+      if (at === -1 || !ignoresMentions || !isMention(text, at)) return at !== -1
+      // The phrase may be discussed first, and meant later in the text.
+      return [...text.matchAll(new RegExp(pattern, 'g'))].some(({ index }) => !isMention(text, index))
     })
     return isFound ? [message] : []
   })
