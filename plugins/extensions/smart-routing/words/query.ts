@@ -1,7 +1,7 @@
 import { splitAtLiterals } from './literals.ts'
 import type { EnglishMeaning, Lexicon, Variant } from './lexicon.ts'
 import { similarToolWords, similarWords } from './spelling.ts'
-import { stemOf } from './stem.ts'
+import { clearFullWordCache, stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
 import { stopWords } from './stop-words.ts'
 import { tuning } from './tuning.ts'
@@ -26,6 +26,7 @@ const maxPhraseWords = 4
 
 /** Interprets a query. @param vocabulary the terms of the searched tools; other terms are not part of concepts */
 export function interpretQuery (query: string, lexicon: Lexicon, vocabulary: Vocabulary): InterpretedQuery {
+  clearFullWordCache()
   const { concepts, words } = new QueryReader(query.slice(0, bounds.question), lexicon, vocabulary)
   return { concepts: withoutRepetition(concepts), words }
 }
