@@ -91,6 +91,11 @@ export class Deliveries {
       await records.settle(delivery)
       return
     }
+    if (this.#isClosed && !outcome.isFinal) {
+      // An attempt that was aborted by `close` does not count.
+      await records.claim(delivery, { attempts: attempts - 1, dueAt: Date.now() })
+      return
+    }
     const pause = outcome.isFinal ? undefined : pauses[attempts - 1]
     if (pause !== undefined) await records.claim(delivery, { attempts, dueAt: Date.now() + pause })
     else await records.settle(delivery, failureOf(delivery, subscription, outcome.reason))
