@@ -142,7 +142,7 @@ export const extensionsLimits = {
 
   /**
    * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes together, 7 KB each; beyond either,
-   * the least recently used index is dropped, but not the newest one, and rebuilt on demand. `inUsePeriod`: time after
+   * the least recently used index (never the newest) is dropped, and rebuilt on demand. `inUsePeriod`: time after
    * a search in which an index is updated as soon as its view changes, in ms; beyond that, it is updated at the next
    * search. `queryLength`: max length of a query, in characters; beyond that, it is truncated. `serverListLength`: max
    * length of the list of servers in a tool's description, in characters; beyond that, only the number of further
@@ -231,9 +231,10 @@ export const extensionsLimits = {
 
   /**
    * Conditions of policies. `argumentsSize`: max size of the arguments of a call in bytes, `argumentsDepth`: max
-   * levels, `listLength`: max entries of a list or object in them; beyond that, a rule whose condition names `args`
-   * fails, so that the call is denied. `work`: max work of one evaluation, about 100 ns per unit: a step costs 1, texts
-   * and lists by their length, compiling a pattern during evaluation `patternWork`; beyond that, the rule fails.
+   * levels of nested arguments, `listLength`: max entries of a list or object in them; beyond that, a rule whose
+   * condition names `args` fails, so that the call is denied. `work`: max work of one evaluation, about 100 ns per
+   * unit: a step costs 1, and more for long texts and lists; compiling a pattern during evaluation costs `patternWork`;
+   * beyond that, the rule fails.
    * `patternLength`: max length of a pattern in characters. `patterns`: max compiled patterns that are cached,
    * `filters`: max groups of callers with equal facts whose results are cached; beyond that, the oldest is
    * dropped. `syntax`: bounds of one condition, and `loops`: max nested loops (`all`, `exists`, `exists_one`, `filter`,

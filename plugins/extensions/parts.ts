@@ -16,7 +16,7 @@ import runningTasks from './tasks/index.ts'
 import smartRouting from './smart-routing/index.ts'
 import tracing from './tracing/index.ts'
 
-/** What the process gives to the extensions. */
+/** Objects that the extensions need and that exist once in the process. */
 export interface ExtensionOptions {
   storage: Pick<Storage, 'activities' | 'approvals' | 'eventWebhooks' | 'pins' | 'usage' | 'vectors'>
   sealer?: EventsOptions['sealer']

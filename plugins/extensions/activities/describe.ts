@@ -7,7 +7,8 @@ import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /**
- * The methods whose calls are recorded. In the record of another method than `tools/call`, `tool` is the method's name.
+ * The methods whose calls are recorded. In records of methods other than `tools/call`, `tool` is the name of the
+ * method.
  */
 const recordedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
@@ -19,11 +20,11 @@ export const isRecordableCall = ({ exchange, outcome }: FinishedCall): boolean =
   recordedMethods.has(exchange.method) && outcome !== 'input_required'
 
 /**
- * Number of characters after the max length that are redacted too before a text is truncated, so that no part of a
- * secret at the cut remains.
+ * Number of characters beyond the max length that are redacted, too, before a text is truncated. Otherwise, a part of a
+ * secret at the cut could remain.
  */
 const redactionMargin = 2_048
-/** Max length of a payload that is certainly within the limit in bytes, in characters. */
+/** A payload of at most this many characters is certainly within the limit in bytes. */
 const maxUncutPayload = 1_024
 /** Max length of a result with `isError` that is parsed to find its message, in characters. */
 const maxParsed = 256 * 1024

@@ -5,8 +5,8 @@ import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
 /**
- * Max number of waiting activities, and max memory of them in bytes. Beyond either, new activities are shed: they are
- * not recorded.
+ * Max number and max memory (in bytes) of waiting activities. Beyond either, new activities are shed, that is, not
+ * recorded.
  */
 interface RecorderBounds { readonly entries: number, readonly size: number }
 
@@ -22,7 +22,7 @@ export interface RecorderDeps {
 
 /** Max time until an activity is written while the database is available, in ms. */
 const writeDelay = 1_000
-/** The number or the size in bytes of waiting activities from which they are written without delay. */
+/** Number and size (in bytes) of waiting activities; if one of them is reached, they are written without delay. */
 const batchThreshold = { entries: 500, size: 1024 * 1024 }
 /** Max number of activities in one batch, and the size in bytes at which a batch is full. */
 const batchBounds = { entries: 1_000, size: 4 * 1024 * 1024 }
@@ -41,7 +41,7 @@ const memoryOfActivity = ({ input = '', output = '' }: Activity): number =>
   overhead + memoryOf(input) + memoryOf(output)
 
 /**
- * Writes calls to the database in batches. The record of a call is created later than the call ends, so that it does
+ * Writes calls to the database in batches. The record of a call is created after the call has ended, so that it does
  * not delay the response. While the database is slow or unavailable, calls beyond the bounds are shed and counted.
  */
 export class ActivityRecorder {

@@ -10,7 +10,7 @@ const { maxHeap: heap, idleTimeout: idle, time, waitingSize: waiting } = extensi
 export class Compressor {
   readonly #pool = new WorkerPool({ threads: 1, heap, idle })
   readonly #reportFailure: (reason: unknown) => void
-  /** The shares of the owners in the memory for waiting results, in bytes. */
+  /** The share of each owner in the memory for waiting results, in bytes. */
   readonly #waitingShares = new Shares(waiting, 'results that are compressed')
 
   /** @param reportFailure called with the reason when a result cannot be compressed */

@@ -20,7 +20,7 @@ const settingsOf = memoized(({ toolResultCompression }: SystemConfig): Settings 
   return { enabled, options }
 })
 
-/** The methods whose results are, or in MCP 2026-07-28 may contain (`tasks/get`), the result of a tool. */
+/** The methods that return the result of a tool. In MCP 2026-07-28, `tasks/get` returns it as a member of the task. */
 const toolResultMethods: ReadonlySet<string> = new Set(['tools/call', 'tasks/result', 'tasks/get'])
 
 /**

@@ -35,7 +35,7 @@ export class Deliveries {
 
   /**
    * Stores a message and starts to send it. Ignores a message whose key was stored before.
-   * @param key identifies the message of the subscription
+   * @param key identifies the message and its subscription
    * @param messageId the id that the webhook receives
    * @throws StorageError
    */

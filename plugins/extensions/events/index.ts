@@ -95,8 +95,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
 
   let last = Promise.resolve()
   /**
-   * Runs a task after the earlier ones. An error because the database is unavailable is not logged: the timer tries
-   * again.
+   * Runs a task after the earlier ones. That the database is unavailable is not logged here: the timer tries again.
    */
   const queue = (work: () => Promise<void>): void => {
     last = last.then(work).catch((error: unknown) => {

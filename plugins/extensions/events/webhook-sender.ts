@@ -38,7 +38,7 @@ const finalStatuses: ReadonlySet<number> = new Set([410, 413])
 /** Sends signed messages to the webhooks of clients. */
 export class WebhookSender {
   readonly #outbound: Pick<Outbound, 'fetch'>
-  /** Limits the requests at the same time, also for each principal. */
+  /** Limits the number of simultaneous requests, in total and for each principal. */
   readonly #places = new Semaphore({ places, perOwner: ofPrincipal })
   /** Limits the verifications of each host. */
   readonly #verifications = new TokenBucket(verifications)

@@ -28,7 +28,7 @@ const { webhookTimeout, webhookAnswer, message: maxMessage } = extensionsLimits.
 
 /**
  * Asks a guard's webhook about arguments or a result.
- * @throws Error with a message for the operator if the webhook is unreachable, too slow, or answers with anything else
+ * @throws Error with a message for the operator if the webhook is unreachable or too slow, or if its answer is invalid
  */
 export async function askWebhook (
   outbound: Pick<Outbound, 'fetch'>, { url, secret, timeoutMs = webhookTimeout }: WebhookSettings,

@@ -26,7 +26,7 @@ export class SearchedCharacterCounter { characters = 0 }
 /** The kinds of content that a guard has found, without the content itself. */
 export interface ContentFinding extends TextOrigin { readonly guard: Guard, readonly found: readonly DetectedKind[] }
 
-/** A guard refuses a text. */
+/** Thrown when a guard refuses a text. */
 export class ContentRefusal extends RuleRefusalError {
   /** The masked text, for the record of the call; `{}` if the text could not be searched. */
   readonly masked: string

@@ -15,7 +15,7 @@ interface CallLine {
   item?: string
   outcome: FinishedCall['outcome'] | 'tool-error'
   error?: string
-  /** In ms. */
+  /** The duration of the call, in ms. */
   duration: number
   address?: string
 }

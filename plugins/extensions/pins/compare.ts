@@ -141,7 +141,8 @@ function comparePin (
   const withoutOwn = (): Pin | undefined => {
     if (others.length === pending.length) return pin
     if (pin.digest === undefined && others.length === 0) return undefined
-    // If the change comes back, it is reported again. Other catalogues than the first may alternate, so not for them.
+    // A change of the first catalogue is reported again if it comes back. Other catalogues may alternate, so their
+    // changes are not.
     const own = pending.flatMap((each) => each.source === source && isFirst ? each.digest : [])
     return withPending({ ...pin, told: told.filter((each) => !own.includes(each)) }, others)
   }
@@ -187,7 +188,10 @@ export function acceptPending (
   return { ...server, pins: server.pins.map((each) => each === pin ? acceptedPin : each) }
 }
 
-/** Returns pins without the texts that are not needed in memory: `block` lists the accepted texts of changed items. */
+/**
+ * Returns the form of pins that is kept in memory: without texts, except the accepted texts of items with pending
+ * definitions, which `block` lists.
+ */
 export const withoutTexts = ({ source, pins }: ServerPins): ServerPins => ({
   source,
   pins: pins.map((pin) => {

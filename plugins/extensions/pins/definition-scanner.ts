@@ -157,7 +157,7 @@ class NameIndex {
     return found && `${JSON.stringify(found.tool)}, a tool of the server ${JSON.stringify(found.server)}`
   }
 
-  /** Returns another server that has a tool with a name; undefined if there is none, or if this server has one. */
+  /** Returns another server that has a tool of this name; undefined if there is none, or if `server` has one itself. */
   otherServerOf (server: string, name: string): string | undefined {
     const owners = this.#byName.get(name)
     return owners === undefined || owners.has(server) ? undefined : owners.values().next().value

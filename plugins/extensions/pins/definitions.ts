@@ -34,7 +34,7 @@ const ignoredMembers: ReadonlySet<string> = new Set(['_meta', 'icons'])
 
 const digests = new WeakMap<Item, string>()
 
-/** Returns the digest of an item, if `definitionsOf` has computed it. */
+/** Returns the digest of an item if `definitionsOf` has computed it; otherwise undefined. */
 export const knownItemDigest = (item: Item): string | undefined => digests.get(item)
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')

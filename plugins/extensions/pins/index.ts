@@ -45,7 +45,7 @@ interface PinsOptions {
 
 /** Interval at which changes by other replicas are read, in ms. */
 const pollInterval = 2_000
-/** The time before the previous read from which changes are read again, in ms, since the clocks of replicas differ. */
+/** How long before the previous read a change may be that is read again, in ms. */
 const pollWindow = 60_000
 
 const calledKinds: Readonly<Record<string, DefinitionKind>> =

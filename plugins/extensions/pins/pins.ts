@@ -30,7 +30,7 @@ interface ServerState { readonly version: string | undefined, readonly pinned: S
 /** A catalogue that was examined. `source`: see `ServerPins.source`. */
 interface ExaminedCatalogue {
   readonly source: string
-  /** The catalogue that was last listed instead, and the state and mode from which it was made. */
+  /** The catalogue that was last listed in place of this one, and the state and mode from which it was made. */
   listed?: ListedCatalogue & { readonly state: ServerState | undefined, readonly mode: PinMode }
 }
 

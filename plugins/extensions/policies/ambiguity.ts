@@ -7,10 +7,11 @@ const numberEnd = /[\s,\]}]/g
  * Returns a clause that says why other programs may read the arguments of a call differently from `JSON.parse`: an
  * object has a member twice, or JavaScript does not represent a number exactly.
  * @param text valid JSON
- * @returns undefined if it contains nothing of the kind
+ * @returns undefined if there is no such reason
  */
 export function describeJsonAmbiguity (text: string): string | undefined {
-  // The member names of each open object; undefined for an array.
+  // The objects and arrays that contain the current position, outermost first: the member names so far of an object,
+  // undefined for an array.
   const open: Array<Set<string> | undefined> = []
   let isName = false
   for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {

@@ -36,7 +36,7 @@ interface ApprovalDeps {
   readonly snapshot: () => Pick<Snapshot, 'keys' | 'policies' | 'teams' | 'users'>
   /** Sends a new approval to the operator's webhook. */
   readonly notify: (approval: ShownApproval) => void
-  /** In ms since 1970. */
+  /** Returns the current time, in ms since 1970. */
   readonly now: () => number
 }
 

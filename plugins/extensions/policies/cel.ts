@@ -76,7 +76,7 @@ export interface Condition {
   readonly isTrue: (context: PolicyContext) => boolean
 }
 
-/** A condition cannot be compiled. `position`: the index of the problem in the text of the condition. */
+/** Thrown when a condition cannot be compiled. `position`: the index of the problem in the text of the condition. */
 export class InvalidCondition extends Error {
   override readonly name = 'InvalidCondition'
   readonly position: number

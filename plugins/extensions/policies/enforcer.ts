@@ -18,11 +18,11 @@ import type { Match } from './rule.ts'
 import { Ruleset } from './ruleset.ts'
 
 interface EnforcerDeps {
-  /** The settings with the registered providers. */
+  /** Returns the settings, to which the registered providers are added. */
   readonly snapshot: () => Snapshot
   readonly catalogueOf: (provider: string, client: Client) => Catalogue | undefined
   readonly approvals: Pick<CallApprovals, 'useOrRequest'>
-  /** In ms since 1970. */
+  /** Returns the current time, in ms since 1970. */
   readonly now: () => number
 }
 
@@ -67,7 +67,7 @@ export class PolicyEnforcer {
     const ruleset = this.#rulesetOf(snapshot)
     if (ruleset.rules.length === 0 || call.failure !== undefined || call.item === undefined) return undefined
     const subject = subjectOf(call.exchange, call.provider, call.item)
-    // Not for the gateway's own tools, such as those of `$smart`: items that they list or call are checked separately.
+    // The gateway's own tools, such as those of `$smart`, are exempt: the items that they list or call are checked.
     if (subject === undefined || !snapshot.servers.has(call.provider)) return undefined
     const verdict = this.#decide(snapshot, ruleset, call.exchange, subject)
     call.policy = appliedPolicyOf(verdict)

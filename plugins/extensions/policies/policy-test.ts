@@ -17,7 +17,7 @@ interface PolicyTestDeps {
   readonly findActivity: (
     principal: Principal, id: string
   ) => Promise<Omit<Activity, 'timestamp'> & { timestamp: string }>
-  /** In ms since 1970. */
+  /** Returns the current time, in ms since 1970. */
   readonly now: () => number
 }
 

@@ -73,7 +73,7 @@ export function evaluateRule (rule: Rule, context: PolicyContext): Match | undef
 export const decisionOf = ({ rule, problem }: Match): Policy['then'] =>
   problem === undefined ? rule.policy.then : 'deny'
 
-/** Returns the rules for calls of an item by a caller; evaluates the fixed ones. @param context without arguments */
+/** Evaluates the fixed rules, and returns the rules for calls of the item by the caller in `context`. */
 export function rulesOfItem (rules: readonly Rule[], context: PolicyContext): RulesOfItem {
   const steps: Array<RulesOfItem['steps'][number]> = []
   let hasFailed = false

@@ -54,7 +54,9 @@ function renderingsOf (text: string, isPlain: boolean): Renderings {
   }
 }
 
-/** Returns the JSON value that a text is; lines of JSON objects become an array. Returns undefined for other texts. */
+/**
+ * Returns a text as one JSON value: as it is, or, for lines of JSON objects, as an array; undefined for other texts.
+ */
 function valueOf (text: string): string | undefined {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed) || isDeeperThan(trimmed, maxNesting)) return undefined
@@ -70,7 +72,7 @@ function valueOf (text: string): string | undefined {
   return isValid && lines > 1 ? `[${trimmed.replace(/\n\s*/g, ',')}]` : undefined
 }
 
-/** Min length of a text that is validated without `JSON.parse`, to save memory, and of a container that is cached. */
+/** Min length of a text that is validated without `JSON.parse`, to save memory, and of an array or object to cache. */
 const minLargeLength = 64 * 1024
 
 function isJson (text: string): boolean {
@@ -106,7 +108,9 @@ function cached<Part> (known: Map<string, Part>, text: string, read: (text: stri
 /** Thrown when a rendering exceeds its max length. */
 class TooLong extends Error {}
 
-/** Returns the amount for the values within a value. */
+/**
+ * Returns how much is rendered of the values within an array or object. @param amount how much of the outer value is
+ */
 const innerBounds = (amount: Amount): Amount =>
   ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
 

@@ -30,8 +30,8 @@ const cause =
 const parsedLength = 1_000
 
 /**
- * Max number of folded lines that can be shown again: of different lines of failures, and of lines next to failures,
- * each.
+ * Max number of folded lines of failures that can be shown again, and max number of folded lines next to failures that
+ * can be.
  */
 const maxUnfolded = 1_000
 
@@ -75,7 +75,7 @@ export const logStrategy: Strategy = (text) => {
   }
 }
 
-/** The lines that were folded into entries with failures, without duplicates, ordered by taking each entry in turn. */
+/** The lines that were folded into entries with failures, without duplicates. One line of each entry comes first. */
 class UnfoldedLines {
   readonly #lines: Array<readonly string[]>
   readonly #entries: readonly number[]
@@ -97,7 +97,7 @@ class UnfoldedLines {
     this.#order = roundRobinOrder(this.#lines.map(({ length }) => length))
   }
 
-  /** Returns the first `count` of these lines, by the index of the entry. */
+  /** Returns the first `count` folded lines, by the index of their entry. */
   firstLines (count: number): Map<number, string[]> {
     const found = new Map<number, string[]>()
     for (const [at, line] of this.#order.slice(0, count)) {
@@ -199,7 +199,7 @@ function shapeOf (line: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Max number of failures that rank highest, in the order of the log; as many severe ones may rank highest too. */
+/** Max number of the first failures, and of the severe ones, that rank highest. */
 const maxTopFailures = 6
 /** Max number of shown lines of a stack trace. */
 const maxStackLines = 12
@@ -272,7 +272,7 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
       const line = stripAnsiCodes(lineStartingAt(text.slice(start, start + parsedLength), 0))
       if (!continuation.test(line)) break
       const isCause = cause.test(line)
-      // The frame after a cause shows its location.
+      // After a cause, at least two more lines are shown, since they show its location.
       if (isCause) shown = Math.min(shown, maxStackLines - 2)
       if (isCause || shown++ < maxStackLines) raise(next, isCause ? causes : stack)
     }

@@ -20,7 +20,7 @@ export interface FoldedLog {
   readonly failureEntries: readonly number[]
 }
 
-/** Lines of an entry between failures: those right after the preceding failure, and those right before the next one. */
+/** Lines of an entry next to failures: those right after the preceding failure, and those right before the next one. */
 interface BesideFailures { readonly afterFailure: string[], readonly beforeFailure: string[] }
 
 /**

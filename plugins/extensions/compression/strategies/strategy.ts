@@ -10,7 +10,7 @@ export interface Renderings {
 }
 
 /**
- * A way to shorten texts of one kind: parses a text.
+ * A way to shorten texts of one kind. Parses a text, and returns its shorter forms.
  * @returns undefined if the text is of another kind, or if parsing it would take too much memory
  */
 export type Strategy = (text: string) => Renderings | undefined

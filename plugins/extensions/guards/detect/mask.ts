@@ -118,7 +118,8 @@ class Masker {
   }
 
   /**
-   * Masks a string. A string in `blob` or `data` that is text in base64 is decoded, masked and encoded again.
+   * Masks a string. A string in `blob` or `data` that is text in base64 is decoded, masked and encoded again. Media
+   * data in base64 is returned as it is, unless it is short.
    * @param key the name of the member whose value is the string, or an array that contains the string
    * @param mediaOf returns the name of the member with media data in the innermost object; '' if there is none
    */

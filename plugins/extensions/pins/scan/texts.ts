@@ -8,7 +8,7 @@ interface PlacedText {
   readonly isInSchema: boolean
 }
 
-/** Max depth of a definition; deeper parts are not searched, except texts right below it. */
+/** Max depth of the objects and arrays in a definition whose texts are returned. */
 const maxDepth = 40
 /** The names of members that are not texts for the model: images, and URLs of schemas. */
 const skipped: ReadonlySet<string> = new Set(['icons', '$schema', '$id', '$ref'])
