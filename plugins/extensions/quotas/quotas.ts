@@ -63,7 +63,7 @@ export class Quotas {
   }
 
   /**
-   * Takes a call that waits for input off the quotas again, since the next request of the call is counted. The number
+   * Returns a call that waits for input to its quotas, since the next request of the call is counted again. The number
    * of refunds is bounded, since a client may repeat the first request of a call endlessly.
    */
   async refund ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {

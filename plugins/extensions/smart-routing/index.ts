@@ -88,7 +88,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
       embeddings.embedInBackground(listedTools(app.settings.current.servers.keys(), app.gateway))
     })
   })
-  // More often than vectors need to be marked, so that a process that restarts every day does this too.
+  // Runs more often than vectors need to be marked, so that it also runs in a process that restarts every day.
   const cleanup = setInterval(() => {
     search.embedAll()
     embeddings.removeUnused().catch((error: unknown) => {

@@ -35,7 +35,7 @@ export class SmartProvider implements Provider {
   /** Returns no catalogue: the `$smart` presentation lists the tools of this provider. */
   catalogue (): undefined {}
 
-  /** Runs one of the two tools. @param changes contains its `name`, as JSON text @throws RpcError */
+  /** Runs one of the two tools. @param changes contains the tool's `name`, as JSON text @throws RpcError */
   async call (given: Exchange, changes: Readonly<Record<string, string>>): ReturnType<Provider['call']> {
     const exchange = given as Exchange<View>
     const name: unknown = JSON.parse(changes.name ?? 'null')

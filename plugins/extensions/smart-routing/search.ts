@@ -29,6 +29,7 @@ export interface SemanticSearch {
 export interface SearchParts {
   /** Whether the static model is used when the embeddings API is not. */
   readonly hasStaticModel: boolean
+  /** Undefined if learning from use is disabled. */
   readonly learning?: Pick<ToolUseLearning, 'rankAndRemember'> | undefined
 }
 
@@ -60,7 +61,7 @@ export class ToolSearch {
     this.#indexes = new ViewIndexes(logError)
   }
 
-  /** Creates the `$smart` surface of a view, and updates its search index in the background. */
+  /** Creates the `$smart` surface of a view. Updates the view's search index in the background, if it is in use. */
   presentView (presented: PresentationInput, isProgressive: boolean): Surface {
     const surface = toSmartSurface(presented, isProgressive)
     // Not `presented` itself: its `before` would keep the whole chain of former surfaces in memory.

@@ -24,7 +24,7 @@ const marks: Readonly<Record<DetectedKind, string>> =
 
 /**
  * Masks the given kinds of content in JSON text. The result has the same structure; masked keys are renamed.
- * @param isResult whether the JSON is a result, which may contain media in base64; these are not searched
+ * @param isResult whether the JSON is a result, in which media in base64 are not searched as text
  */
 export function maskJson (json: string, kinds: readonly DetectedKind[], isResult = false): MaskedText {
   const masker = new Masker(kinds)
@@ -119,7 +119,7 @@ class Masker {
 
   /**
    * Masks a string. A string in `blob` or `data` that is text in base64 is decoded, masked and encoded again. Media
-   * data in base64 is returned as it is, unless it is short.
+   * data in base64 that is binary and long is returned as it is.
    * @param key the name of the member whose value is the string, or an array that contains the string
    * @param mediaOf returns the name of the member with media data in the innermost object; '' if there is none
    */

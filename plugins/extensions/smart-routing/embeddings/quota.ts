@@ -27,7 +27,7 @@ export class EmbeddingQuota {
     return true
   }
 
-  /** Gives a text whose embedding failed back to the quotas. */
+  /** Returns a text whose embedding failed to the quotas. */
   refund (owner: string | undefined): void {
     this.#totalBucket.spend('', -1)
     if (owner !== undefined) this.#ownerBuckets.spend(owner, -1)

@@ -127,7 +127,7 @@ class QueryReader implements InterpretedQuery {
     this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
   }
 
-  /** Adds a foreign word. @param more terms for it that are no translations */
+  /** Adds a foreign word. @param more terms for the word besides its translations */
   #addForeign (meanings: readonly EnglishMeaning[], weight: number, more: readonly Variant[] = []): void {
     this.#add([...more, ...meanings.map(({ term }) => ({ term, weight: tuning.translation }))], weight)
     for (const { english } of meanings.slice(0, 1)) this.words.push(...english.split(' '))
@@ -154,7 +154,7 @@ class QueryReader implements InterpretedQuery {
     return 0
   }
 
-  /** Returns the meanings of foreign words in the languages of the query; without any, those in other languages. */
+  /** Returns the meanings of foreign words in the languages of the query, or, if there are none, in any language. */
   #foreign (words: string): readonly EnglishMeaning[] {
     const all = this.#lexicon.meaningsOf(words)
     const own = all.filter(({ language }) => this.#languages.has(language))

@@ -6,13 +6,15 @@ const consonant = '[^aeiou]'
 const vowel = '[aeiouy]'
 const consonants = `${consonant}[^aeiouy]*`
 const vowels = `${vowel}[aeiou]*`
-/**
- * Porter's measure m, the number of vowel-consonant sequences: m > 0, m = 1, m > 1; and `*v*`, the stem has a vowel.
- */
+/** Matches a stem with a measure above 0. Porter's measure is the number of sequences of a vowel and a consonant. */
 const measureAbove0 = new RegExp(`^(${consonants})?${vowels}${consonants}`)
+/** Matches a stem with the measure 1. */
 const measureIs1 = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels})?$`)
+/** Matches a stem with a measure above 1. */
 const measureAbove1 = new RegExp(`^(${consonants})?${vowels}${consonants}${vowels}${consonants}`)
+/** Matches a stem with a vowel. */
 const hasVowel = new RegExp(`^(${consonants})?${vowel}`)
+/** Matches a stem of one consonant, one vowel and another consonant other than w, x and y. */
 const shortEnd = new RegExp(`^${consonants}${vowel}[^aeiouwxy]$`)
 
 const derivationalEndings: Array<[RegExp, string]> = [

@@ -16,22 +16,26 @@ export const tuning = {
    * IDF of a word moves towards the IDF of its most frequent synonym; for example, `make` is rare, `create` is common.
    */
   rarity: { least: 3, ofSynonyms: 0.5 },
-  /**
-   * Weights of a match relative to an exact one: other spellings, main synonyms, words with the same main synonym,
-   * translations.
-   */
+  /** Weight of another spelling, relative to an exact match. */
   same: 0.9,
+  /** Weight of a word's main synonym, and of a word for its main synonym, relative to an exact match. */
   synonym: 0.5,
+  /** Weight of a word with the same main synonym, relative to an exact match. */
   sharedSynonym: 0.15,
+  /** Weight of a translation, relative to an exact match. */
   translation: 0.85,
-  /** Factor of a synonym for each further word of the query that it stands for. */
+  /** Factor of a synonym of several words of the query, for each of these words but one. */
   again: 0.6,
-  /** Misspelled words, and two adjacent words written as one. */
+  /** Weight of a correction of one mistake, relative to an exact match. */
   oneMistake: 0.8,
+  /** Weight of a correction of two mistakes, relative to an exact match. */
   twoMistakes: 0.6,
+  /** Weight of two adjacent words of the query that are written as one in the lexicon. */
   joined: 1,
-  /** Weights of everyday words, of the words for the kind of a literal, and of pairs of characters. */
+  /** Weight of an everyday word of the query. */
   everyday: 0.6,
+  /** Weight of the words for the kind of a literal. */
   kind: 0.6,
+  /** Weight of a pair of characters in a script without spaces. */
   pair: 0.5
 } as const
