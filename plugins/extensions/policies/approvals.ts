@@ -62,6 +62,11 @@ export class CallApprovals {
    */
   async useOrRequest (call: CallToApprove): Promise<'approved' | Pick<Approval, 'id' | 'state'>> {
     const digest = callDigestOf(call)
+    return await this.#use(digest) ?? await this.#request(call, digest)
+  }
+
+  /** Uses the approval of a call. @returns as `useOrRequest`; undefined if none is open */
+  async #use (digest: string): Promise<'approved' | Approval | undefined> {
     for (const stored of await this.#deps.store.list(digest)) {
       const { approval } = stored
       if (!this.#isOpen(approval)) continue
@@ -71,7 +76,7 @@ export class CallApprovals {
       // If equal calls arrive at the same time, also at different replicas, only one of them uses the approval.
       if (await this.#replace(stored, used)) return 'approved'
     }
-    return await this.#request(call, digest)
+    return undefined
   }
 
   /** Checks the number of an owner's calls that wait for a decision. @throws RuleRefusalError if it is too high */
@@ -86,10 +91,12 @@ export class CallApprovals {
   }
 
   /**
-   * Requests an approval.
+   * Requests an approval, unless one is open by now.
    * @throws RuleRefusalError if the arguments are too large to show, or too many calls of the caller wait
    */
-  async #request ({ principal, subject, args, policy }: CallToApprove, digest: string): Promise<Approval> {
+  async #request (
+    { principal, subject, args, policy }: CallToApprove, digest: string
+  ): Promise<'approved' | Approval> {
     const shownArgs = withTruncatedTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
       throw new RuleRefusalError('policy',
@@ -99,6 +106,9 @@ export class CallApprovals {
     const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
     const release = await this.#requests.take(owner, false)
     try {
+      // An equal call at the same time may have requested the approval meanwhile.
+      const other = await this.#use(digest)
+      if (other !== undefined) return other
       await this.#checkPendingLimit(owner, policy)
       return await this.#add({ principal, subject, policy }, { digest, owner, shownArgs })
     } finally {
