@@ -59,7 +59,7 @@ export const extensionsLimits = {
   /**
    * The operator's webhook. `maxWaiting`: max messages that wait for delivery; beyond that, new messages are dropped.
    * `timeout`: max time of one attempt, in ms, `pauses`: times before each further attempt, in ms, `maxAnswer`: max
-   * size of its response, in bytes.
+   * size of the response of the webhook, in bytes.
    */
   notifications: { maxWaiting: 1_000, timeout: 10_000, pauses: [1_000, 10_000, 60_000], maxAnswer: 64 * 1024 },
 

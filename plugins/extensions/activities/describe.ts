@@ -20,7 +20,7 @@ export const isRecordableCall = ({ exchange, outcome }: FinishedCall): boolean =
   recordedMethods.has(exchange.method) && outcome !== 'input_required'
 
 /**
- * Number of characters beyond the max length that are redacted, too, before a text is truncated. Otherwise, a part of a
+ * Number of characters beyond the max length that are also redacted before a text is truncated. Otherwise, a part of a
  * secret at the cut could remain.
  */
 const redactionMargin = 2_048
@@ -32,7 +32,7 @@ const maxParsed = 256 * 1024
 export interface ToActivityOptions {
   /** Whether inputs and outputs are recorded. */
   readonly includesPayloads: boolean
-  /** Masks secrets in a text, among them those of the server's configuration. */
+  /** Masks secrets in a text, including the secrets in the server's configuration. */
   readonly redact: (server: string, text: string) => string
 }
 

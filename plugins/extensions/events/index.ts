@@ -36,7 +36,7 @@ export interface EventsOptions {
   sealer?: Sealer
 }
 
-/** Whether a server is the one of an event: it has the same name and has not been replaced by another server. */
+/** Whether a server is the server of an event: it has the same name, and was not replaced by another server. */
 const isServer = ({ name, config }: Server, { provider, server }: EventSubscription['event']): boolean =>
   name === provider && serverFingerprint(name, config) === server
 

@@ -26,7 +26,7 @@ const unsearchedMembers: ReadonlySet<string> = new Set(['taskId', 'cursor', 'req
 const addressMembers: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
 const isAboutEvents = (method: string): boolean => method.startsWith('events/')
 /**
- * By method: the members of params that are sent to webhooks. For `namedMethods`, the arguments are sent; for other
+ * The members of params that are sent to webhooks, by method. For `namedMethods`, the arguments are sent; for other
  * methods that this record does not contain, nothing.
  */
 const webhookMembers: Readonly<Record<string, readonly string[]>> =

@@ -7,7 +7,7 @@ import { toBearerKeyIdentity, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { askWebhook, type WebhookSettings, type WebhookQuestion } from './ask-webhook.ts'
 
-/** By method: the kind of item that a webhook is asked about. For other methods, no webhook is asked. */
+/** The kind of item that a webhook is asked about, by method. For other methods, no webhook is asked. */
 const kinds: Readonly<Record<string, WebhookQuestion['kind']>> = {
   'tools/call': 'tool',
   'tasks/result': 'tool',

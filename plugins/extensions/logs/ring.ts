@@ -17,8 +17,8 @@ interface LogBounds { readonly entries: number, readonly message: number }
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
 
 /**
- * Number of characters beyond the max length that are redacted, too, before a message is truncated. Otherwise, a part
- * of a secret at the cut could remain.
+ * Number of characters beyond the max length that are also redacted before a message is truncated. Otherwise, a part of
+ * a secret at the cut could remain.
  */
 const redactionMargin = 2_048
 /** Matches terminal escape sequences (ECMA-48). */

@@ -1,4 +1,4 @@
-/** By digit or non-Latin letter: the Latin letter that it looks like. */
+/** Maps digits and non-Latin letters to the Latin letters that they look like. */
 const drawnLike: ReadonlyMap<string, string> = new Map([
   'аa вb сc ԁd еe ѐe һh іi јj кk мm нh оo рp ԛq ѕs тt уy ѵv ԝw хx',
   'αa βb γy εe ηn ιi κk νv οo ρp τt υu χx ıi ɡg ɑa ոn օo սu հh 0o 1l 3e 5s |l'

@@ -106,7 +106,7 @@ export class CallApprovals {
     const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
     const release = await this.#requests.take(owner, false)
     try {
-      // An equal call at the same time may have requested the approval meanwhile.
+      // An equal call that arrived at the same time may have requested the approval already.
       const other = await this.#use(digest)
       if (other !== undefined) return other
       await this.#checkPendingLimit(owner, policy)

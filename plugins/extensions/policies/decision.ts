@@ -19,7 +19,7 @@ export interface Verdict {
 
 /**
  * Decides about a call: the first enforced rule that matches decides. A rule that hides the item takes precedence over
- * rules that use the arguments or the time, since a hidden item is hidden whatever their values are.
+ * rules that use the arguments or the time, since a hidden item stays hidden for any arguments and at any time.
  */
 function decide ({ hiding, steps }: RulesOfItem, context: PolicyContext): Verdict {
   const observed: Match[] = []

@@ -42,11 +42,11 @@ export class PolicyEnforcer {
   #ruleset = new Ruleset([])
   /** The caller of each view, as last computed. */
   readonly #callers = new WeakMap<View, Caller>()
-  /** By the `policy` object in the record of a call that was allowed after asking: the digest of the call. */
+  /** The digests of calls that were allowed after asking; the key is the `policy` object in the record of the call. */
   readonly #allowed = new WeakMap<AppliedPolicy, string>()
   /**
-   * By the digest of an allowed call whose server asked the client for input (MCP 2026-07-28): the time until which the
-   * call may be continued, in ms since 1970.
+   * Maps the digests of allowed calls whose servers asked the client for input (MCP 2026-07-28) to the times until
+   * which the calls may be continued, in ms since 1970.
    */
   readonly #suspended = new BoundedMap<string, number>(extensionsLimits.approvals.suspended)
 

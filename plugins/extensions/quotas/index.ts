@@ -72,7 +72,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     }
   })
   const createdAtOf = (username: string): string | undefined => app.settings.current.users.get(username)?.createdAt
-  /** By exchange: the number of tokens of the result, if they were counted for a quota. */
+  /** The number of tokens of each result whose tokens were counted for a quota, by exchange. */
   const tokens = new WeakMap<GatewayCall['exchange'], number>()
   const countTokens = async ({ exchange: { client } }: GatewayCall, text: string): Promise<number> => {
     const owner = client.owner ?? client.id

@@ -114,7 +114,7 @@ export class Quotas {
         'quota', `The quota ${name} allows no calls`, { retryAfter: quotaPeriodOf(quota) / 1_000 }
       )
     }
-    // The quota is free when the last of its exhausted counters is free.
+    // The quota becomes free when all of its exhausted counters are free.
     let last = { key: keys[0] ?? '', left: 0 }
     for (const key of keys) {
       for (const [each, limit] of [[`${key} tokens`, limits.tokens], [key, limits.calls]] as const) {

@@ -47,7 +47,7 @@ export class ToolSearch {
   readonly #similarity = new StaticSimilarity<ShownTool>()
   readonly #parts: () => SearchParts
   readonly #logError: (error: unknown) => void
-  /** By `$smart` surface: the merged surface from which it was made, and the key of the view. */
+  /** Maps each `$smart` surface to the merged surface from which it was made, and the key of the view. */
   readonly #origins = new WeakMap<Surface, Pick<PresentationInput, 'merged' | 'key'>>()
 
   constructor (

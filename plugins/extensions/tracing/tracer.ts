@@ -27,7 +27,7 @@ const exporters: Readonly<Record<string, () => SpanExporter>> = {
   console: () => new ConsoleSpanExporter()
 }
 
-/** By method: the name of the span attribute for the item (semantic conventions for MCP). */
+/** Maps methods to the names of the span attributes for their items (semantic conventions for MCP). */
 const itemAttributes: Readonly<Record<string, string>> = {
   'tools/call': 'gen_ai.tool.name',
   'prompts/get': 'gen_ai.prompt.name',

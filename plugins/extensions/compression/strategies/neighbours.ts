@@ -1,8 +1,8 @@
 import { roundRobinOrder, lineStartingAt, type OffsetList } from './lines.ts'
 
 /**
- * A log as entries. An entry is a line together with the following lines that differ from it only in numbers, ids and
- * times.
+ * A log, divided into entries. An entry is a line together with the following lines that differ from it only in
+ * numbers, ids and times.
  */
 export interface FoldedLog {
   readonly entryCount: number

@@ -31,7 +31,7 @@ export interface EmbedderDeps {
  */
 export class Embedder {
   readonly #deps: EmbedderDeps
-  /** By vector id: the time when the vector was last stored, or found to be stored. */
+  /** Maps the id of each known vector to the time when the vector was last stored, or found to be stored, in ms. */
   readonly #storedAt = new BoundedMap<string, number>(bounds.knownVectors)
   /** The tools to embed, by vector id. */
   readonly #queue = new Map<string, ShownTool>()
@@ -39,7 +39,7 @@ export class Embedder {
   readonly #overQuota = new Set<string>()
   readonly #quota = new EmbeddingQuota(bounds)
   readonly #closing = new AbortController()
-  /** By a set of tools: the time when it was last queued. */
+  /** Maps sets of tools to the time when they were last queued, in ms. */
   readonly #enqueuedAt = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
   readonly #now: () => number
   /**

@@ -12,7 +12,7 @@ export class SeparateVectors {
   }
 
   /**
-   * Returns the vector store in a database. Opens it unless it is open, and closes the one of another URL.
+   * Returns the vector store in a database. Opens the database unless it is open; closes a database with another URL.
    * @throws Error whose message is one sentence without credentials; after a failure, without another attempt until the
    *   back-off ends
    */

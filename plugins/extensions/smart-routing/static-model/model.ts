@@ -86,5 +86,5 @@ export function dotProduct (one: Float32Array, other: Float32Array): number {
   return sum
 }
 
-/** Splits a text into words such as those of the model: without split identifiers. @param max max number of words */
+/** Splits a text into words that the model may have. @param max max number of words */
 export const modelWordsOf = (text: string, max: number): string[] => wordsOf(text, max, false)

@@ -107,8 +107,8 @@ class QueryReader implements InterpretedQuery {
   #isKnown (word: string): boolean { return this.#vocabulary.has(stemOf(word)) || this.#lexicon.isEnglishWord(word) }
 
   /**
-   * Adds a concept of these terms and their synonyms, as far as tools have them. Does nothing if a concept with the
-   * same first term was added.
+   * Adds a concept of the terms and their synonyms that tools have. Does nothing if a concept with the same first term
+   * was added before.
    */
   #add (meant: readonly Variant[], weight: number): void {
     const [first] = meant
@@ -183,8 +183,8 @@ class QueryReader implements InterpretedQuery {
   }
 
   /**
-   * Adds a word that no tool has: as the words of tools that differ from it by one letter; without any, as a foreign
-   * word; otherwise as a misspelled word.
+   * Adds a word that no tool has. It is taken for a word of a tool that differs by one letter; if there is none, for a
+   * foreign word; otherwise for a misspelled word.
    */
   #addUnknown (word: string, foreign: readonly EnglishMeaning[], factor: number): void {
     const isLookedUp = this.#lookUps++ < bounds.misspelled
