@@ -10,7 +10,7 @@ export type { ShownApproval } from './policies/approvals.ts'
 export { escapeInvisible } from './policies/escape-invisible.ts'
 export { explanationKey, type ScoreReasons } from './smart-routing/reasons.ts'
 
-/** The extensions of the gateway: hooks that observe or change calls, and presentations that change lists. */
+/** Registers the extensions of the gateway: hooks that observe or change calls, and presentations that change lists. */
 export default fp<ExtensionOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'extensions', dependencies: ['downstream-wing'] })

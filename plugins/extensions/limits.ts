@@ -1,43 +1,45 @@
 /** Bounds of the extensions. docs/limits.md is generated from them. */
 export const extensionsLimits = {
   /**
-   * Pinned definitions of one server. `definitions`: max tools, prompts and instructions; beyond that, `ask` and
-   * `block` leave them out. `text`: max characters of the texts kept to show differences and to continue listing them,
-   * `item`: of one; beyond that, only their digests are kept, and `block` omits those that change. `pending`: max
-   * definitions of one item that wait for an admin; beyond that, the oldest is dropped. `variants`: max accepted
-   * definitions of one item for other users or clients; beyond that, the oldest is considered changed. `reported`: max
-   * changes of one item remembered as reported; beyond that, the oldest may be reported again.
+   * Pinned definitions of one server. `definitions`: max tools, prompts, skills and instructions; beyond that, `ask`
+   * and `block` omit the others. `text`: max characters of all texts that are kept to show differences and to list
+   * accepted definitions, `item`: max characters of one text; beyond either, only the digest is kept, and `block` omits
+   * the item if it changes. `pending`: max definitions of one item that wait for an admin; beyond that, the oldest is
+   * dropped. `variants`: max definitions of one item that are accepted for other users or clients; beyond that, the
+   * oldest is considered changed. `reported`: max changes of one item that are remembered as reported; beyond that, the
+   * oldest may be reported again.
    */
   pins: { definitions: 10_000, text: 4 * 1024 * 1024, item: 256 * 1024, pending: 8, variants: 32, reported: 16 },
 
   /**
    * Scan of definitions. `text`: max characters of one catalogue that are scanned; beyond that, the rest is not
-   * scanned. `time`: max time of a scan, in ms; beyond that, there are no warnings. `catalogues`: max catalogues of one
-   * server (for its users and kinds of clients) whose warnings are kept; beyond that, those of the oldest are dropped.
-   * `warnings`: max warnings in a server's record.
+   * scanned. `time`: max time of a scan, in ms; beyond that, the only warning is that nothing was checked.
+   * `catalogues`: max catalogues of one server (for its users and kinds of clients) whose warnings are kept; beyond
+   * that, the warnings about the oldest are dropped. `warnings`: max warnings in a server's record.
    */
   definitionScan: { text: 4 * 1024 * 1024, time: 10_000, catalogues: 8, warnings: 200 },
 
   /**
-   * Records of calls that wait for a slow database. `entries`: max number, `size`: max memory in bytes; beyond that,
-   * new calls are not recorded, but counted. `payload`: max size of an input or output, in bytes, `message`: of an
-   * error; beyond that, they are truncated.
+   * Records of calls that wait for a slow database. `entries`: max records, `size`: max memory of the records, in
+   * bytes; beyond either, new calls are not recorded, but counted. `payload`: max size of an input or output, in bytes,
+   * `message`: max size of an error message, in bytes; beyond that, the text is truncated.
    */
   activities: { entries: 10_000, size: 32 * 1024 * 1024, payload: 100 * 1024, message: 2 * 1024 },
 
   /**
-   * The log that admins read. `entries`: max entries; beyond that, the oldest of the server with the most is dropped,
-   * or of the gateway, for which half of `entries` are not counted. `message`: max length of an entry, in characters;
-   * beyond that, it is truncated. `streams`: max open streams; beyond that, 503.
+   * The log that admins read. `entries`: max entries; beyond that, the oldest entry of the server with the most entries
+   * is dropped; the gateway counts as a server, but half of `entries` is free for it. `message`: max length of an
+   * entry, in characters; beyond that, it is truncated. `streams`: max open streams; beyond that, 503.
    */
   logs: { entries: 5_000, message: 2 * 1024, streams: 20 },
 
   /**
-   * Word search. For a tool: `text`: max characters of its description, `properties`: max properties of its schema, to
-   * a `depth`, `parameterText`: max characters of the description of each, `values`: max enumerated values, `terms`:
-   * max terms; for a query: `question`: max characters, `words`: max words, `misspelled`: max words checked for
-   * misspelling, `variants`: max terms that one word may stand for; beyond that, the rest is ignored. `cachedWords`:
-   * max words whose stems are cached, `cachedTexts`: max texts of parameters; beyond that, the cache is cleared.
+   * Word search. For a tool: `text`: max characters of its description, `properties`: max properties of its schema,
+   * `depth`: max levels of nested properties, `parameterText`: max characters of the description of a property,
+   * `values`: max enumerated values of a property, `terms`: max terms; for a query: `question`: max characters,
+   * `words`: max words, `misspelled`: max words checked for misspelling, `variants`: max terms that one word may stand
+   * for; beyond that, the rest is ignored. `cachedWords`: max words whose stems are cached, `cachedTexts`: max cached
+   * texts of parameters; beyond that, the cache is cleared.
    */
   wordSearch: {
     text: 6_000,
@@ -57,17 +59,19 @@ export const extensionsLimits = {
   /**
    * The operator's webhook. `maxWaiting`: max messages that wait for delivery; beyond that, new messages are dropped.
    * `timeout`: max time of one attempt, in ms, `pauses`: times before each further attempt, in ms, `maxAnswer`: max
-   * size of its response, in bytes.
+   * size of the response of the webhook, in bytes.
    */
   notifications: { maxWaiting: 1_000, timeout: 10_000, pauses: [1_000, 10_000, 60_000], maxAnswer: 64 * 1024 },
 
   /**
-   * Clients' webhooks for events. `perPrincipal`: max subscriptions of a principal, `waiting`: max messages that wait
-   * for a principal's webhooks; beyond that, -32025, and 503 for the server. `lifetime`: max lifetime without a
-   * refresh, `former`: time for which a replaced secret also signs, `timeout`: max time of one attempt, `pauses`: times
-   * before each further attempt, all in ms. `size`: max size of a message, `answer`: of the response to it, in bytes.
-   * `url`: max length of a URL, in characters. `verifications`: max verifications of one host at once, and per second;
-   * `places`: max attempts at the same time, `ofPrincipal`: for one principal; beyond that, they wait.
+   * Clients' webhooks for events. `perPrincipal`: max subscriptions of a principal; beyond that, the client gets the
+   * error -32025. `waiting`: max messages that wait for a principal's webhooks; beyond that, the server gets 503.
+   * `lifetime`: max lifetime without a refresh, `former`: time for which a replaced secret also signs, `timeout`: max
+   * time of one attempt, `pauses`: times before each further attempt, all in ms. `size`: max size of a message,
+   * `answer`: max size of the response to a message, in bytes. `url`: max length of a URL, in characters.
+   * `verifications`: max verifications of one host at once, and per second; beyond that, the client gets the error
+   * -32025. `places`: max attempts at the same time, `ofPrincipal`: max attempts for one principal at the same time;
+   * beyond that, they wait.
    */
   eventWebhooks: {
     perPrincipal: 100,
@@ -85,11 +89,11 @@ export const extensionsLimits = {
   },
 
   /**
-   * Content guards. `inline`: characters of one message, over all guards, that are searched in the main thread; the
-   * rest is searched in a worker thread, for at most `time` in ms per text; beyond that, a guard that masks or refuses
-   * refuses the call. `webhookTimeout`: default timeout of a guard's webhook, in ms, `webhookAnswer`: max size of its
-   * response, in bytes; beyond either: the webhook has failed. `message`: max length of its message, in characters;
-   * beyond that, it is truncated.
+   * Content guards. `inline`: max characters of one message, over all guards, that are searched in the main thread; the
+   * rest is searched in a worker thread. `time`: max time to search a text there, in ms; beyond that, a guard that
+   * masks or refuses refuses the call. `webhookTimeout`: default timeout of a guard's webhook, in ms, `webhookAnswer`:
+   * max size of the webhook's response, in bytes; beyond either, the webhook has failed. `message`: max length of the
+   * webhook's message, in characters; beyond that, it is truncated.
    */
   guards: {
     inline: 32 * 1024, time: 20_000, webhookTimeout: 2_000, webhookAnswer: 16 * 1024 * 1024, message: 1_000
@@ -98,15 +102,15 @@ export const extensionsLimits = {
   /**
    * Quotas. `reported`: max used-up counters that are remembered as reported to admins; beyond that, they may be
    * reported again. `tokenTime`: max time to count the tokens of a result, in ms, `tokenHeap`: max heap of the counting
-   * thread, in MB; beyond either: they are estimated. `tokenIdle`: max idle time of that thread, in ms; beyond that, it
-   * ends. `rounds`: max requests that ask the client for input, for each call of a quota; beyond that, each is a call
-   * of its own.
+   * thread, in MB; beyond either, they are estimated. `tokenIdle`: max idle time of that thread, in ms; beyond that, it
+   * ends. `rounds`: max requests for the client's input that do not count as calls, for each call that a quota allows;
+   * beyond that, each counts as a call.
    */
   quotas: { rounds: 16, reported: 10_000, tokenTime: 20_000, tokenHeap: 256, tokenIdle: 60_000 },
 
   /**
-   * Usage counters. `waiting`: max counters that wait to be written; beyond that, new ones are not recorded. `pause`:
-   * time until they are written, in ms. `days`: max days in one response; beyond that, 400.
+   * Usage counters. `waiting`: max counters that wait to be written; beyond that, new counters are not recorded.
+   * `pause`: time until waiting counters are written, in ms. `days`: max days in one response; beyond that, 400.
    */
   usage: { waiting: 100_000, pause: 1_000, days: 400 },
 
@@ -116,7 +120,7 @@ export const extensionsLimits = {
      * a result is not compressed.
      */
     waitingSize: 64 * 1024 * 1024,
-    /** Max time to compress one result, in ms; beyond that, it is not compressed. */
+    /** Max time to compress one result, in ms; beyond that, the result is not compressed. */
     time: 20_000,
     /** Max heap of the compression thread, in MB; beyond that, the result is not compressed. */
     maxHeap: 256,
@@ -137,14 +141,15 @@ export const extensionsLimits = {
   },
 
   /**
-   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes but the newest, 7 KB each; beyond
-   * that, the least recently used index is dropped, and rebuilt on demand. `inUsePeriod`: time after a search in which
-   * an index is updated as soon as its view changes, in ms; later: with the next search. `queryLength`: max length of a
-   * query, in characters; beyond that, it is truncated. `serverListLength`: max length of the list of servers in a
-   * tool's description, in characters; beyond that, only the number of further servers is given. `foundToolSize`:
-   * average size of a found tool in a search result, and `singleToolSize`: size of the only tool in a search with limit
-   * 1, in characters of JSON; beyond that, schemas and descriptions are shortened. `parsedToolSize`: max size of a tool
-   * whose schema is parsed for a search result, in characters; beyond that, the schema is `{"type": "object"}`.
+   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes together, 7 KB each; beyond either,
+   * the least recently used index (never the newest) is dropped, and rebuilt on demand. `inUsePeriod`: time after
+   * a search in which an index is updated as soon as its view changes, in ms; beyond that, it is updated at the next
+   * search. `queryLength`: max length of a query, in characters; beyond that, it is truncated. `serverListLength`: max
+   * length of the list of servers in a tool's description, in characters; beyond that, only the number of further
+   * servers is given. `foundToolSize`: max average size of the found tools in a search result, and `singleToolSize`:
+   * max size of the only tool in a search with limit 1, in characters of JSON; beyond that, schemas and descriptions
+   * are shortened. `parsedToolSize`: max size of a tool whose schema is parsed for a search result, in characters;
+   * beyond that, the schema is `{"type": "object"}`.
    */
   smartRouting: {
     indexes: 64,
@@ -156,17 +161,18 @@ export const extensionsLimits = {
     singleToolSize: 24 * 1024,
     parsedToolSize: 64 * 1024,
     /**
-     * The static model. `nearest`: max tools ranked by it. For a tool: `name`: max characters of a name or a title,
-     * `sentence`: of the first sentence, `parameters`: max names of parameters, `words`: max words of each part; beyond
-     * that, the rest is ignored.
+     * The static model. `nearest`: max tools that it ranks, besides those found by words. For a tool: `name`: max
+     * characters of a name or a title, `sentence`: max characters of the first sentence, `parameters`: max names of
+     * parameters, `words`: max words of each part; beyond that, the rest is ignored.
      */
     staticModel: { nearest: 200, name: 100, sentence: 300, parameters: 50, words: 60 },
     /**
-     * Learning from use. `principals`: max principals whose last search is remembered, for `time` in ms, with
-     * `wordsOfQuery` words and the first `found` results; beyond that, the oldest is forgotten. `servers`,
-     * `tools` of each, `words` of each: max numbers; beyond that, the oldest is forgotten. `count`: max value of a
-     * counter, `enough`: value at which it has its full effect. `margin`: max share of the best score by which a tool
-     * can rise. `delay`: time until counters are stored, in ms.
+     * Learning from use. `principals`: max principals whose last search is remembered; beyond that, the oldest search
+     * is forgotten. `time`: time for which a search is remembered, in ms, `wordsOfQuery`: max words of its query,
+     * `found`: max results; beyond that, the rest is not remembered. `servers`: max servers with counters in memory,
+     * `tools`: max tools of a server, `words`: max words of a tool; beyond that, the oldest is forgotten. `count`: max
+     * value of a counter, `enough`: value at which a counter has its full effect. `margin`: max share of the best score
+     * by which a tool can rise. `delay`: time until counters are stored, in ms.
      */
     learning: {
       principals: 1_000,
@@ -183,8 +189,8 @@ export const extensionsLimits = {
     },
     /**
      * Embeddings. `textLength`: max length of the text of a tool that is embedded, in characters; beyond that, it is
-     * truncated. `textsPerOwner`, `textsInTotal`: max texts embedded per `quotaPeriod` (in ms), for the servers of one
-     * user who is not an admin, and for all servers; beyond that, those tools are found by words only. `waitingTools`:
+     * truncated. `textsPerOwner`: max texts embedded per `quotaPeriod` (in ms) for the servers of one user who is not
+     * an admin, `textsInTotal`: for all servers; beyond either, further tools are found by words only. `waitingTools`:
      * max tools that wait to be embedded; beyond that, the others are found by words only. `knownVectors`: max vectors
      * remembered as stored; beyond that, the oldest is looked up again. `batchSize`: max texts per request.
      * `idsPerQuery`: max ids per database query. `answerSize`: max size of a response of the API, in bytes,
@@ -224,13 +230,15 @@ export const extensionsLimits = {
   },
 
   /**
-   * Conditions of policies. `argumentsSize`: max size of the arguments of a call in characters, `argumentsDepth`: max
-   * levels, `listLength`: max entries of a list or object in them; beyond that, a rule whose condition names `args`
-   * fails, so that the call is denied. `work`: max work of one evaluation, about 100 ns per unit: a step costs 1, texts
-   * and lists by their length, compiling a pattern during evaluation `patternWork`; beyond that, the rule fails.
-   * `patternLength`: max length of a pattern in characters. `patterns`: max compiled patterns, and `filters`: max
-   * results of rules that hide, that are cached; beyond that, the oldest is dropped. `syntax`: bounds of one condition,
-   * and `loops`: max nested loops (`all`, `exists`, `exists_one`, `filter`, `map`); beyond that, it is rejected.
+   * Conditions of policies. `argumentsSize`: max size of the arguments of a call in bytes, `argumentsDepth`: max
+   * levels of nested arguments, `listLength`: max entries of a list or object in them; beyond that, a rule whose
+   * condition names `args` fails, so that the call is denied. `work`: max work of one evaluation, about 100 ns per
+   * unit: a step costs 1, and more for long texts and lists; compiling a pattern during evaluation costs `patternWork`;
+   * beyond that, the rule fails.
+   * `patternLength`: max length of a pattern in characters. `patterns`: max compiled patterns that are cached,
+   * `filters`: max groups of callers with equal facts whose results are cached; beyond that, the oldest is
+   * dropped. `syntax`: bounds of one condition, and `loops`: max nested loops (`all`, `exists`, `exists_one`, `filter`,
+   * `map`); beyond that, it is rejected.
    */
   policies: {
     argumentsSize: 64 * 1024,

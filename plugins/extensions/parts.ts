@@ -16,20 +16,21 @@ import runningTasks from './tasks/index.ts'
 import smartRouting from './smart-routing/index.ts'
 import tracing from './tracing/index.ts'
 
+/** Objects that the extensions need and that exist once in the process. */
 export interface ExtensionOptions {
   storage: Pick<Storage, 'activities' | 'approvals' | 'eventWebhooks' | 'pins' | 'usage' | 'vectors'>
   sealer?: EventsOptions['sealer']
   catalogueCache: CatalogueCache
-  /** The newest lines of the log; filled by the logger. */
+  /** The newest lines of the log, which the logger adds. */
   ring: LogRing
 }
 
-/** Registers the extensions. The gateway runs their hooks in this order. */
+/** Registers the extensions. The gateway runs their hooks in the order of registration. */
 export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache, sealer }) => {
   await app.register(logs, { ring })
   await app.register(notifications)
   await app.register(metrics)
-  // Must precede all extensions that store arguments.
+  // Guards must precede the extensions that store arguments, so that these store masked ones.
   await app.register(guards)
   await app.register(policies, { store: storage.approvals })
   await app.register(events, { storage, sealer })
@@ -39,7 +40,7 @@ export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache,
   await app.register(pins, { pins: storage.pins, catalogueCache })
   await app.register(tracing)
   await app.register(activities, storage)
-  // Must follow all extensions that may refuse a call or change its result.
+  // Quotas must follow the extensions that may refuse a call or change its result.
   await app.register(quotas, { usage: storage.usage })
   await app.register(callLog)
 }, { name: 'extensions-parts' })

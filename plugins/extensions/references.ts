@@ -7,24 +7,24 @@ import type { Gateway } from '../gateway/index.ts'
 import { teamReference } from '../settings/index.ts'
 import { findCatalogueItem, namesToCheck, templatesFor, type RequestedItem } from './policies/facts.ts'
 
-/** The existing objects: the settings with the registered providers, and the servers' lists. */
+/** The objects to which settings may refer: those in the settings with the registered providers, and catalogues. */
 export interface ExistingObjects {
   readonly access: { readonly snapshot: Pick<Snapshot, 'keys' | 'servers' | 'teams' | 'users'> }
   readonly gateway: Pick<Gateway, 'catalogue' | 'catalogues'>
 }
 
-/** Names that are no accounts, under which calls are counted too. */
+/** Names of callers that are not accounts, but may be targets of quotas. */
 const namedCallers: ReadonlySet<string> = new Set(['guest', 'system'])
 
-/** Returns a server's catalogues for all classes of clients; empty if its lists are unknown. */
+/** Returns the known catalogues of a server, for all classes of clients; empty if its lists are unknown. */
 export const cataloguesOf = (gateway: ExistingObjects['gateway'], server: string): Catalogue[] =>
   [gateway.catalogue(server), ...gateway.catalogues(server)].filter((each) => each !== undefined)
 
-/** Whether a catalogue lists an item under one of its names. */
+/** Whether a catalogue lists an item, for a resource also under another spelling of its URI. */
 export const listsItem = (catalogue: Catalogue, subject: RequestedItem): boolean =>
   namesToCheck(catalogue, subject).some((name) => findCatalogueItem(catalogue, subject.kind, name) !== undefined)
 
-/** Returns a clause that an item or its server does not exist; undefined if it exists or this is unknown. */
+/** Returns a clause which says that an item or its server does not exist; undefined if it exists or may exist. */
 export function unknownItemProblem (
   { access: { snapshot }, gateway }: ExistingObjects, subject: RequestedItem
 ): string | undefined {
@@ -38,6 +38,11 @@ export function unknownItemProblem (
   return `the server ${JSON.stringify(server)} does not list a ${kind} ${JSON.stringify(name)} now`
 }
 
+/**
+ * Returns a warning about the unknown ones of several names; none if all are known.
+ * @param member the member of the settings that contains the names
+ * @param then what follows from the problem, as the end of the sentence
+ */
 function unknownNames (
   member: string, noun: string, names: readonly string[], isKnown: (name: string) => boolean, then = ''
 ): string[] {
@@ -45,7 +50,7 @@ function unknownNames (
   return unknown.length === 0 ? [] : [`"${member}": there is no ${noun} ${unknown.join(', ')}${then}`]
 }
 
-/** Returns warnings about approvers of a policy that do not exist. */
+/** Returns warnings about approvers of a policy who do not exist. */
 export const policyReferenceWarnings = (
   { approvers = [] }: Policy, { access: { snapshot: { users } } }: ExistingObjects
 ): string[] =>

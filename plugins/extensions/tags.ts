@@ -1,8 +1,8 @@
 import { isObject } from '../../protocol/json.ts'
 
 /**
- * Returns the tags of an item, sorted, without duplicates. MCP does not define tags; servers put them into `_meta` or a
- * member of it.
+ * Returns the tags of an item, sorted and without duplicates. MCP does not define tags; servers put them into `tags` of
+ * `_meta`, `_meta.fastmcp` or `_meta._fastmcp`.
  */
 export function tagsOf ({ _meta: meta }: Readonly<Record<string, unknown>>): string[] {
   if (!isObject(meta)) return []

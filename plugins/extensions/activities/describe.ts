@@ -7,7 +7,7 @@ import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /**
- * The methods whose calls are recorded. For methods other than `tools/call`, the record's tool is the name of the
+ * The methods whose calls are recorded. In records of methods other than `tools/call`, `tool` is the name of the
  * method.
  */
 const recordedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
@@ -20,23 +20,23 @@ export const isRecordableCall = ({ exchange, outcome }: FinishedCall): boolean =
   recordedMethods.has(exchange.method) && outcome !== 'input_required'
 
 /**
- * Number of characters beyond the max length that are still redacted before the text is truncated, so that no part of a
- * secret remains.
+ * Number of characters beyond the max length that are also redacted before a text is truncated. Otherwise, a part of a
+ * secret at the cut could remain.
  */
 const redactionMargin = 2_048
-/** Payloads up to this length, in characters, are never too large in bytes. */
+/** A payload of at most this many characters is certainly within the limit in bytes. */
 const maxUncutPayload = 1_024
-/** Max length of a failed result that is parsed for its message, in characters. */
+/** Max length of a result with `isError` that is parsed to find its message, in characters. */
 const maxParsed = 256 * 1024
 
 export interface ToActivityOptions {
   /** Whether inputs and outputs are recorded. */
   readonly includesPayloads: boolean
-  /** Masks the secrets of a server's configuration in a text. */
+  /** Masks secrets in a text, including the secrets in the server's configuration. */
   readonly redact: (server: string, text: string) => string
 }
 
-/** Creates the record of a call. Its texts are redacted, and truncated to `extensionsLimits.activities`. */
+/** Creates the record of a call. Inputs, outputs and error messages are redacted, and truncated to their limits. */
 export function toActivity (call: FinishedCall, { includesPayloads: payloads, redact }: ToActivityOptions): Activity {
   const {
     exchange: { view: { principal, scope }, method, address, paramsText },
@@ -46,8 +46,8 @@ export function toActivity (call: FinishedCall, { includesPayloads: payloads, re
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + redactionMargin)), max)
   /**
    * Redacts a payload, and truncates it if it is too long.
-   * @param whole the params that contain the payload. If they are long, the payload is copied by `redactAndTruncate`,
-   *   since a slice would keep all of them in memory
+   * @param whole the text of which the payload is a slice. If it is long, the payload is copied by `redactAndTruncate`,
+   *   since a slice would keep the whole text in memory
    */
   const payload = (text: string | undefined, whole = ''): string | undefined =>
     text !== undefined && Math.max(text.length, whole.length) <= maxUncutPayload
@@ -77,7 +77,7 @@ export function toActivity (call: FinishedCall, { includesPayloads: payloads, re
   }
 }
 
-/** Creates a UUID version 7 (RFC 9562). It begins with the time, so that new ids are added at the end of an index. */
+/** Creates a UUID version 7 (RFC 9562), which begins with the time: new ids are added at the end of an index. */
 function newId (): string {
   const now = Date.now()
   if (now !== currentIdPrefix.time) {
@@ -87,28 +87,32 @@ function newId (): string {
   return `${currentIdPrefix.text}${randomUUID().slice(15)}`
 }
 
-/** The current millisecond, and the prefix of all ids made in it. */
+/** The prefix of the ids that are created in the millisecond `time`. */
 let currentIdPrefix = { time: 0, text: '' }
 
 /**
- * Members of params that are not recorded: metadata of the connection, and those of multi-round requests, whose state
- * is a secret of the server.
+ * Members of params that are not recorded: metadata of the connection, the user's input for multi-round requests, and
+ * the state of these requests, which is the server's secret.
  */
 const unrecordedMembers = { _meta: undefined, inputResponses: undefined, requestState: undefined }
 
-/** Returns a tool's arguments, or the params of another method. */
+/** Returns the input to record, as JSON text: the arguments of a tool, or the params of another method. */
 const inputOf = (method: string, paramsText: string): string | undefined =>
   method === 'tools/call' ? memberOf(paramsText, 'arguments') : withMembers(paramsText, unrecordedMembers)
 
 /** The username in records of calls with the operator's system keys. */
 export const operatorUsername = 'system'
 
-/** Returns the username of a caller; for a system key, its owner or `system`; undefined for a caller without a name. */
+/**
+ * Returns the username of a caller; for a system key, the owner of the key, or `operatorUsername`; undefined for a
+ * caller without a user.
+ */
 export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
   username ?? (kind === 'system-key' ? user === key ? operatorUsername : user : undefined)
 
 /**
- * Returns the first text of a result with `isError`; a fixed text if it has none, or payloads are not recorded.
+ * Returns the first text of a result with `isError`; a fixed text if there is none, if the result is too long, or if
+ * payloads are not recorded.
  * @param output the result as JSON text
  */
 function messageOf (output: string, payloads: boolean): string {
@@ -121,9 +125,9 @@ function messageOf (output: string, payloads: boolean): string {
 }
 
 /**
- * Returns the message of an error.
- * @param payloads whether payloads are recorded; if not, a message from a server is replaced, since it may quote a
- *   payload
+ * Returns the message of an error, for the record of a call.
+ * @param payloads whether payloads are recorded; if not, a message from a server is replaced by a fixed text, since it
+ *   may quote a payload
  */
 export function recordedErrorMessage (error: unknown, payloads: boolean): string {
   if (!(error instanceof RpcError)) return 'Internal error'
@@ -131,13 +135,13 @@ export function recordedErrorMessage (error: unknown, payloads: boolean): string
 }
 
 /**
- * Cuts a text to at most `max` bytes of UTF-8, at a character boundary. The result is a copy, since a slice would keep
+ * Truncates a text to at most `max` bytes of UTF-8, at a character boundary. Returns a copy, since a slice would keep
  * the whole text in memory.
  */
 export function truncateBytes (text: string, max: number): string {
   const bytes = Buffer.from(text.length > max ? text.slice(0, max) : text)
   let end = Math.min(bytes.length, max)
-  // Bytes 10xxxxxx are continuation bytes.
+  // Bytes of the form 10xxxxxx continue a character.
   while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end)
 }

@@ -14,7 +14,7 @@ declare module 'fastify' {
 /** Max time to write the waiting activities at shutdown, in ms. */
 const closeTimeout = 2_000
 
-/** `app.activities`: records calls in the database, if one is configured, and keeps them for ACTIVITY_RETENTION. */
+/** `app.activities`: records calls, if there is a database, and removes the records after ACTIVITY_RETENTION. */
 export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
   const maxAge = parseDuration(retention)
@@ -28,7 +28,7 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
     : 'ACTIVITY_RETENTION is 0'
   app.decorate('activities', new ActivityReader(store ?? disabledReason, accountCreatedAt))
   if (activities) {
-    // A retention of 0 removes all records.
+    // With a retention of 0, calls are not recorded, and all former records are removed.
     const expiry = new Retention(activities, maxAge)
     app.addHook('onReady', async () => { expiry.start() })
     app.addHook('onClose', async () => { await expiry.close() })
@@ -55,10 +55,10 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
 
 /** Time between two rounds of removing expired activities, in ms. */
 const roundInterval = 60_000
-/** Pause between two steps of a round, in ms, so that the database can run other queries. */
+/** Pause between two steps of a round, during which the database can run other queries, in ms. */
 const stepPause = 100
 
-/** Removes expired activities in small steps. `removeSomeBefore` ensures that only one replica does so at a time. */
+/** Removes expired activities regularly, in small steps. `removeSomeBefore` lets only one replica do so at a time. */
 class Retention {
   readonly #store: Pick<Activities, 'removeSomeBefore'>
   readonly #maxAge: number
@@ -77,7 +77,7 @@ class Retention {
     this.#beginRound()
   }
 
-  /** Stops. Resolves when the current step has ended. */
+  /** Stops the removal. Resolves when the current step has ended. */
   async close (): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)

@@ -7,19 +7,19 @@ import type { Principal } from '../../settings/index.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
 import { awaitRecords, errors, noSuchError } from '../../base/errors/index.ts'
 
-/** A query for activities: exact values of fields, and a date range. */
+/** A query for activities: exact values of some fields, and a date range. */
 type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
 
-/** An activity in a response; `timestamp` in ISO 8601. */
+/** An activity in a response. `timestamp` is in ISO 8601. */
 type ShownActivity = Omit<Activity, 'timestamp'> & { timestamp: string }
 
 const dayInMs = 24 * 60 * 60_000
-/** Max index of the first row of a page, since the database skips all rows before it. */
+/** Max number of activities before a page, since the database must read and skip them. */
 const maxOffset = 100_000
 
 /**
- * The recorded calls that a principal may see: users see their own, admins see all. All methods throw RecordsAway if
- * the database is unavailable.
+ * Reads recorded calls. Admins see all calls, other users their own. Methods that query the database throw RecordsAway
+ * if it is unavailable, and, except `lastUseByUser`, NotRecorded if calls are not recorded.
  */
 export class ActivityReader {
   readonly #store: Activities | string
@@ -40,7 +40,7 @@ export class ActivityReader {
   /** The reason why calls are not recorded, or undefined if they are recorded. */
   get disabledReason (): string | undefined { return typeof this.#store === 'string' ? this.#store : undefined }
 
-  /** @throws NotRecorded */
+  /** The store. @throws NotRecorded if calls are not recorded */
   get #activities (): Activities {
     if (typeof this.#store === 'string') throw new errors.NotRecorded(this.#store)
     return this.#store
@@ -49,7 +49,12 @@ export class ActivityReader {
   /** Checks that calls are recorded. @throws NotRecorded with the reason */
   assertAvailable (): void { void this.#activities }
 
-  /** Returns one page of the activities, newest first. @param page its number, from 1 @throws InvalidInput */
+  /**
+   * Returns one page of the activities that a principal may see, newest first.
+   * @param page the number of the page, from 1
+   * @param limit the number of activities of a page
+   * @throws InvalidInput
+   */
   async list (
     principal: Principal,
     query: ActivityQuery,
@@ -72,7 +77,7 @@ export class ActivityReader {
     }
   }
 
-  /** Returns an activity by its id. @throws NoSuch, also for an activity of another user */
+  /** Returns an activity by its id. @throws NoSuch, also for an activity that the principal may not see */
   async find (principal: Principal, id: string): Promise<ShownActivity> {
     const found = await awaitRecords(this.#activities.find(id))
     if (found === undefined || !(principal.isAdmin || this.#belongsTo(principal, found))) {
@@ -81,12 +86,12 @@ export class ActivityReader {
     return toShown(found)
   }
 
-  /** Returns the time of each user's last call of a server, in ms since 1970; empty if calls are not recorded. */
+  /** Returns the time of each user's last call to a server, in ms since 1970; empty if calls are not recorded. */
   async lastUseByUser (server: string): Promise<ReadonlyMap<string, number>> {
     return this.isAvailable ? await awaitRecords(this.#activities.lastUses(server)) : new Map()
   }
 
-  /** Returns the numbers of calls, and their mean duration in ms. @throws InvalidInput */
+  /** Returns the numbers of calls that a principal may see, and their mean duration in ms. @throws InvalidInput */
   async stats (principal: Principal, query: ActivityQuery): Promise<Static<typeof ActivityStats>> {
     const filter = this.#filterOf(principal, query)
     const { total, errors: failed, duration } = filter === undefined
@@ -96,7 +101,7 @@ export class ActivityReader {
   }
 
   /**
-   * Returns the numbers of successful and failed calls in consecutive time spans; `at` is the start of a span, in ms
+   * Returns the numbers of successful and failed calls in consecutive time spans. `at`: the start of a span, in ms
    * since 1970.
    * @throws InvalidInput
    */
@@ -134,7 +139,7 @@ export class ActivityReader {
 
   /**
    * Limits a query to the activities that a principal may see.
-   * @returns undefined if it may see none
+   * @returns undefined if the principal may see none of them
    * @throws InvalidInput
    */
   #filterOf (
@@ -142,7 +147,7 @@ export class ActivityReader {
   ): ActivityFilter | undefined {
     const filter = { ...equal, ...parseDateRange({ startDate, endDate }) }
     if (isAdmin) return filter
-    // A principal without a username has no calls of its own.
+    // A caller without a username sees no calls.
     if (username === undefined || (equal.username !== undefined && equal.username !== username)) return undefined
     const since = this.#accountCreatedAt(username)
     return { ...filter, username, ...(since === undefined ? {} : { from: Math.max(since, filter.from ?? 0) }) }

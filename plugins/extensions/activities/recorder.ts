@@ -5,13 +5,14 @@ import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
 /**
- * Max number and max memory (in bytes) of waiting activities. If one is exceeded, new activities are not recorded
- * ("shed").
+ * Max number and max memory (in bytes) of waiting activities. Beyond either, new activities are shed, that is, not
+ * recorded.
  */
 interface RecorderBounds { readonly entries: number, readonly size: number }
 
 export interface RecorderDeps {
   readonly store: Pick<Activities, 'append'>
+  /** Creates the record of a call. */
   readonly describe: (call: FinishedCall) => Activity
   /** Whether the database is known to be unavailable. */
   readonly isStorageAway: () => boolean
@@ -21,7 +22,7 @@ export interface RecorderDeps {
 
 /** Max time until an activity is written while the database is available, in ms. */
 const writeDelay = 1_000
-/** If this many activities (or bytes of them) wait, they are written at once. */
+/** Number and size (in bytes) of waiting activities; if one of them is reached, they are written without delay. */
 const batchThreshold = { entries: 500, size: 1024 * 1024 }
 /** Max number of activities in one batch, and the size in bytes at which a batch is full. */
 const batchBounds = { entries: 1_000, size: 4 * 1024 * 1024 }
@@ -29,7 +30,7 @@ const batchBounds = { entries: 1_000, size: 4 * 1024 * 1024 }
 const maxRetryDelay = 5_000
 /** Max attempts to write a batch that an available database rejects; then the batch is shed. */
 const maxAttempts = 5
-/** Max size of the texts that are turned into records in one turn of the event loop, in bytes. */
+/** Max memory of the calls from which records are created in one turn of the event loop, in bytes. */
 const maxTurnSize = 256 * 1024
 /** Estimated memory of an activity without its payloads, in bytes. */
 const overhead = 512
@@ -40,15 +41,18 @@ const memoryOfActivity = ({ input = '', output = '' }: Activity): number =>
   overhead + memoryOf(input) + memoryOf(output)
 
 /**
- * Writes calls to the database in batches. The record of a call is made and written after its response was sent. While
- * the database is slow or unavailable, calls beyond the bounds are shed and counted.
+ * Writes calls to the database in batches. The record of a call is created after the call has ended, so that it does
+ * not delay the response. While the database is slow or unavailable, calls beyond the bounds are shed and counted.
  */
 export class ActivityRecorder {
   readonly #deps: RecorderDeps
+  /** The calls whose records are not created yet. */
   #waitingCalls: FinishedCall[] = []
-  /** The memory of the calls whose records are not made yet, in bytes. */
+  /** The memory of `#waitingCalls`, in bytes. */
   #waitingCallsSize = 0
+  /** The records that are not written yet. */
   #waitingActivities: Activity[] = []
+  /** The memory of `#waitingActivities`, in bytes. */
   #waitingActivitiesSize = 0
   #writtenCount = 0
   #shedCount = 0
@@ -62,11 +66,11 @@ export class ActivityRecorder {
     this.#deps = deps
   }
 
-  /** Number of written activities. */
+  /** The number of written activities, since the start. */
   get writtenCount (): number { return this.#writtenCount }
-  /** Number of activities that were shed. */
+  /** The number of activities that were shed, since the start. */
   get shedCount (): number { return this.#shedCount }
-  /** Number of activities that wait to be written. */
+  /** The number of activities that wait to be written. */
   get waitingCount (): number { return this.#waitingCalls.length + this.#waitingActivities.length }
 
   get #isFull (): boolean {
@@ -90,8 +94,8 @@ export class ActivityRecorder {
   }
 
   /**
-   * Stops recording, and writes the waiting activities; sheds those that remain after the timeout.
-   * @param timeout in ms
+   * Stops recording, and writes the waiting activities. Sheds the activities that remain after the timeout.
+   * @param timeout max time to write, in ms
    */
   async close (timeout: number): Promise<void> {
     this.#isClosed = true
@@ -118,7 +122,7 @@ export class ActivityRecorder {
     else this.#writeAfter(writeDelay)
   }
 
-  /** Creates the records of waiting calls until the size of their texts exceeds a number of bytes. */
+  /** Creates the records of waiting calls. @param maxSize memory of the calls, in bytes, at which it stops */
   #describe (maxSize: number): void {
     let described = 0
     let count = 0
@@ -161,7 +165,10 @@ export class ActivityRecorder {
     return end === -1 ? [...this.#waitingActivities] : this.#waitingActivities.slice(0, Math.max(1, end))
   }
 
-  /** Writes one batch. A failed batch is kept and retried; `append` is idempotent. Never throws. */
+  /**
+   * Writes one batch. A failed batch is kept, so that it is written again: `append` is idempotent. A batch that an
+   * available database has rejected several times is shed. Never rejects.
+   */
   async #writeBatch (): Promise<void> {
     const next = this.#nextBatch()
     const { store, isStorageAway, log } = this.#deps

@@ -17,15 +17,16 @@ export interface CompressionOptions {
   strategy: StrategyName | 'auto'
   /** Texts of fewer tokens are not compressed. */
   minTokens: number
-  /** Max tokens of the compressed text, including its first line, which is shorter for a max below 40. */
+  /** Max tokens of the compressed text, including its heading. Below 40, the heading is shorter. */
   maxOutputTokens: number
 }
 
-/** A compressed text of a tool's result, the strategy used, and the numbers of tokens before and after. */
+/** A compressed text block of a tool's result, the strategy used, and the numbers of tokens before and after. */
 export interface CompressedText { text: string, strategy: StrategyName, tokensBefore: number, tokensAfter: number }
 
 /**
- * Compresses one text.
+ * Compresses a text. The result begins with a heading that says so.
+ * @param count counts tokens
  * @returns undefined if the text is short or would not become shorter
  */
 export function compressText (
@@ -39,7 +40,7 @@ export function compressText (
   const chosen = strategy === 'auto' ? detectStrategy(text) : strategy
   const total = formatNumber(before)
   const heading = headingFor(maxOutputTokens, mayOvercountTokens(text) ? `about ${total}` : total)
-  // The token count in the first line is not known yet, so the longest possible one is assumed.
+  // The token count of the compressed text is not known yet. As a number, it is no longer than that of the original.
   const longestHeading = (used: StrategyName): string => heading(used, total)
   const room = maxOutputTokens - count(longestHeading(chosen)) - 2
   let used = chosen
@@ -56,8 +57,10 @@ export function compressText (
 }
 
 /**
- * Inserts the token count of a text into the text itself; repeats that until the count is correct.
- * @param withTokens returns the text with a count
+ * Inserts the token count of a text into the text itself, which may change the count. Repeats this until the count is
+ * correct, at most four times.
+ * @param draft the text without a correct count
+ * @param withTokens returns the text with a given count
  */
 function withCount (
   draft: string, withTokens: (tokens: number) => string, count: CountTokens
@@ -75,12 +78,13 @@ function withCount (
 
 const withHeading = (heading: string, body: string): string => body === '' ? heading : `${heading}\n${body}`
 
-/** Writes the first line of a compressed text. @param after its token count, formatted */
+/** Returns the heading, the first line of a compressed text. @param after the token count of the text, formatted */
 type Heading = (strategy: StrategyName, after: string) => string
 
 /**
- * Returns the function that writes the first line.
- * @param max tokens of the whole text; below 40, the line is shorter
+ * Returns the function that writes the heading.
+ * @param max max tokens of the compressed text; below 40, the heading is shorter
+ * @param before the token count of the original text, formatted
  */
 function headingFor (max: number, before: string): Heading {
   if (max < 40) return (strategy, after) => `[compressed, ${strategy}: ${before} to ${after} tokens]`
@@ -88,7 +92,7 @@ function headingFor (max: number, before: string): Heading {
     `[compressed, strategy ${strategy}: ${before} tokens became ${after}; the original is linked]`
 }
 
-/** Returns the shortest compressed text, for a `max` that leaves no room for token counts. */
+/** Returns the shortest compressed text, for when `max` tokens leave no room for the heading and a body. */
 function shortestForm (text: string, max: number, before: number, count: CountTokens): CompressedText | undefined {
   const shortest = ['[compressed]', '…'].find((each) => count(each) <= max)
   if (shortest === undefined || shortest.length >= text.length || count(shortest) >= before) return undefined
@@ -96,8 +100,8 @@ function shortestForm (text: string, max: number, before: number, count: CountTo
 }
 
 /**
- * Number of characters per token that no text exceeds on average. A rendering longer than this times the max number of
- * tokens is rejected without counting.
+ * Max number of characters per token: a rendering longer than this times the max number of tokens is rejected without
+ * counting its tokens.
  */
 const maxCharactersPerToken = 16
 
@@ -119,7 +123,10 @@ export function fitRendering (renderings: Renderings | undefined, max: number, c
   return fitting
 }
 
-/** Keeps the beginning (two thirds of the allowed length) and the end (one third), cut at line ends where possible. */
+/**
+ * The strategy `text`: keeps the beginning (two thirds of the allowed length) and the end (one third) of a text, cut at
+ * line ends where possible. The level is the allowed length.
+ */
 function cutText (text: string): Renderings {
   return {
     highestLevel: text.length,
@@ -133,7 +140,7 @@ function cutText (text: string): Renderings {
   }
 }
 
-/** Share of the allowed length, next to the cut, in which a line end is searched. */
+/** The share of the allowed length within which a line end is searched, next to the cut. */
 const lineEndShare = 0.2
 
 function headOf (text: string, length: number): string {

@@ -6,11 +6,11 @@ import { extensionsLimits } from '../limits.ts'
 
 const { maxHeap: heap, idleTimeout: idle, time, waitingSize: waiting } = extensionsLimits.compression
 
-/** Compresses results in a worker thread, one at a time, in round-robin order of their owners. */
+/** Compresses results in a worker thread, one at a time. The owners of waiting results take turns. */
 export class Compressor {
   readonly #pool = new WorkerPool({ threads: 1, heap, idle })
   readonly #reportFailure: (reason: unknown) => void
-  /** The owners' shares of the memory of waiting results, in bytes. */
+  /** The share of each owner in the memory for waiting results, in bytes. */
   readonly #waitingShares = new Shares(waiting, 'results that are compressed')
 
   /** @param reportFailure called with the reason when a result cannot be compressed */
@@ -19,9 +19,9 @@ export class Compressor {
   }
 
   /**
-   * Compresses a result. Never rejects.
-   * @param owner the caller, whose share of the memory for waiting results it uses
-   * @returns undefined if the result does not become shorter, cannot be compressed, or too many results wait
+   * Compresses a result. Does not reject if compression fails.
+   * @param owner the caller, whose share of the memory for waiting results is used
+   * @returns undefined if the result does not become shorter, if it cannot be compressed, or if too many results wait
    */
   async compress (task: CompressionTask, owner: string): Promise<CompressionAnswer> {
     let release: Release

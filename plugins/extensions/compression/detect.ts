@@ -9,7 +9,7 @@ const timePattern =
   /^\W{0,3}(?:\w{3} +\d{1,2} \d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}|\d{2}:\d{2}:\d{2}|\d{10,13}\b)/
 const levelPattern =
   /^\W{0,3}(?:trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|panic)\b|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|\blevel=\w+/i
-/** Matches a line of an access log (common log format). */
+/** Matches the beginning of a line in an access log (common log format). */
 const accessLogPattern = /^\S+ \S+ \S+ \[\d{2}\/\w{3}\/\d{4}:\d{2}:\d{2}:\d{2} /
 /** Matches output of test runners, npm and `docker build` (`#12 …`), and lines such as `[i] ERROR:`. */
 const stepPattern = new RegExp([
@@ -25,15 +25,16 @@ const failurePattern = /(?:^|[\s:)\]])(?:error|fatal|failed|failure|exception|pa
 /** Matches the first line of a Python traceback. */
 const tracebackPattern = /^Traceback \(most recent call last\):/m
 
-/** Whether a text without paragraphs ends with a failure message, like the output of a build or a test. */
+/** Whether a long text with few empty lines has a failure message near its end, like the output of a build. */
 function endsWithFailure (text: string): boolean {
   const lines = splitLines(text.slice(-200_000))
   if (lines.length < 100 || lines.filter((line) => line.trim() === '').length > lines.length / 10) return false
   return lines.slice(-40).some((line) => line.length < 1_000 && failurePattern.test(line))
 }
 
+/** Matches a JSON object with a log level, written on one line. */
 const jsonLogEntryPattern = /^\{.*"(?:level|severity|lvl|log\.level|levelname)"\s*:/
-/** Min number of JSON lines in a log. */
+/** Min number of lines in a text that is treated as a log of JSON lines. */
 const minJsonLogLines = 5
 
 /** Whether most lines are JSON objects with a log level. */
@@ -47,8 +48,8 @@ function isJsonLog (text: string): boolean {
 /** Selects the strategy for a text by its content. */
 export function detectStrategy (text: string): StrategyName {
   const start = text.trimStart()
-  // A strategy may still reject the text, for example if only its beginning looks like JSON; the caller then uses
-  // `text`.
+  // The selected strategy may still reject the text, for example if only its beginning looks like JSON. The caller then
+  // uses the strategy `text`.
   if (isJsonLog(start)) return 'log'
   if (/^\{\s*["}]|^\[\s*(?:[[{"\]]|(?:-?\d[\d.eE+-]*|true|false|null)\s*[,\]])/.test(start)) return 'json'
   if (/^(?:diff --git |--- \S.*\n\+\+\+ |Index: )/m.test(start.slice(0, 20_000)) && /^@@ .*@@/m.test(start)) {
@@ -70,5 +71,5 @@ export function detectStrategy (text: string): StrategyName {
   return lines.length > 30 && new Set(lines).size < lines.length / 3 ? 'log' : 'text'
 }
 
-/** Whether a text can be a path; excludes the year of a date. */
+/** Whether a text can be the path of a search hit. A number alone cannot: it is rather the year of a date. */
 const isPath = (text: string): boolean => /[./\\]|^[\w-]+$/.test(text) && !/\s{2}|^\d+$/.test(text)

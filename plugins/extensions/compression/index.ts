@@ -20,12 +20,12 @@ const settingsOf = memoized(({ toolResultCompression }: SystemConfig): Settings 
   return { enabled, options }
 })
 
-/** The methods that return tool results; in MCP 2026-07-28, `tasks/get` returns the result of a finished task. */
+/** The methods that return the result of a tool. In MCP 2026-07-28, `tasks/get` returns it as a member of the task. */
 const toolResultMethods: ReadonlySet<string> = new Set(['tools/call', 'tasks/result', 'tasks/get'])
 
 /**
- * Compresses long tool results (`toolResultCompression`) in the gateway's `onResult` hook. The principal that received
- * a result can read its original for an hour.
+ * Compresses long tool results in the gateway's `onResult` hook, if `toolResultCompression` is enabled. The principal
+ * that received a compressed result can read the original for an hour.
  */
 export default fp(async (app) => {
   const originals = new Originals(extensionsLimits.compression)
@@ -37,15 +37,15 @@ export default fp(async (app) => {
   })
   app.gateway.addReader(createOriginalsProvider(originals))
   app.gateway.addHook('onResult', ({ exchange, provider }, answer) => {
-    // Its result contains the result of the tool.
+    // In the answer to `tasks/get`, the tool's result is the member `result` of the task.
     const isTaskGet = exchange.method === 'tasks/get'
     const { enabled, options } = settingsOf(app.settings.current.system)
-    // A text has at most as many tokens as bytes, and a UTF-16 unit has at most three bytes.
+    // Skips short answers: a text has at most as many tokens as bytes, and at most three bytes per UTF-16 unit.
     if (!enabled || !toolResultMethods.has(exchange.method) || answer.length * 3 < options.minTokens) return answer
     // Results of the gateway's own tools are not compressed.
     if (!app.access.snapshot.servers.has(provider)) return answer
     const { principal: { key, kind }, scope } = exchange.view
-    // An anonymous caller of the open routes cannot read originals.
+    // Anonymous callers of open routes cannot read originals, so their results are not compressed.
     if (scope.open === true && kind === 'anonymous') return answer
     const result = isTaskGet ? memberOf(answer, 'result') : answer
     if (result === undefined) return answer

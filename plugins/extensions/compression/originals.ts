@@ -5,6 +5,7 @@ import type { Provider } from '../../../protocol/provider.ts'
 import { OwnedMap } from '../../base/limits/index.ts'
 import type { View } from '../../settings/index.ts'
 
+/** An original with the key of the principal that may read it. `keptAt`: when it was stored, in ms since 1970. */
 interface KeptOriginal extends OriginalBytes { principal: string, keptAt: number }
 
 interface OriginalsLimits {
@@ -16,16 +17,17 @@ interface OriginalsLimits {
   partSize: number
 }
 
-/** A part of an original: its text from byte `offset` to byte `end` (UTF-8). `size`: bytes of the whole original. */
+/** The part of an original from byte `offset` to byte `end`, as UTF-8. `size`: size of the whole original, in bytes. */
 interface OriginalPart { text: string, mimeType: string, offset: number, end: number, size: number }
 
 /**
- * Keeps the original texts of compressed results in memory for some time; only the principal that received a result can
- * read its originals. If the max size is exceeded, the principal that holds the most loses its oldest.
+ * Keeps the original texts of compressed results in memory for some time. Only the principal that received a result can
+ * read the originals. If the max size is exceeded, the principal that holds the most loses its oldest originals.
  */
 export class Originals {
-  /** Oldest first. */
+  /** The originals by URI, oldest first. */
   readonly #originals = new Map<string, KeptOriginal>()
+  /** The size of each original, in bytes, by principal and URI. */
   readonly #sizes: OwnedMap<number>
   readonly #limits: OriginalsLimits
   readonly #now: () => number
@@ -39,7 +41,7 @@ export class Originals {
     })
   }
 
-  /** Stores an original. @returns false if it alone exceeds the max size of all originals */
+  /** Stores an original. @returns false if it alone exceeds the max size of all originals, and is not stored */
   keep (uri: string, principal: string, original: OriginalBytes): boolean {
     const size = original.bytes.length
     if (size > this.#limits.originalsSize) return false
@@ -49,7 +51,6 @@ export class Originals {
     return true
   }
 
-  /** Removes expired originals. */
   removeExpired (): void {
     const before = this.#now() - this.#limits.originalsLifetime
     for (const [uri, { principal, keptAt }] of this.#originals) {
@@ -62,9 +63,9 @@ export class Originals {
   /**
    * Reads a part of an original. Parts begin and end at character boundaries, so that consecutive parts make up the
    * whole.
-   * @param offset in bytes
-   * @param length in bytes; the limit for parts still applies
-   * @returns undefined if this principal has no original with this URI
+   * @param offset where the part begins, in bytes
+   * @param length max length of the part, in bytes; `partSize` limits it further
+   * @returns undefined if the principal has no original with this URI
    */
   read (uri: string, principal: string, offset = 0, length = Infinity): OriginalPart | undefined {
     this.removeExpired()
@@ -88,21 +89,25 @@ function characterAt (bytes: Uint8Array, index: number): number {
   return index
 }
 
+/** Returns the end of the character that begins at an index. */
 function characterAfter (bytes: Uint8Array, index: number): number {
   if (index < bytes.length) index++
   while (isContinuation(bytes[index])) index++
   return index
 }
 
-/** Prefix of `tool-hub://originals/<id>/<number>`. `?offset=0&length=20000` (in bytes) selects a part. */
+/**
+ * The prefix of the URIs of originals: `tool-hub://originals/<id>/<number>`. To read a part, clients append
+ * `?offset=0&length=20000` (in bytes).
+ */
 export const originalsUriPrefix = 'tool-hub://originals/'
 
 /**
- * Returns the provider through which originals are read. `_meta` of a result has the offset and end of the part, and
- * the next offset.
+ * Creates the provider through which clients read originals. `_meta` of the read contents states the offset and the end
+ * of the part, the size of the original and, unless it is the last part, the offset of the next one.
  */
 export const createOriginalsProvider = (originals: Originals): Provider & { readonly uriPrefix: string } => ({
-  // A name that no server can have.
+  // No server can have this name.
   name: 'tool-hub:originals',
   uriPrefix: originalsUriPrefix,
   catalogue: () => undefined,
@@ -127,7 +132,7 @@ function contentsOf (uri: string, { text, mimeType, offset, end, size }: Origina
   }
 }
 
-/** Reads a number of bytes from the query of a URI. @param otherwise the default @throws RpcError -32602 */
+/** Reads a number of bytes from the query of a URI. @param otherwise the default value @throws RpcError -32602 */
 function amountOf (parameters: URLSearchParams, name: string, otherwise: number): number {
   const value = parameters.get(name)
   if (value === null) return otherwise

@@ -19,12 +19,14 @@ export interface ResultCompressionOptions extends CompressionOptions {
   uriPrefix: string
 }
 
-/** Max nesting depth of a result; deeper ones are not compressed. */
+/** Max nesting depth of a result; results with a greater depth are not compressed. */
 const maxDepth = 500
 
 /**
- * Compresses the text blocks of a successful tool result; everything else stays byte for byte.
+ * Compresses the text blocks of a successful tool result and, if requested, `structuredContent`. Other members keep
+ * their JSON text. Errors are not compressed.
  * @param result the result of `tools/call`, as JSON text
+ * @param count counts tokens
  * @returns undefined if nothing became shorter
  */
 export function compressResult (
@@ -39,7 +41,7 @@ export function compressResult (
   const blocks = elementsOf(memberOf(result, 'content') ?? '[]').flatMap((block) => {
     if (memberOf(block, 'type') !== '"text"') return [block]
     const text: unknown = JSON.parse(memberOf(block, 'text') ?? '""')
-    // A lone surrogate cannot be encoded as UTF-8.
+    // An original is stored in UTF-8, which cannot encode a lone surrogate.
     if (typeof text !== 'string' || !text.isWellFormed()) return [block]
     const compressed = compressText(text, options, count)
     if (compressed === undefined) return [block]

@@ -1,22 +1,22 @@
 /**
- * Counts the tokens of a text (o200k, the encoding of current models).
- * @param max counting may stop once the count exceeds this
+ * Counts the tokens of a text in the encoding o200k.
+ * @param max counting may stop once the count exceeds this number
  */
 export type CountTokens = (text: string, max?: number) => number
 
 /**
- * Max length of a text for one call of the tokenizer, in characters; its time grows quadratically without word
- * boundaries.
+ * Max length of a text for one call of the tokenizer, in characters. For a text without word boundaries, the time of
+ * the tokenizer grows quadratically.
  */
 const longestPiece = 512
 
-/** Number of characters after which the tokenizer's cache is cleared, since evicting single words is slow. */
+/** Number of counted characters after which the tokenizer's cache is cleared. Evicting single words would be slow. */
 const cacheClearInterval = 1024 * 1024
 
 /**
- * Loads the tokenizer, which takes 0.2 s and 65 MB, so only the worker thread does. Text is counted in pieces that end
- * at word boundaries of the encoding. A long run without a boundary is split, which may add some tokens to the count
- * (`mayOvercountTokens`).
+ * Loads the tokenizer. This takes 0.2 s and 65 MB, so it is done in worker threads only. The returned function counts a
+ * text in pieces that end at word boundaries of the encoding. A long run without such a boundary is split, which may
+ * add some tokens to the count (see `mayOvercountTokens`).
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
   const { countTokens, setMergeCacheSize, clearMergeCache } = await import('gpt-tokenizer/encoding/o200k_base')
@@ -50,7 +50,7 @@ export function mayOvercountTokens (text: string): boolean {
   return false
 }
 
-/** Returns the end of the next piece: a word boundary if there is one, otherwise the max length (`isRun`). */
+/** Returns the end of the next piece: a word boundary, or, if there is none nearby (`isRun`), the max length. */
 function pieceFrom (text: string, from: number): { end: number, isRun: boolean } {
   const maxEnd = from + longestPiece
   if (maxEnd >= text.length) return { end: text.length, isRun: false }
@@ -63,14 +63,14 @@ function pieceFrom (text: string, from: number): { end: number, isRun: boolean }
 
 const kinds = { other: 0, digit: 1, letter: 2 }
 
-/** Returns the kind of a character. A non-ASCII character is `other`, since it may combine with the one before it. */
+/** Returns the kind of a character. Non-ASCII characters are `other`, since they may combine with the previous one. */
 function kindOf (code: number): number {
   if (code >= 0x30 && code <= 0x39) return kinds.digit
   const lower = code | 0x20
   return lower >= 0x61 && lower <= 0x7a ? kinds.letter : kinds.other
 }
 
-/** Whether the encoding always splits between two characters. */
+/** Whether the encoding always splits a text between two adjacent characters, given by their codes. */
 function isWordEnd (before: number, after: number): boolean {
   // A space belongs to the next word.
   if (after === 0x20) return before > 0x20

@@ -1,10 +1,12 @@
-// The module that the worker pool runs for `Compressor`.
+// The module that `Compressor` runs in a worker thread.
 import { compressResult, type ResultCompressionOptions } from './result.ts'
 import { loadTokenCounter } from './tokens.ts'
 
+/** A tool result to compress, as JSON text. */
 export interface CompressionTask { result: string, options: ResultCompressionOptions }
-/** The bytes of an original, in UTF-8. */
+/** The original text of a compressed block, as UTF-8. */
 export interface OriginalBytes { bytes: Uint8Array<ArrayBuffer>, mimeType: string }
+/** The compressed result as JSON text, and the originals to keep; undefined if nothing became shorter. */
 export type CompressionAnswer = { result: string, originals: OriginalBytes[] } | undefined
 
 const counter = loadTokenCounter()

@@ -7,7 +7,7 @@ import type { WebhookSender, WebhookDestination } from './webhook-sender.ts'
 
 const { pauses, timeout } = extensionsLimits.eventWebhooks
 
-/** Time after which an unfinished attempt counts as lost with its process, in ms; then any replica retries it. */
+/** Time after which an unfinished attempt counts as lost with its process and is repeated by any replica, in ms. */
 const lostAfter = 6 * timeout
 
 interface DeliveriesDeps {
@@ -15,7 +15,7 @@ interface DeliveriesDeps {
   readonly sender: WebhookSender
   /**
    * Returns the current destination of a subscription; undefined if its principal has lost access.
-   * @throws StorageError
+   * @throws StorageError if the database is unavailable
    */
   readonly destinationOf: (subscription: EventSubscription) => Promise<WebhookDestination | undefined>
   /** Ends a subscription whose principal has lost access. */
@@ -23,7 +23,7 @@ interface DeliveriesDeps {
   readonly logError: (error: unknown, sentence: string) => void
 }
 
-/** Delivers messages to webhooks, with retries. Each attempt is made by one replica. */
+/** Delivers messages to the webhooks of clients, with retries. One replica at a time tries to deliver a message. */
 export class Deliveries {
   readonly #deps: DeliveriesDeps
   readonly #running = new Set<Promise<void>>()
@@ -33,7 +33,12 @@ export class Deliveries {
     this.#deps = deps
   }
 
-  /** Stores a message and begins to send it; ignores a message that was accepted before. @throws StorageError */
+  /**
+   * Stores a message and starts to send it. Ignores a message whose key was stored before.
+   * @param key identifies the message and its subscription
+   * @param messageId the id that the webhook receives
+   * @throws StorageError
+   */
   async enqueue (subscription: EventSubscription, key: string, messageId: string, body: string): Promise<void> {
     const { id, owner } = subscription
     const delivery: EventDelivery = {
@@ -43,7 +48,7 @@ export class Deliveries {
   }
 
   /**
-   * Sends the messages whose next attempt is due, except those that another replica has claimed.
+   * Starts to send the messages whose next attempt is due, except those that another replica has claimed.
    * @throws StorageError
    */
   async sendDue (): Promise<void> {
@@ -84,6 +89,11 @@ export class Deliveries {
     const outcome = await sender.post(to, messageId, body)
     if (outcome.reason === undefined) {
       await records.settle(delivery)
+      return
+    }
+    if (this.#isClosed && !outcome.isFinal) {
+      // An attempt that was aborted by `close` does not count.
+      await records.claim(delivery, { attempts: attempts - 1, dueAt: Date.now() })
       return
     }
     const pause = outcome.isFinal ? undefined : pauses[attempts - 1]

@@ -18,13 +18,13 @@ declare module 'fastify' {
 }
 
 interface EventWebhooksApi {
-  /** Handles a message that a server has posted; see `Webhooks.receive`. */
+  /** Handles a message that a server has posted to the gateway; see `Webhooks.receive`. */
   receive: Webhooks['receive']
-  /** Lists the newest messages that could not be delivered: the principal's own, or all for an admin. */
+  /** Lists the newest messages that could not be delivered: those of the principal's user, or all for an admin. */
   listFailed: (principal: Principal) => Promise<FailedDelivery[]>
   /** Lists the active subscriptions: those of the principal's user, or all for an admin. @throws StorageError */
   list: (principal: Principal) => Promise<ShownSubscription[]>
-  /** Ends a subscription and notifies its server and its client. @throws NoSuch, StorageError */
+  /** Ends a subscription that the principal may see. Notifies its server and client. @throws NoSuch, StorageError */
   remove: (principal: Principal, id: string) => Promise<void>
 }
 
@@ -36,21 +36,23 @@ export interface EventsOptions {
   sealer?: Sealer
 }
 
+/** Whether a server is the server of an event: it has the same name, and was not replaced by another server. */
 const isServer = ({ name, config }: Server, { provider, server }: EventSubscription['event']): boolean =>
   name === provider && serverFingerprint(name, config) === server
 
-/** Interval at which due messages and the authorizations of OAuth clients are checked, in ms. */
+/** Interval at which due messages are sent and the access of OAuth clients is checked, in ms. */
 const interval = 2_000
 
-/** `app.eventWebhooks`: handles `events/subscribe` and `events/unsubscribe`, and receives and sends the messages. */
+/** `app.eventWebhooks`: handles `events/subscribe` and `events/unsubscribe`, and forwards the messages of servers. */
 export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSealer() }) => {
   const { eventWebhooks: records } = storage
-  /** Whether a hook hides an event type. */
+  /** Whether a hook hides an event type from a view. */
   const isHidden = (view: View, { provider, key }: EventSubscription['event']): boolean => {
     const { filter } = app.gateway.filteredView(view, view.principal.address)
     const item = filter && app.gateway.catalogue(provider)?.lists.events.find((each) => each.key === key)
     return item !== undefined && filter?.isHidden(provider, 'events', item) === true
   }
+  /** Returns the current view of a subscription; undefined if its principal no longer sees the event. */
   const viewOf = async ({ credential, route, event }: EventSubscription): Promise<View | undefined> => {
     const principal = await app.auth.principalOfCredential(credential)
     if (principal === undefined || !canUseMcp(principal)) return undefined
@@ -66,7 +68,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
     return new WebhooksClass({ ...deps, sender: new WebhookSender(app.outbound) })
   }
   let loading: Promise<Webhooks> | undefined
-  /** Loaded when the first client needs webhooks. */
+  /** Returns the webhooks. Their code is loaded when it is first needed. */
   const webhooks = async (): Promise<Webhooks> => await (loading ??= load())
   const deps: Omit<WebhookDeps, 'sender'> = {
     gateway: app.gateway,
@@ -93,7 +95,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
 
   let last = Promise.resolve()
   /**
-   * Runs a task after all earlier ones. A failure because the storage is unavailable is ignored: the timer tries again.
+   * Runs a task after the earlier ones. That the database is unavailable is not logged here: the timer tries again.
    */
   const queue = (work: () => Promise<void>): void => {
     last = last.then(work).catch((error: unknown) => {
@@ -146,7 +148,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   } satisfies EventWebhooksApi)
 }, { name: 'events', dependencies: ['gateway', 'auth', 'access', 'settings', 'outbound', 'config'] })
 
-/** Admins see all subscriptions, users those made with their keys and logins. */
+/** Whether a principal may see a subscription: an admin sees all, a user those made with the user's keys and logins. */
 const canSee = ({ isAdmin, username }: Principal, { user }: EventSubscription): boolean => isAdmin || user === username
 
 const show = ({ id, user, url, event, name, route, expiresAt }: EventSubscription): ShownSubscription => ({

@@ -11,7 +11,7 @@ const { url: maxUrl, lifetime } = extensionsLimits.eventWebhooks
 
 const invalid = (sentence: string): RpcError => new RpcError(rpcCode.invalidParams, `Invalid params: ${sentence}`)
 
-/** Returns the callback URL of a request. @throws RpcError -32602 */
+/** Returns the callback URL in the params of a request. @throws RpcError -32602 */
 export function parseCallbackUrl ({ delivery }: Exchange['params']): string {
   const url = isObject(delivery) ? delivery.url : undefined
   if (typeof url !== 'string' || url.length > maxUrl || !URL.canParse(url)) {
@@ -24,7 +24,7 @@ export function parseCallbackUrl ({ delivery }: Exchange['params']): string {
   return href
 }
 
-/** Returns the secret of a request: `whsec_` and base64 of 24 to 64 bytes. @throws RpcError -32602 */
+/** Returns the secret in the params of a request: `whsec_` and the base64 of 24 to 64 bytes. @throws RpcError -32602 */
 export function parseWebhookSecret ({ delivery }: Exchange['params']): string {
   const secret = isObject(delivery) ? delivery.secret : undefined
   const encoded = typeof secret === 'string' && secret.startsWith('whsec_') ? secret.slice(6) : ''
@@ -36,20 +36,21 @@ export function parseWebhookSecret ({ delivery }: Exchange['params']): string {
   return String(secret)
 }
 
-/** Creates a secret for the gateway's own webhook. */
+/** Creates the secret with which a server signs its messages to the gateway. */
 export const createWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
-/** The stored form of a subscription's route, and the address of the client that last subscribed. */
+/** The stored form of a subscription's route. `address`: the IP address of the client that last subscribed. */
 export type SubscriptionRoute = Pick<View, 'scope' | 'presentation'> & { readonly address?: string }
 
-/** Sorts the members of objects, nested ones included, so that equal objects have equal JSON texts. */
+/** Returns a copy of a value with sorted members of objects, so that equal values have equal JSON texts. */
 const withSortedMembers = (value: unknown): unknown => isObject(value)
   ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, withSortedMembers(value[key])]))
   : Array.isArray(value) ? value.map(withSortedMembers) : value
 
 /**
- * Returns the id of a subscription (SEP-3415, "Subscription identity"). It is not secret, and no request takes it as a
- * parameter.
+ * Returns the id of a subscription (SEP-3415, "Subscription identity"). It is the same for the same principal, route,
+ * event type, arguments and URL. It is not secret.
+ * @param url the callback URL of the client
  */
 export function subscriptionIdOf (
   { view, params }: Exchange<View>, { server, key }: EventTypeTarget, url: string
@@ -61,7 +62,7 @@ export function subscriptionIdOf (
 /** Returns the arguments of a request as JSON text. */
 export const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'
 
-/** Returns the lifetime to request from the server, as JSON text; undefined requests the server's default. */
+/** Returns the `ttlMs` to request from the server, as JSON text; undefined if the client requested none. */
 export function requestedLifetimeText ({ ttlMs }: Exchange['params']): string | undefined {
   if (ttlMs === undefined) return undefined
   return String(typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(Math.trunc(ttlMs), lifetime) : lifetime)
@@ -69,7 +70,8 @@ export function requestedLifetimeText ({ ttlMs }: Exchange['params']): string | 
 
 /**
  * Returns the time at which a subscription expires unless it is refreshed, in ms since 1970: the time that the server
- * granted, but no later than requested and allowed.
+ * granted, but no later than requested (at least a minute from now) and allowed.
+ * @param refreshBefore the time that the server granted, in ISO 8601; ignored if it is not valid
  */
 export function subscriptionExpiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'], now = Date.now()): number {
   const granted = typeof refreshBefore === 'string' ? Date.parse(refreshBefore) : NaN
@@ -78,8 +80,8 @@ export function subscriptionExpiryOf (refreshBefore: unknown, { ttlMs }: Exchang
 }
 
 /**
- * Returns the `deliveryStatus` of a refresh, as JSON text. Retries are never suspended, so a subscription is always
- * active.
+ * Returns the `deliveryStatus` for the response to a refresh, as JSON text. It says that the subscription is active,
+ * since the gateway never suspends deliveries.
  */
 export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: DeliveryStatus): string {
   const timeOf = (at?: number): string | undefined => at === undefined ? undefined : new Date(at).toISOString()
@@ -89,8 +91,8 @@ export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: Del
 }
 
 /**
- * Creates the gateway's own `events/unsubscribe`, on behalf of a subscription's principal.
- * @param callback the gateway's callback URL that the server knows
+ * Creates the request by which the gateway ends its subscription at the server, on behalf of the principal.
+ * @param callback the gateway's callback URL, as the server knows it
  */
 export function createUnsubscribeRequest (
   { id, owner, user, route, event, argumentsText }: EventSubscription, callback: string

@@ -8,22 +8,27 @@ import { extensionsLimits } from '../limits.ts'
 
 const { timeout, answer: maxSize, verifications, places, ofPrincipal } = extensionsLimits.eventWebhooks
 
-/** The endpoint of a subscription, and the principal on whose behalf messages are sent to it. */
+/** A client's webhook, to which the messages of a subscription are sent. */
 export interface WebhookDestination {
+  /** The id of the subscription. */
   readonly id: string
   readonly url: string
+  /** The secrets with which messages are signed. */
   readonly secrets: readonly string[]
-  /** The key of the principal. */
+  /** The key of the principal on whose behalf messages are sent. */
   readonly owner: string
-  /** Whether an admin registered it; then private addresses are allowed. */
+  /** Whether the principal is an admin, for whom private addresses are allowed. */
   readonly trusted: boolean
 }
 
-/** The reason why a delivery failed (SEP-3415, "Webhook delivery status"). It contains nothing from the response. */
+/** The reason why a delivery failed (SEP-3415, "Webhook delivery status"). */
 type FailureReason =
   'connection_refused' | 'timeout' | 'tls_error' | 'http_4xx' | 'http_5xx' | 'challenge_failed'
 
-/** The outcome of an attempt to deliver a message. `isFinal`: the message must not be sent again. */
+/**
+ * The outcome of an attempt to deliver a message. `reason`: why it failed; undefined if it succeeded. `isFinal`: the
+ * message must not be sent again.
+ */
 type PostOutcome =
   { readonly reason: undefined } | { readonly reason: FailureReason, readonly isFinal: boolean }
 
@@ -33,7 +38,9 @@ const finalStatuses: ReadonlySet<number> = new Set([410, 413])
 /** Sends signed messages to the webhooks of clients. */
 export class WebhookSender {
   readonly #outbound: Pick<Outbound, 'fetch'>
+  /** Limits the number of simultaneous requests, in total and for each principal. */
   readonly #places = new Semaphore({ places, perOwner: ofPrincipal })
+  /** Limits the verifications of each host. */
   readonly #verifications = new TokenBucket(verifications)
   readonly #closing = new AbortController()
 
@@ -41,9 +48,10 @@ export class WebhookSender {
     this.#outbound = outbound
   }
 
+  /** Aborts the requests that are in flight. */
   close (): void { this.#closing.abort() }
 
-  /** Sends a message once. Does not throw if that fails. */
+  /** Tries once to send a message. The outcome says whether it succeeded. */
   async post (to: WebhookDestination, messageId: string, body: string): Promise<PostOutcome> {
     const answer = await this.#send(to, messageId, body)
     if (typeof answer === 'string') return { reason: answer, isFinal: false }
@@ -53,8 +61,8 @@ export class WebhookSender {
   }
 
   /**
-   * Verifies that an endpoint accepts messages (SEP-3415, "Endpoint verification"): it must echo a challenge.
-   * @throws RpcError CallbackEndpointError; ResourceExhausted if its host is verified too often
+   * Verifies that a webhook accepts messages (SEP-3415, "Endpoint verification"): it must echo a challenge.
+   * @throws RpcError CallbackEndpointError if it does not; ResourceExhausted if its host is verified too often
    */
   async verify (to: WebhookDestination): Promise<void> {
     if (!this.#verifications.take(new URL(to.url).host)) {

@@ -25,31 +25,32 @@ export interface WebhookDeps {
   readonly sender: WebhookSender
   readonly sealer: Sealer
   /**
-   * Base URL of the gateway's own webhooks, to which a token is appended; undefined if the gateway has no https
-   * address.
+   * Returns the base URL of the gateway's own webhooks, to which a token is appended; undefined if the gateway has no
+   * https address.
    */
   readonly base: () => string | undefined
-  /** Returns a credential of the view's principal that can be looked up later; undefined if it has none. */
+  /** Returns a reference to the caller's credential that can be stored; undefined if there is no such credential. */
   readonly credentialOf: (view: View) => EventSubscription['credential'] | undefined
   /**
-   * Returns the current view of a subscription; undefined if its principal no longer sees the server.
+   * Returns the current view of a subscription; undefined if its principal no longer sees the event.
    * @throws StorageError
    */
   readonly viewOf: (subscription: EventSubscription) => Promise<View | undefined>
-  /** Whether the server of a subscription still exists and is the same one. */
+  /** Whether the server of a subscription still exists and was not replaced by another one of the same name. */
   readonly hasServer: (subscription: EventSubscription) => boolean
   readonly logError: (error: unknown, sentence: string) => void
 }
 
-/** The response to a message from a server. */
+/** The HTTP response to a message that a server has posted. */
 interface Receipt { readonly status: number, readonly body: Readonly<Record<string, unknown>> }
 
 const sealContext = 'event webhook'
 const receipt = (status: number, message: string): Receipt => ({ status, body: { success: status < 300, message } })
 
 /**
- * Webhooks for events (SEP-3415, "Webhook-Based Delivery"). A server posts to the gateway's own webhook; the gateway
- * verifies the signature, stores the message, and forwards it, signed with the client's secret.
+ * Webhooks for events (SEP-3415, "Webhook-Based Delivery"). A server posts messages to the gateway's own webhook. The
+ * gateway verifies the signature, stores the message, and forwards it to the client's webhook, signed with the secret
+ * of the client.
  */
 export class Webhooks {
   readonly #deps: WebhookDeps
@@ -124,7 +125,7 @@ export class Webhooks {
     }
     const expiresAt = subscriptionExpiryOf(parseSmallMember(result, 'refreshBefore'), params)
     await records.update({ ...begun, expiresAt })
-    // The server's own delivery status concerns its deliveries to the gateway, so it is replaced.
+    // The delivery status that the server returned is about its deliveries to the gateway, so it is replaced.
     const status = known && deliveryStatusText(await records.statusOf(known))
     return withClientCursor(withMembers(result, {
       id: JSON.stringify(id),
@@ -147,8 +148,8 @@ export class Webhooks {
   }
 
   /**
-   * Returns the requirements of a subscription: a credential that can be stored, and an https address.
-   * @throws RpcError
+   * Returns what a subscription requires: a credential that can be stored, and the base URL of the gateway's webhooks.
+   * @throws RpcError if one of them is missing
    */
   #requireWebhooks ({ view }: Exchange<View>): { credential: EventSubscription['credential'], base: string } {
     const credential = this.#deps.credentialOf(view)
@@ -165,8 +166,9 @@ export class Webhooks {
 
   /**
    * Handles a message from a server.
-   * @param token the last segment of the URL of the gateway's own webhook
+   * @param token the last segment of the URL to which the message was posted
    * @param body the raw request body
+   * @throws StorageError
    */
   async receive (token: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Receipt> {
     const { records } = this.#deps
@@ -194,7 +196,7 @@ export class Webhooks {
   }
 
   /**
-   * Delivers a message after the gateway's hooks have processed it.
+   * Lets the gateway's hooks process a message, and queues it for the client's webhook unless a hook drops it.
    * @param isEvent whether the message is an event, not a notice about the subscription
    */
   async #deliver (
@@ -205,7 +207,7 @@ export class Webhooks {
     const screened = await gateway.screenEvent(event.provider, text)
     if (screened === undefined) return
     const digest = hash('sha256', messageId, 'hex')
-    // Message ids often contain data of the event, so they are screened too.
+    // The id of a message often contains data of the event, so it is screened too.
     const idText = JSON.stringify(messageId)
     const shownId = await gateway.screenEvent(event.provider, idText) === idText ? messageId : `msg_${digest}`
     const present = isEvent ? withClientEvent : withClientCursor
@@ -223,7 +225,7 @@ export class Webhooks {
 
   /**
    * Ends the subscriptions whose principals have lost access.
-   * @param onlyAuthorized checks only those of OAuth clients
+   * @param onlyAuthorized whether only subscriptions of OAuth clients are checked
    */
   async endSubscriptionsWithoutAccess (onlyAuthorized: boolean): Promise<void> {
     const { records, viewOf } = this.#deps
@@ -239,15 +241,15 @@ export class Webhooks {
   }
 
   /**
-   * Ends a subscription whose principal has lost access, or that its user ends. One replica notifies the server and the
-   * client.
+   * Ends a subscription whose principal has lost access, or that a user ends in the management API. The replica that
+   * removes the subscription notifies the server and the client.
    * @throws StorageError
    */
   async end (subscription: EventSubscription): Promise<void> {
     const { records, sender, logError } = this.#deps
     if (!await records.remove(subscription.id)) return
     const body = `{"type":"terminated","error":${accessRevokedError.toText()}}`
-    // It is no longer known whether an admin registered the address, so private ones are not allowed.
+    // Whether the principal is an admin is no longer known, so private addresses are not allowed.
     sender.post(destinationOf(subscription, false), `msg_terminated_${subscription.id}`, body)
       .catch((error: unknown) => { logError(error, 'the end of a subscription could not be announced') })
     this.#unsubscribeAtServer(subscription)
@@ -257,7 +259,7 @@ export class Webhooks {
   #unsubscribeAtServer (subscription: EventSubscription): void {
     const { gateway, base, hasServer, logError } = this.#deps
     const address = base()
-    // Without refreshes, the subscription expires by itself.
+    // If the server cannot be notified, its subscription expires, since it is no longer refreshed.
     if (!hasServer(subscription) || address === undefined) return
     const { provider, key } = subscription.event
     const request = createUnsubscribeRequest(subscription, `${address}${subscription.own.token}`)
@@ -275,7 +277,7 @@ const destinationOf = ({ id, url, owner, secrets }: EventSubscription, trusted: 
   secrets: secrets.filter(({ until = Infinity }) => until > Date.now()).map(({ secret }) => secret)
 })
 
-/** Returns the secrets after a refresh. A replaced secret also signs for some time. */
+/** Returns the secrets of a subscription after a refresh, newest first. A replaced secret also signs for some time. */
 function secretsWith (secret: string, known: EventSubscription | undefined): EventSubscription['secrets'] {
   const [newest] = known?.secrets ?? []
   if (newest === undefined || newest.secret === secret) return known?.secrets ?? [{ secret }]

@@ -6,18 +6,19 @@ import { extensionsLimits } from '../limits.ts'
 
 export type WebhookSettings = NonNullable<Guard['webhook']>
 
-/** A question to a webhook. */
+/** A question to a guard's webhook: whether arguments (`call`) or a result may be used. */
 export interface WebhookQuestion {
   readonly type: 'call' | 'result'
   readonly principal: object
   readonly server: string
+  /** The name or URI of the item at the server; '' if the request names none. */
   readonly tool: string
   readonly kind: 'tool' | 'prompt' | 'resource' | 'completion'
   /** The arguments or the result, as JSON text. */
   readonly text: string
 }
 
-/** The answer of a webhook. `text` of `replace`: the arguments or result to use, as JSON text. */
+/** The answer of a webhook. `text`: the arguments or result to use instead, as JSON text. */
 type WebhookAnswer =
   { readonly action: 'accept' } |
   { readonly action: 'reject', readonly message: string | undefined } |
@@ -27,7 +28,7 @@ const { webhookTimeout, webhookAnswer, message: maxMessage } = extensionsLimits.
 
 /**
  * Asks a guard's webhook about arguments or a result.
- * @throws Error with a message for the operator if it is unreachable, too slow, or its response is invalid
+ * @throws Error with a message for the operator if the webhook is unreachable or too slow, or if its answer is invalid
  */
 export async function askWebhook (
   outbound: Pick<Outbound, 'fetch'>, { url, secret, timeoutMs = webhookTimeout }: WebhookSettings,

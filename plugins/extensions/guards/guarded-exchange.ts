@@ -2,22 +2,22 @@ import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { View } from '../../settings/index.ts'
 
-/** The params of a notification, as JSON text, after the guards; undefined if it is dropped. */
+/** The params of a notification as JSON text, after the guards were applied; undefined: the notification is dropped. */
 type ScreenedParams = string | undefined
 
-/** An exchange whose params and notifications pass through guards. */
+/** An exchange with the params that guards allow, whose notifications and cancellation are screened by guards, too. */
 export class GuardedExchange extends DerivedExchange<View> {
   readonly #screen: (paramsText: string) => Promise<ScreenedParams> | ScreenedParams
   readonly #screenCancel: (paramsText: string) => string | undefined
   readonly #hasChanges: boolean
-  /** Settles when the notifications that are being screened have been sent. */
+  /** Settles when the notifications that are being screened have been sent or dropped; undefined if there are none. */
   #waiting: Promise<void> | undefined
 
   /**
-   * @param members of params to replace, as JSON text; undefined removes one
-   * @param screen applied to the params of each notification
-   * @param screenCancel applied to the params of the client's cancellation; if it returns undefined, they are not
-   *   forwarded
+   * @param members the members of params to replace, as JSON text by name; undefined removes a member
+   * @param screen screens the params of a notification to the client
+   * @param screenCancel screens the params and the reason of the client's cancellation, as JSON text; if it returns
+   *   undefined, they are not forwarded
    */
   constructor (
     from: Exchange<View>, members: Readonly<Record<string, string | undefined>>,
@@ -38,7 +38,7 @@ export class GuardedExchange extends DerivedExchange<View> {
     this.#hasChanges = hasChanges
   }
 
-  /** Undefined if the arguments were changed: then the headers for the server are created from the new arguments. */
+  /** Undefined if params were changed: then the headers for the server are created from the changed arguments. */
   override get paramHeaders (): Exchange['paramHeaders'] { return this.#hasChanges ? undefined : super.paramHeaders }
 
   override get cancelParams (): string | undefined {
@@ -58,12 +58,12 @@ export class GuardedExchange extends DerivedExchange<View> {
     return text === undefined ? 'the client cancelled the request' : JSON.parse(text) as string
   }
 
-  /** Settles when all notifications so far, which precede the result, have been sent; undefined if none is waiting. */
+  /** Settles when the notifications so far have been sent or dropped; undefined if none is being screened. */
   get whenNotificationsSent (): Promise<void> | undefined { return this.#waiting }
 
   override notify (method: string, paramsText: string): void {
     const send = (text: ScreenedParams): void => { if (text !== undefined) super.notify(method, text) }
-    // Notifications keep their order.
+    // A notification waits for the previous ones, so that they keep their order.
     const screened = this.#waiting?.then(async () => await this.#screen(paramsText)) ?? this.#screen(paramsText)
     if (!(screened instanceof Promise)) { send(screened); return }
     const waiting = screened.then(send, () => {}).finally(() => {

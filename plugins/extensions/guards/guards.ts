@@ -12,28 +12,31 @@ import { ContentRefusal, SearchedCharacterCounter, type TextOrigin, type Content
 import type { GuardWebhooks } from './webhooks.ts'
 import { diffParams, stringifyParams, parseParams, paramWithoutProgressToken, type Param } from './params.ts'
 
-/** Methods whose params have a name, which the gateway resolves, and arguments, which are sent to guards' webhooks. */
+/** Methods whose params are a name, which the gateway resolves, and arguments, which are sent to guards' webhooks. */
 const namedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 /**
- * Members of params that are not searched: the server or the gateway created them, or they answer questions of the
- * server.
+ * Members of params that are not searched: values that the server or the gateway created, and the client's answers to
+ * questions of the server.
  */
 const unsearchedMembers: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestState', 'inputResponses'])
 /**
- * Members of params that address an object, with their names in messages: masked, they would address another object.
+ * Members of params that address an object, with their names in messages. They are not masked, since they would address
+ * another object; content found in them refuses the call.
  */
 const addressMembers: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
 const isAboutEvents = (method: string): boolean => method.startsWith('events/')
 /**
- * The members of params that are sent to webhooks, by method; for methods in `namedMethods`, these are the arguments.
+ * The members of params that are sent to webhooks, by method. For `namedMethods`, the arguments are sent; for other
+ * methods that this record does not contain, nothing.
  */
 const webhookMembers: Readonly<Record<string, readonly string[]>> =
   { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
-/** A message to search: its origin, its owner, and how much of it has been searched. */
+/** A message to search. `owner`: the caller. `searched`: how much of the message has been searched. */
 interface Message { readonly origin: TextOrigin, readonly owner: string, readonly searched: SearchedCharacterCounter }
 
 interface GuardsDeps {
+  /** Returns the enabled guards, in order. */
   readonly active: () => readonly Guard[]
   readonly screen: ContentScreener
   readonly webhooks: GuardWebhooks
@@ -42,13 +45,17 @@ interface GuardsDeps {
 /** Applies the configured guards to the messages that pass through the gateway. */
 export class Guards {
   readonly #deps: GuardsDeps
+  /** The exchange by which the exchange of a call was replaced. */
   readonly #exchanges = new WeakMap<GatewayCall, GuardedExchange>()
 
   constructor (deps: GuardsDeps) {
     this.#deps = deps
   }
 
-  /** Checks the arguments of a call, and prepares the checks of its notifications. @throws Refusal */
+  /**
+   * Checks the arguments of a call, and replaces `call.exchange` by one that checks the notifications of the call.
+   * @throws RuleRefusalError
+   */
   onCall (call: GatewayCall): Promise<void> | undefined {
     const origin = originOf(call, 'arguments')
     // A stream stays open, so its events are checked by the guards that are active when they arrive.
@@ -60,8 +67,8 @@ export class Guards {
   }
 
   /**
-   * Checks a subscription to a resource. Its params are never changed: it is either sent or refused.
-   * @throws Refusal
+   * Checks a subscription to a resource. Guards cannot change the params: what they would change refuses the request.
+   * @throws RuleRefusalError
    */
   async onSubscribe (exchange: GatewayCall['exchange'], server: string, uri: string): Promise<void> {
     const { paramsText, client } = exchange
@@ -80,24 +87,28 @@ export class Guards {
     }
   }
 
-  /** Checks a result. @returns the result to use @throws Refusal */
+  /** Checks a result, as JSON text. @returns the result to use @throws RuleRefusalError */
   onOutput (call: GatewayCall, result: string): string | Promise<string> {
     const guards = this.#onResults(call)
     return guards.length === 0 ? result : this.#checkResult(call, guards, result)
   }
 
-  /** Checks an error. @returns the error to use @throws Refusal */
+  /** Checks an error. Refusals of rules are not checked. @returns the error to use @throws RuleRefusalError */
   onError (call: GatewayCall, error: RpcError): RpcError | Promise<RpcError> {
     const guards = error instanceof RuleRefusalError ? [] : this.#onResults(call)
     return guards.length === 0 ? error : this.#checkError(call, guards, error)
   }
 
-  /** Checks a notification that belongs to no request. @returns undefined if it must not be sent */
+  /**
+   * Checks a notification of a server that belongs to no request.
+   * @returns the params to send; undefined if the notification must not be sent
+   */
   onNotification (server: string, paramsText: string): string | undefined | Promise<string | undefined> {
     const guards = guardsFor(this.#deps.active(), 'results', server, undefined)
     return this.#checkNotification(guards, paramsText, { side: 'results', server, tool: undefined }, server)
   }
 
+  /** Returns the guards that check the results of a call. */
   #onResults (call: GatewayCall): Guard[] {
     const active = this.#deps.active()
     if (active.length === 0) return []
@@ -115,7 +126,7 @@ export class Guards {
       for (const guard of guards) {
         const found = await this.#searchMembers(guard, method, members, message)
         members = found.members
-        // The remaining guards still mask the members for the records.
+        // After a refusal, the remaining guards still mask the members, for the record of the call.
         refusal ??= found.refusal
         if (!refusal) members = await this.#askWebhook(guard, call, members)
       }
@@ -131,7 +142,7 @@ export class Guards {
 
   /**
    * Searches members of params, joined to one text.
-   * @returns the members to use; if there is a refusal, those to keep in records
+   * @returns the members to use; with `refusal`, the members to record
    */
   async #searchMembers (
     guard: Guard, method: string, members: readonly Param[], { origin, owner, searched }: Message
@@ -151,14 +162,14 @@ export class Guards {
     if (masked === text) return { members }
     const parts = parseParams(masked)
     const found = members.map((member, at): Param => {
-      // If the text could not be searched, `masked` is `{}`, and every member is replaced by `{}`.
+      // If the text could not be searched, `masked` is `{}`, and the value of each member is replaced by `{}`.
       const { name, text } = parts[at] ?? { name: member.name, text: '{}' }
       if (name === member.name && text === paramWithoutProgressToken(name, member.text)) return member
       const token = member.name === '_meta' ? memberOf(member.text, 'progressToken') : undefined
       return { name, text: token === undefined ? text : withMembers(text, { progressToken: token }) }
     })
     for (const [at, member] of members.entries()) {
-      // Addresses and subscriptions are not changed; a finding in them refuses the call.
+      // Addresses, and the params of methods for events, are not changed: content found in them refuses the call.
       const shownMember = isAboutEvents(method) ? `"${found[at]?.name ?? ''}"` : undefined
       const address = addressMembers.get(member.name) ?? shownMember
       if (found[at] === member || address === undefined) continue
@@ -169,7 +180,7 @@ export class Guards {
     return { members: found, refusal }
   }
 
-  /** Asks a guard's webhook about members of params. @returns the members to use @throws Refusal */
+  /** Asks a guard's webhook about members of params. @returns the members to use @throws RuleRefusalError */
   async #askWebhook (guard: Guard, call: GatewayCall, members: readonly Param[]): Promise<readonly Param[]> {
     if (guard.webhook === undefined) return members
     const { method } = call.exchange
@@ -265,7 +276,7 @@ const otherAddress = ({ name }: Guard): RuleRefusalError =>
   )
 const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner ?? client.id
 
-/** Returns the members of params to search. */
+/** Returns the members of params that guards search; for `namedMethods`, `arguments` is always one of them. */
 function searchedMembers (method: string, paramsText: string): readonly Param[] {
   // Ending a subscription is never refused.
   if (method === 'events/unsubscribe') return []
@@ -278,8 +289,8 @@ function searchedMembers (method: string, paramsText: string): readonly Param[] 
 }
 
 /**
- * Returns the origin of a text. Prompts and resources have no tool (null); tasks and events may come from any tool of
- * the server (undefined).
+ * Returns the origin of a text of a call. Prompts and resources have no tool (null); tasks and events may come from any
+ * tool of the server (undefined).
  */
 function originOf (call: GatewayCall, side: CallSide): TextOrigin {
   const { exchange: { method }, provider: server, item } = call

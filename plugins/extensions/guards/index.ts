@@ -12,7 +12,7 @@ import type { ContentFinding } from './screen.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The content guards, for the management API. */
+    /** The configured content guards, for the management API. */
     guards: OrderedEntries<'guards'>
   }
 }
@@ -22,7 +22,7 @@ const toShownGuard = (guard: Guard): Guard => maskConfig(guard) as Guard
 
 /**
  * Checks a sent guard beyond its schema, and replaces a masked secret by the stored one.
- * @param former the stored guard
+ * @param former the stored guard; undefined for a new one
  * @throws InvalidInput
  */
 function checkGuard (input: Guard, former: Guard | undefined): Guard {
@@ -47,7 +47,7 @@ function noteFinding (call: GatewayCall, { found, ...guard }: GuardFinding): voi
   call.guards = [...guards.filter((each) => each !== former), { ...guard, found: all }]
 }
 
-/** Content guards check arguments, results, errors and notifications, for all callers and servers. */
+/** `app.guards`: content guards, which check arguments, results, errors and notifications in the gateway's hooks. */
 export default fp(async (app) => {
   const counts = new Map<DetectedKind, number>()
   const warn = (err: unknown, sentence: string): void => { app.log.warn({ err }, sentence) }
@@ -71,9 +71,9 @@ export default fp(async (app) => {
     return guards
   }
   /**
-   * Applies the guards, which are loaded when the first one is enabled.
-   * @param unguarded the result if none is enabled
-   * @param isLasting whether the request may last until a guard is enabled
+   * Applies the guards. Their code is loaded when it is first needed.
+   * @param unguarded the result if no guard is enabled
+   * @param isLasting whether the request may last so long that a guard is enabled meanwhile
    */
   const applyGuards = <Result>(
     unguarded: Result, apply: (by: Guards) => Result | Promise<Result>, isLasting = false

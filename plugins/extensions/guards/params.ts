@@ -3,7 +3,7 @@ import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 /** A member of params, with its value as JSON text. */
 export interface Param { readonly name: string, readonly text: string }
 
-/** Returns the members of an object in JSON text; of members with the same name, the last one. */
+/** Returns the members of an object, given as JSON text. Of members with the same name, the last one is returned. */
 export const parseParams = (text: string): Param[] =>
   [...new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))]
     .map(([name, text]) => ({ name, text }))
@@ -12,13 +12,20 @@ export const parseParams = (text: string): Param[] =>
 export const stringifyParams = (members: readonly Param[]): string =>
   `{${members.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
-/** Removes the progress token, which is valid only between client and gateway. */
+/**
+ * Returns the value of a member of params, as JSON text. From `_meta`, the progress token is removed, which is valid
+ * between client and gateway only.
+ */
 export const paramWithoutProgressToken = (name: string, text: string): string =>
   name === '_meta' && memberOf(text, 'progressToken') !== undefined
     ? withMembers(text, { progressToken: undefined })
     : text
 
-/** Returns the members of params to replace, by name. A renamed member is removed and added under its new name. */
+/**
+ * Returns the changes that turn the given members of params into others: by name, the new value as JSON text, or
+ * undefined for a member to remove.
+ * @param members the members to use, in the order of `given`; names may differ
+ */
 export function diffParams (given: readonly Param[], members: readonly Param[]): Map<string, string | undefined> {
   const changed = new Map<string, string | undefined>()
   for (const [at, { name, text }] of members.entries()) {

@@ -2,17 +2,17 @@ import type { Snapshot } from '../../../db/store.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 
-/** The side of a call that guards check. */
+/** The side of a call that a guard checks. */
 export type CallSide = 'arguments' | 'results'
 
-/** Returns the enabled guards, in their order. */
+/** Returns the enabled guards, in order. */
 export const activeGuards = memoized((guards: Snapshot['guards']): readonly Guard[] =>
   [...guards.values()].filter(({ enabled }) => enabled !== false))
 
 /**
  * Returns the guards for one side of a request.
- * @param tool its name at the server; undefined: an unknown tool of the server, as for tasks and log messages; null: no
- *   tool, as for prompts and resources
+ * @param tool the name of the tool at the server; undefined: any tool of the server, as for tasks and log messages;
+ *   null: no tool, as for prompts and resources
  */
 export const guardsFor = (
   guards: readonly Guard[], side: CallSide, server: string, tool: string | undefined | null

@@ -11,23 +11,24 @@ import type { CallSide } from './rules.ts'
 export interface TextOrigin {
   readonly side: CallSide
   readonly server: string
+  /** The name of the tool at the server; undefined: any tool of the server; null: no tool. */
   readonly tool: string | undefined | null
-  /** The call that it belongs to, if any. */
+  /** The call that the text belongs to; undefined for a notification that belongs to no request. */
   readonly call?: GatewayCall
 }
 
 /**
- * Counts the characters of one message that were searched in the main thread, over all members and guards; see
- * `extensionsLimits.guards.inline`.
+ * Counts the characters of one message that were searched in the main thread, over all parts of the message and all
+ * guards. `extensionsLimits.guards.inline` limits them.
  */
 export class SearchedCharacterCounter { characters = 0 }
 
 /** The kinds of content that a guard has found, without the content itself. */
 export interface ContentFinding extends TextOrigin { readonly guard: Guard, readonly found: readonly DetectedKind[] }
 
-/** The error for a text that a guard refuses. */
+/** Thrown when a guard refuses a text. */
 export class ContentRefusal extends RuleRefusalError {
-  /** The masked text, for the records. */
+  /** The masked text, for the record of the call; `{}` if the text could not be searched. */
   readonly masked: string
 
   constructor (message: string, masked: string) {
@@ -49,7 +50,7 @@ interface ScreenDeps {
   readonly warn: (error: unknown, sentence: string) => void
 }
 
-/** Searches texts for the content that guards detect. Long messages are searched in a worker thread. */
+/** Searches texts for the content that guards detect. The parts of long messages are searched in a worker thread. */
 export class ContentScreener {
   readonly #deps: ScreenDeps
 
@@ -58,11 +59,11 @@ export class ContentScreener {
   }
 
   /**
-   * Applies one guard's detection to JSON text.
-   * @param owner the caller, whose share of the worker threads a search uses
-   * @param searched the counter of the message, which the text adds to
-   * @returns the text, masked if the guard masks; not a promise unless the worker thread is used
-   * @throws ContentRefusal
+   * Applies the detection of one guard to JSON text.
+   * @param owner the caller, whose share of the worker threads is used
+   * @param searched the counter of the message to which the text belongs
+   * @returns the text, masked if the guard masks; a promise only if a worker thread is used
+   * @throws ContentRefusal if the guard refuses the text, or a guard other than `flag` cannot search it in time
    */
   apply (
     guard: Guard, text: string, origin: TextOrigin, owner: string, searched: SearchedCharacterCounter

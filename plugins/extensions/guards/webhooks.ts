@@ -7,7 +7,7 @@ import { toBearerKeyIdentity, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { askWebhook, type WebhookSettings, type WebhookQuestion } from './ask-webhook.ts'
 
-/** The kind of item that a webhook is asked about, by method. Only resources can be subscribed to. */
+/** The kind of item that a webhook is asked about, by method. For other methods, no webhook is asked. */
 const kinds: Readonly<Record<string, WebhookQuestion['kind']>> = {
   'tools/call': 'tool',
   'tasks/result': 'tool',
@@ -34,10 +34,10 @@ export class GuardWebhooks {
   }
 
   /**
-   * Asks a guard's webhook, if it has one.
+   * Asks a guard's webhook, if the guard has one.
    * @param text the arguments or the result, as JSON text
-   * @returns the text to use
-   * @throws Refusal
+   * @returns the text to use: the given text, or the replacement of the webhook
+   * @throws RuleRefusalError if the webhook rejects the text, or is unavailable and the guard does not allow that
    */
   async ask (
     guard: Guard, { exchange, provider: server, item }: Pick<GatewayCall, 'exchange' | 'provider' | 'item'>,
@@ -64,7 +64,7 @@ export class GuardWebhooks {
   }
 }
 
-/** Describes the caller for a webhook. */
+/** Returns the description of the caller that is sent to webhooks. */
 function describePrincipal (
   snapshot: Pick<Snapshot, 'teams' | 'users'>, { address, view: { principal } }: GatewayCall['exchange']
 ): object {

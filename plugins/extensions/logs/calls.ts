@@ -6,7 +6,7 @@ import type { FinishedCall } from '../../gateway/index.ts'
 /** Length to which a name or URI in a log line is truncated, in characters. */
 const maxNameLength = 256
 
-/** The log fields of a call. `tool-error` as `outcome` is a result with `isError`. */
+/** The fields in the log line of a call. The outcome `tool-error` is a result with `isError`. */
 interface CallLine {
   user: string
   key?: string
@@ -15,14 +15,14 @@ interface CallLine {
   item?: string
   outcome: FinishedCall['outcome'] | 'tool-error'
   error?: string
-  /** In ms. */
+  /** The duration of the call, in ms. */
   duration: number
   address?: string
 }
 
 /**
- * Logs one line per call at level `debug`: user, server, tool, duration and outcome, without payloads and without the
- * query of a URI. At higher levels, no hook is registered.
+ * Logs one line for each call at level `debug`: user, server, item, duration and outcome, without payloads and without
+ * the query of a resource's URI. If the log level is higher, no hook is registered.
  */
 export default fp(async (app) => {
   if (app.log.level !== 'debug' && app.log.level !== 'trace') return

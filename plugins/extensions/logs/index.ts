@@ -11,18 +11,18 @@ declare module 'fastify' {
   interface FastifyInstance {
     logs: LogRing
     /**
-     * Responds to an admin's request with a stream of the log: `{type: 'initial', logs}`, then `{type: 'log', log}` and
-     * `{type: 'clear'}`. The stream ends when the caller is no longer an admin, or reads too slowly. The reply must be
-     * hijacked.
-     * @throws ShareError
+     * Responds to an admin's request with an event stream of the log: `{type: 'initial', logs}`, then
+     * `{type: 'log', log}` for each new line and `{type: 'clear'}`. The stream ends when the caller is no longer an
+     * admin, or reads too slowly. The reply must be hijacked.
+     * @throws ShareError if the caller has too many streams
      */
     streamLogs: (request: FastifyRequest, reply: FastifyReply, principal: Principal) => void
   }
 }
 
 /**
- * Interval at which the callers of streams are checked to be still admins, in ms; changes of access are checked at
- * once.
+ * Interval at which it is checked whether the callers of streams are still admins, in ms. Known changes of access are
+ * checked at once.
  */
 const checkInterval = 30_000
 
@@ -36,7 +36,7 @@ export default fp<{ ring: LogRing }>(async (app, { ring }) => {
     createMasker(() => app.settings.current, [JWT_SECRET, METRICS_TOKEN].filter((secret) => secret !== undefined))
   ring.setRedaction((text) => mask(app.credentials.mask(text)))
   app.decorate('logs', ring)
-  // Lines printed by servers are always in the ring; the process log has them at level `debug` only.
+  // Lines printed by servers are always added to the ring, but to the process log at level `debug` only.
   app.upstreamHooks.onLine((server, line) => {
     ring.addChildLine(server, line)
     app.log.debug({ server, [childLineMark]: true }, `${server}: ${line}`)

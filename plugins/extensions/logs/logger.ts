@@ -6,7 +6,7 @@ import { LogRing, type LogEntry } from './ring.ts'
 import { extensionsLimits } from '../limits.ts'
 
 type Logger = FastifyServerOptions['logger']
-/** The pino hook that runs for each line of an enabled level. */
+/** The pino hook that is called for each log call of an enabled level. */
 type LogMethod = (this: unknown, args: unknown[], method: (...args: unknown[]) => void, level: number) => void
 
 const levels: Readonly<Record<number, LogEntry['level']>> = {
@@ -14,9 +14,10 @@ const levels: Readonly<Record<number, LogEntry['level']>> = {
 }
 
 /**
- * Returns the ring of the newest log lines, the options of a logger that fills it, and the function that masks the
- * gateway's own credentials in both.
- * @param metricsToken METRICS_TOKEN
+ * Returns a ring of the newest log lines, options of a logger that fills it, and the gateway's own credentials, which
+ * the logger masks.
+ * @param logger the options of the logger; without an object, nothing is added to them
+ * @param metricsToken the value of METRICS_TOKEN
  */
 export function prepareLog (
   logger: Logger, metricsToken?: string
@@ -26,7 +27,7 @@ export function prepareLog (
   return { logger: withRing(logger, ring, (line) => credentials.mask(line)), ring, credentials }
 }
 
-/** Returns logger options with hooks that add each line to the ring, and mask it before it is written. */
+/** Returns logger options with hooks that add each line to the ring, and mask each line before it is written. */
 function withRing (logger: Logger, ring: LogRing, mask: (line: string) => string): Logger {
   if (typeof logger !== 'object' || logger === null) return logger
   const logMethod: LogMethod = function (args, method, level) {
@@ -39,10 +40,13 @@ function withRing (logger: Logger, ring: LogRing, mask: (line: string) => string
   } as Logger
 }
 
-/** Marks a log call for a line printed by a child process, which the ring already has. */
+/** A key in a log object that marks a line printed by a child process: the ring already contains this line. */
 export const childLineMark = Symbol('childLine')
 
-/** Returns the message of a log call, with that of its error; undefined if the ring must not get the line. */
+/**
+ * Returns the text of a log call for the ring: the message, details and the message of the error; undefined if the line
+ * must not be added.
+ */
 function messageOf ([first, ...rest]: unknown[]): string | undefined {
   if (first instanceof Error) return rest.length > 0 ? `${format(...rest)}: ${first.message}` : first.message
   if (typeof first !== 'object' || first === null) return format(first, ...rest)
@@ -55,7 +59,7 @@ function messageOf ([first, ...rest]: unknown[]): string | undefined {
     : `${sentence}${details}`
 }
 
-/** Members of a log object that are added to the line's text. */
+/** The members of a log object that are added to the text of the line. */
 const detailMembers = ['guard', 'quota', 'action', 'found', 'in', 'server', 'tool', 'event', 'problem', 'freeAt']
 
 /** Returns the `detailMembers` of a log object in parentheses, except values that the sentence already contains. */
@@ -69,12 +73,13 @@ function detailsIn (object: Readonly<Record<string, unknown>>, sentence: string)
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
-/** The output of the log: one JSON text per line, or readable lines on a terminal. */
+/** The output of the log. `write` takes a line of JSON text, with its line feed. */
 export interface LogOutput { readonly write: (line: string) => void }
 
 /**
- * Creates a log output that writes to stdout. A line that cannot be written (full disk, closed terminal, ended reader)
- * is lost. The caller must listen to the `error` events of the stream.
+ * Creates a log output that writes to stdout: the lines as they are, or, on a terminal, readable lines. A line that
+ * cannot be written (full disk, closed terminal, ended reader) is lost. The caller must listen to the `error` events of
+ * the stream.
  */
 export async function createLogOutput (stdout = process.stdout): Promise<LogOutput> {
   const write = (text: string): void => {
@@ -89,9 +94,9 @@ export async function createLogOutput (stdout = process.stdout): Promise<LogOutp
 }
 
 /**
- * Returns a function that closes the standard streams whose terminal no longer exists. Node 20 restores the mode of its
- * terminal at exit, and loops forever if that fails.
- * @returns the function, to be called at the end of the process
+ * Returns a function that closes the standard streams whose terminals no longer exist. It must be called at the end of
+ * the process: at exit, Node 20 restores the mode of its terminals, and loops forever if that fails.
+ * @param close closes a file descriptor
  */
 export function createLostTerminalCloser (close: (fd: number) => void): () => void {
   const terminals = [0, 1, 2].filter((fd) => isatty(fd))

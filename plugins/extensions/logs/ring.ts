@@ -7,28 +7,29 @@ import { maskLikelyCredentials, createRedactor, secretsOf } from '../../base/sec
 
 export type LogEntry = Readonly<Static<typeof LogEntrySchema>>
 
-/** Receives each new entry, or `undefined` when the log is cleared. */
+/** Receives each new entry; undefined: the log was cleared. */
 type LogListener = (entry: LogEntry | undefined) => void
 
 /** `entries`: max number of entries. `message`: length to which a message is truncated, in characters. */
 interface LogBounds { readonly entries: number, readonly message: number }
 
+/** The type of an entry, by its level. */
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
 
 /**
- * Number of characters beyond the max length that are still redacted before a message is truncated, so that no part of
- * a secret remains.
+ * Number of characters beyond the max length that are also redacted before a message is truncated. Otherwise, a part of
+ * a secret at the cut could remain.
  */
 const redactionMargin = 2_048
-/** Terminal escape sequences (ECMA-48). */
+/** Matches terminal escape sequences (ECMA-48). */
 // eslint-disable-next-line no-control-regex
 const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
 const controls = /[\p{Cc}\u2028\u2029]+/gu
 
 /**
- * The newest lines of the log, in memory. Secrets are masked before an entry is stored. When the ring is full, the
- * oldest line of the source with the most lines is dropped, so that a verbose server displaces its own lines. Sources
- * are the servers and the gateway; for the gateway, half of the max number is not counted.
+ * Keeps the newest lines of the log in memory, with secrets masked. When the ring is full, the oldest line of the
+ * server with the most lines is dropped, so that a verbose server displaces its own lines. The gateway counts as a
+ * server, but half of the max number of lines is free for it.
  */
 export class LogRing {
   readonly #bounds: LogBounds
@@ -40,12 +41,13 @@ export class LogRing {
   readonly #ids = new Map<string | undefined, number[]>()
   #lastId = 0
 
-  /** @param redact masks the secrets of a text */
+  /** @param redact masks secrets in a text */
   constructor (bounds: LogBounds, redact: (text: string) => string) {
     this.#bounds = bounds
     this.#redact = redact
   }
 
+  /** The newest entry; undefined if there is none. */
   get newest (): LogEntry | undefined { return this.#entries.get(this.#lastId) }
 
   /** Sets the function that masks secrets, and applies it to the present entries. */
@@ -54,15 +56,17 @@ export class LogRing {
     for (const [id, entry] of this.#entries) this.#entries.set(id, { ...entry, message: redact(entry.message) })
   }
 
+  /** Adds a line that the gateway logs. */
   addGatewayLine (level: LogEntry['level'], message: string): void {
     this.#addEntry({ level, source: 'main', message })
   }
 
+  /** Adds a line that the process of a server printed. */
   addChildLine (server: string, message: string): void {
     this.#addEntry({ level: 'info', source: 'child', message, processId: server })
   }
 
-  /** Returns the entries, oldest first. @param server by default, the entries of all servers and of the gateway */
+  /** Returns the entries, oldest first. @param server the only server; undefined: all servers and the gateway */
   list (server?: string): LogEntry[] {
     return server === undefined
       ? [...this.#entries.values()]
@@ -76,7 +80,7 @@ export class LogRing {
   }
 
   /**
-   * Calls a listener for each new entry, and without one when the log is cleared.
+   * Adds a listener, which is called for each new entry and when the log is cleared.
    * @returns a function that removes the listener
    */
   listen (listener: LogListener): () => void {
@@ -109,8 +113,8 @@ export class LogRing {
   }
 
   /**
-   * Turns a message into one line of plain text without secrets. The result is a copy, since a slice would keep the
-   * whole text in memory.
+   * Converts a message to one line of plain text without secrets. A truncated message is a copy, since a slice would
+   * keep the whole text in memory.
    */
   #toMessage (message: string): string {
     const { message: max } = this.#bounds
@@ -121,10 +125,10 @@ export class LogRing {
 }
 
 /**
- * Returns a function that masks the secrets of all servers and of the system configuration, and texts that look like
- * credentials.
- * @param snapshot the current settings
- * @param own further secrets
+ * Returns a function that masks, in a text, the secrets of all servers and of the system configuration, and everything
+ * that looks like a credential.
+ * @param snapshot returns the current settings
+ * @param own further secrets to mask
  */
 export function createMasker (snapshot: () => Snapshot, own: readonly string[]): (text: string) => string {
   const secretsOfConfig = memoized((config: object): readonly string[] =>
@@ -139,14 +143,14 @@ export function createMasker (snapshot: () => Snapshot, own: readonly string[]):
     const found =
       [own, secretsOfConfig(system), ...[...servers.values()].map(({ config }) =>
         secretsOfConfig(config))].filter(({ length }) => length > 0)
-    // Most settings changes do not change secrets.
+    // Most changes of the settings do not change secrets, and need no new redactor.
     if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
     sets = found
     scrub = createRedactor(found.flat())
   }
   return (text) => {
     refresh()
-    // Patterns first, since they need the text around a credential.
+    // Patterns are masked first, since they need the text around a credential.
     return scrub(maskLikelyCredentials(text))
   }
 }

@@ -7,10 +7,13 @@ const methods = ['tools/call', 'prompts/get', 'resources/read', 'completion/comp
 const outcomes: readonly Outcome[] = ['ok', 'tool_error', 'error', 'failure']
 /** Upper bounds of the latency buckets, in seconds. */
 const bounds = [0.005, 0.02, 0.1, 0.5, 2, 10, 60]
-/** Max number of servers with their own label; all others share one, so that new names cannot fill the memory. */
+/** Max number of servers with their own label. The others share a label, so that new names cannot fill the memory. */
 const maxLabelledServers = 200
 
-/** The counters of one server: by method and outcome, by latency bucket, and the sum of latencies in seconds. */
+/**
+ * The counters of one server. `countsByOutcome`: the numbers of requests by method and outcome. `buckets`: the numbers
+ * by latency. `totalSeconds`: the sum of the latencies.
+ */
 interface ServerCounts { readonly countsByOutcome: number[], readonly buckets: number[], totalSeconds: number }
 
 const newServerCounts = (): ServerCounts => ({
@@ -22,12 +25,12 @@ const newServerCounts = (): ServerCounts => ({
 /** A sample in the form that prom-client's registry expects. */
 interface Sample { metricName?: string, labels: Record<string, string | number>, value: number }
 
-/** Counts requests by server, method and outcome, and their latency. Labels are composed when the metrics are read. */
+/** Counts requests by server, method and outcome, and by latency. Labels are composed when the metrics are read. */
 export class CallMetrics {
   readonly #countsByServer = new Map<string, ServerCounts>()
   readonly #otherServers = newServerCounts()
 
-  /** Counts one request. @param seconds time from the request to the response */
+  /** Counts one request. @param seconds the time from the arrival of the request to its response */
   add (server: string, method: string, outcome: Outcome, seconds: number): void {
     const row = this.#countsOf(server)
     const known = methods.indexOf(method as typeof methods[number])
@@ -39,15 +42,15 @@ export class CallMetrics {
     row.totalSeconds += seconds
   }
 
-  /** Returns the label of a server: its name, or `other` beyond the max number. */
+  /** Returns the label of a server: its name, or `other` if there are too many servers. */
   labelOf (server: string): string { return this.#countsOf(server) === this.#otherServers ? 'other' : server }
 
-  /** Registers both metrics: `toolhub_calls_total` and `toolhub_call_seconds`. */
+  /** Registers the metrics `toolhub_calls_total` and `toolhub_call_seconds`. */
   register (register: Registry): void {
     const metric = (
       name: string, help: string, type: 'counter' | 'histogram', read: (server: string, row: ServerCounts) => Sample[]
     ) => {
-      // The registry of prom-client uses no other members of a metric.
+      // A metric has more members, but the registry of prom-client uses only these.
       register.registerMetric({
         name,
         help,
@@ -96,7 +99,7 @@ function callSamples (server: string, { countsByOutcome: ended }: ServerCounts):
   )
 }
 
-/** Returns the samples of a latency histogram for a server. @param name of the metric */
+/** Returns the samples of a latency histogram for a server. @param name the name of the metric */
 function latencySamples (name: string, server: string, { buckets: counts, totalSeconds: sum }: ServerCounts): Sample[] {
   let count = 0
   const buckets = counts.map((value, at): Sample => ({

@@ -10,17 +10,20 @@ declare module 'fastify' {
 
 interface Metrics {
   readonly contentType: string
-  /** Returns all metrics as text, without those of servers that the principal may not see. */
+  /**
+   * Returns the metrics as text, without those of servers that the principal may not see.
+   * @param principal undefined: all metrics are returned
+   */
   read: (principal?: Principal) => Promise<string>
-  /** Adds a counter. @param read returns its value */
+  /** Adds a counter. @param read returns the value of the counter */
   count: (name: string, help: string, read: () => number) => void
   /** Adds a counter with the label `server`. @returns a function that adds to the counter of a server */
   countByServer: (name: string, help: string) => (server: string, events: number) => void
-  /** Adds a gauge. @param read returns its value */
+  /** Adds a gauge. @param read returns the value of the gauge */
   gauge: (name: string, help: string, read: () => number) => void
 }
 
-/** `app.metrics`: the metrics of the gateway, for Prometheus. Until the first read, only calls are counted. */
+/** `app.metrics`: the metrics of the gateway, for Prometheus. The library is loaded when they are first read. */
 export default fp(async (app) => {
   const calls = new CallMetrics()
   const clientRequests = new Map<string, number>()
@@ -30,7 +33,7 @@ export default fp(async (app) => {
     (await import('./registry.ts')).createMetricRegistry(app, { calls, clientRequests, added })
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome: callOutcome, isToolError, duration }) => {
-    // A call that asks its client for input continues with another request; only the last request is counted.
+    // If a call asks the client for input, it continues with another request. Only the last request is counted.
     if (callOutcome === 'input_required') return
     const outcome = callOutcome === 'ok' && isToolError ? 'tool_error' : callOutcome
     calls.add(provider, exchange.method, outcome, duration / 1_000)

@@ -2,27 +2,28 @@ import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import type { CallMetrics } from './call-metrics.ts'
 
-/** A metric whose value is computed when the metrics are read. */
+/** A metric that a plugin has added. Its value is computed when the metrics are read. */
 export interface AddedMetric {
   readonly kind: 'counter' | 'gauge'
   readonly name: string
   readonly help: string
-  /** A map has one value for each value of the label `server`. */
+  /** Returns the value, or, for a metric with the label `server`, the value for each label. */
   readonly read: () => number | ReadonlyMap<string, number>
 }
 
 interface MetricSources {
+  /** The metrics of calls. */
   readonly calls: CallMetrics
-  /** The numbers of server requests to clients (such as elicitation), by server label. */
+  /** The numbers of requests from servers to clients (such as elicitation), by the label of the server. */
   readonly clientRequests: ReadonlyMap<string, number>
   /** The metrics of other plugins. */
   readonly added: readonly AddedMetric[]
 }
 
-/** Max number of servers in each metric with one value per server, in the order of the configuration. */
+/** Max number of servers in a gauge with one value for each server; beyond that, the last configured are omitted. */
 const maxListedServers = 2_000
 
-/** Creates the registry of all metrics, and starts to collect Node's own (event loop, garbage collection). */
+/** Creates the registry of the metrics, and starts to collect those of Node (event loop, garbage collection). */
 export function createMetricRegistry (app: FastifyInstance, { calls, clientRequests, added }: MetricSources): Registry {
   const register = new Registry()
   collectDefaultMetrics({ register })

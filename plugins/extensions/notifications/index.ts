@@ -12,14 +12,14 @@ declare module 'fastify' {
 
 interface Notifications {
   /**
-   * Sends an event to the operator's webhook (`systemConfig.notifications`), if it is configured for this kind of
-   * event. Does not wait for the delivery, and never throws.
-   * @param data plain JSON, without secrets
+   * Sends a message about an event to the operator's webhook (`systemConfig.notifications`), if the webhook is
+   * configured for this kind of event. Does not wait for the delivery, and does not throw if it fails.
+   * @param data the content of the message; must be serializable as JSON and contain no secrets
    */
   send: (event: NotifiedEvent, data: object) => void
 }
 
-/** `app.notifications`: the operator's webhook, with retries. Messages are signed (Standard Webhooks). */
+/** `app.notifications`: sends signed messages (Standard Webhooks) to the operator's webhook, with retries. */
 export default fp(async (app) => {
   const { maxWaiting, maxAnswer, timeout, pauses } = extensionsLimits.notifications
   const closing = new AbortController()
@@ -44,7 +44,7 @@ export default fp(async (app) => {
         })
         if (status >= 200 && status < 300) return
         problem = `it answered HTTP ${status}`
-        // 410: the webhook no longer exists (Standard Webhooks).
+        // With 410, a webhook says that it no longer exists (Standard Webhooks).
         if (status === 410) break
       } catch (error) {
         problem = (error as Error).message

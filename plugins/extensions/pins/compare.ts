@@ -1,32 +1,35 @@
 import { extensionsLimits } from '../limits.ts'
 import { definitionKeyOf, type Definition, type DefinitionKind } from './definitions.ts'
 
-/** The treatment of definitions that are new or have changed (`pin` of a server). */
+/** How definitions that are new or have changed are treated (`pin` in the config of a server). */
 export type PinMode = 'off' | 'warn' | 'ask' | 'block'
 
 /** A definition that differs from the pinned one and waits for an admin. */
 interface PendingDefinition {
   readonly digest: string
+  /** The JSON text; absent beyond the size limits, and in memory. */
   readonly text?: string
-  /** In ISO 8601. */
+  /** When the definition was first seen, in ISO 8601. */
   readonly since: string
-  /** The catalogue that contains it; see `PinnedServer.source`. */
+  /** The catalogue that contains the definition; see `ServerPins.source`. */
   readonly source: string
 }
 
-/** The record of one definition. Texts beyond the size limits are absent. */
+/** What is recorded of one tool, prompt or skill, or of the instructions: the accepted definition and pending ones. */
 export interface Pin {
   readonly kind: DefinitionKind
   readonly item: string
   /** The digest of the accepted definition; absent: the item is new and not accepted. */
   readonly digest?: string
+  /** The JSON text of the accepted definition; absent beyond the size limits. */
   readonly text?: string
-  /** Digests that were accepted in other catalogues than the first. */
+  /** The digests of definitions that were accepted in catalogues other than `ServerPins.source`. */
   readonly variants?: readonly string[]
-  /** The user whose connection listed it first; null for a connection of the gateway itself. */
+  /** The user whose connection listed the item first; null for a connection of the gateway itself. */
   readonly by: string | null
-  /** When it was first seen, in ISO 8601. */
+  /** When the item was first listed, in ISO 8601. */
   readonly at: string
+  /** The definitions that wait for an admin, oldest first. */
   readonly pending?: readonly PendingDefinition[]
   /** Digests of the changes that were reported to admins. */
   readonly told?: readonly string[]
@@ -35,9 +38,8 @@ export interface Pin {
 /** The pinned definitions of a server, as stored. */
 export interface ServerPins {
   /**
-   * Identifies the catalogue that was read first, by its user and the capabilities of its clients. A server may list
-   * something else to other users or clients: those catalogues are compared with this one, and definitions accepted in
-   * them are variants.
+   * Identifies the catalogue that was read first, by its user and the capabilities of its clients. To other users or
+   * clients, the server may list other definitions; if these are accepted, they are recorded as variants.
    */
   readonly source: string
   readonly pins: readonly Pin[]
@@ -46,28 +48,35 @@ export interface ServerPins {
 /** The definitions of one catalogue, to be compared with the pins. `now`: in ISO 8601. */
 interface DefinitionReading {
   readonly definitions: readonly Definition[]
+  /** Identifies the catalogue, as `ServerPins.source` does. */
   readonly source: string
+  /** The user whose connection listed the catalogue; undefined for a connection of the gateway itself. */
   readonly user: string | undefined
   readonly mode: PinMode
   readonly now: string
 }
 
-/** The result of a comparison. */
+/** The result of comparing a catalogue with the pins. */
 export interface PinComparison {
+  /** The pins after the comparison. */
   readonly pinned: ServerPins
   /** Whether the pins must be stored. */
   readonly isChanged: boolean
-  /** The changes that have not been reported to admins yet. */
+  /** The items whose changes have not been reported to admins yet. */
   readonly unreported: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>
 }
 
-/** Whether a definition is the accepted one. @param isFirst whether it is in the catalogue that was read first */
+/**
+ * Whether a definition is accepted: it is the pinned one, or, in catalogues other than the first, a variant.
+ * @param given the digest of the definition
+ * @param isFirst whether the definition is in the catalogue that was read first
+ */
 export const isAcceptedDigest = ({ digest, variants }: Pin, given: string, isFirst: boolean): boolean =>
   digest === given || (!isFirst && digest !== undefined && variants?.includes(given) === true)
 
 /**
  * Compares the definitions that a server lists now with the pinned ones. A pure function.
- * @param before undefined if nothing is pinned yet; then all definitions are accepted
+ * @param before the pins; undefined if nothing is pinned yet: then all definitions are accepted
  */
 export function compareWithPins (before: ServerPins | undefined, reading: DefinitionReading): PinComparison {
   const { definitions, source, user, now } = reading
@@ -118,7 +127,8 @@ export function compareWithPins (before: ServerPins | undefined, reading: Defini
 /**
  * Compares a pin with the listed definition.
  * @param definition undefined if the item is not listed now
- * @returns the new pin; the same object if nothing has changed; undefined if the pin is to be removed
+ * @param keep returns the text of a definition to store, if the size limits allow that
+ * @returns the new pin; the same object if nothing has changed; undefined if the pin must be removed
  */
 function comparePin (
   pin: Pin,
@@ -131,7 +141,8 @@ function comparePin (
   const withoutOwn = (): Pin | undefined => {
     if (others.length === pending.length) return pin
     if (pin.digest === undefined && others.length === 0) return undefined
-    // A change that returns is reported again, except in other catalogues, since those may alternate.
+    // A change of the first catalogue is reported again if it comes back. Other catalogues may alternate, so their
+    // changes are not.
     const own = pending.flatMap((each) => each.source === source && isFirst ? each.digest : [])
     return withPending({ ...pin, told: told.filter((each) => !own.includes(each)) }, others)
   }
@@ -155,9 +166,9 @@ function withPending ({ pending: _, ...pin }: Pin, pending: readonly PendingDefi
 }
 
 /**
- * Accepts the pending definitions of one item.
- * @param digest only the definition with this digest
- * @returns undefined if there is no such change
+ * Accepts pending definitions of one item.
+ * @param digest the digest of the only definition to accept; undefined: all pending definitions of the item
+ * @returns the new pins; undefined if there is no such definition
  */
 export function acceptPending (
   server: ServerPins, definition: Pick<Pin, 'kind' | 'item'>, digest?: string
@@ -177,7 +188,10 @@ export function acceptPending (
   return { ...server, pins: server.pins.map((each) => each === pin ? acceptedPin : each) }
 }
 
-/** Returns the records to keep in memory, with texts only of changed definitions, which `block` continues to list. */
+/**
+ * Returns the form of pins that is kept in memory: without texts, except the accepted texts of items with pending
+ * definitions, which `block` lists.
+ */
 export const withoutTexts = ({ source, pins }: ServerPins): ServerPins => ({
   source,
   pins: pins.map((pin) => {

@@ -8,26 +8,29 @@ import { definitionKeyOf, type Definition, type DefinitionKind } from './definit
 import { lookalikeKey, normalizeName } from './lookalike-names.ts'
 import type { DefinitionFinding, Scan } from './scan/scan.ts'
 
-/** The scan of one catalogue. */
+/** The scan of one catalogue. `digest`: identifies the scanned definitions. `tools`: the names of all tools in it. */
 interface CatalogueScan { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
 
 const noScan: Scan = { findings: [], names: [] }
 
-/** Scans the definitions of servers for content that may poison agents, and again after changes. */
+/** Scans the definitions of servers for content that may poison agents, when they are first read and after changes. */
 export class DefinitionScanner {
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
-  /** By server and catalogue (`PinnedServer.source`). */
+  /** The scans, by server and by `ServerPins.source` of the catalogue. */
   readonly #scans = new Map<string, Map<string, CatalogueScan>>()
-  /** The names of all tools and their servers; rebuilt after a change. */
+  /** The names of the tools of all servers; undefined until needed after a change. */
   #index: NameIndex | undefined
-  /** The warnings about each server, cached until a change: pages that list all servers read them often. */
+  /** The warnings about each server, cached until a change, since pages that list all servers read them often. */
   readonly #warnings = new Map<string, readonly DefinitionWarning[]>()
 
   constructor (log: Pick<FastifyBaseLogger, 'warn'>) {
     this.#log = log
   }
 
-  /** Begins to scan the definitions of a catalogue in a worker thread. Returns at once. */
+  /**
+   * Starts to scan the definitions of a catalogue in a worker thread, unless the same ones were scanned.
+   * @param source the catalogue, as in `ServerPins.source`
+   */
   scanInBackground (server: string, source: string, definitions: readonly Definition[]): void {
     const listed = definitions.map((each) => `${definitionKeyOf(each)} ${each.digest}`).join('\n')
     const digest = createHash('sha256').update(listed).digest('base64')
@@ -49,8 +52,8 @@ export class DefinitionScanner {
   }
 
   /**
-   * Drops the index of names and all warnings, to be computed again on demand: names are compared with those of all
-   * servers, so a change of one server may concern the warnings about any.
+   * Drops the index of names and all warnings, which are computed again on demand. Names are compared with those of all
+   * servers, so that a change of one server may affect the warnings about any other.
    */
   #forgetNames (): void {
     this.#index = undefined
@@ -116,15 +119,16 @@ export class DefinitionScanner {
   }
 }
 
-/** Returns a finding which says that a definition, and those after it, were not scanned. */
+/** Returns a finding that this definition and the following ones were not scanned; none if there is no definition. */
 function unscannedFindings (definition: Definition | undefined, why: string): DefinitionFinding[] {
   const message = `not all definitions were checked: ${why}`
   return definition ? [{ kind: definition.kind, item: definition.item, place: '', message }] : []
 }
 
+/** Whether a normalized name has Latin letters only. */
 const isPlain = (name: string): boolean => /^[a-z]*$/.test(name)
 
-/** The tools of all servers by name, and by a key that is equal for names that look alike. */
+/** The tools of all servers, by name and by `lookalikeKey`. */
 class NameIndex {
   readonly #byName = new Map<string, Set<string>>()
   readonly #byLookalikeKey = new Map<string, Array<{ readonly server: string, readonly tool: string }>>()
@@ -143,7 +147,7 @@ class NameIndex {
     }
   }
 
-  /** Returns a clause that names the tool of another server that this one imitates; undefined if there is none. */
+  /** Returns the tool of another server that a tool may imitate, as part of a sentence; undefined if there is none. */
   lookalikeOf (server: string, tool: string): string | undefined {
     const plain = normalizeName(tool)
     // Of two names that look alike, the one with digits or non-Latin letters is considered the imitation.
@@ -153,7 +157,7 @@ class NameIndex {
     return found && `${JSON.stringify(found.tool)}, a tool of the server ${JSON.stringify(found.server)}`
   }
 
-  /** Returns another server that has a tool of this name, if this server has none. */
+  /** Returns another server that has a tool of this name; undefined if there is none, or if `server` has one itself. */
   otherServerOf (server: string, name: string): string | undefined {
     const owners = this.#byName.get(name)
     return owners === undefined || owners.has(server) ? undefined : owners.values().next().value

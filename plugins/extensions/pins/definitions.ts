@@ -4,35 +4,37 @@ import { allListKinds, type Catalogue, type Item, type ListKind } from '../../..
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { tagsOf } from '../tags.ts'
 
-/** The lists whose items are pinned. Resources are content: their definitions do not instruct the model. */
+/** A list whose items are pinned. Resources are not pinned: their definitions do not instruct the model. */
 type PinnedList = Exclude<ListKind, 'resources' | 'resourceTemplates'>
+/** The lists whose items are pinned. */
 export const pinnedListKinds = allListKinds.filter((kind): kind is PinnedList => !kind.startsWith('resource'))
 export type DefinitionKind = 'tool' | 'prompt' | 'skill' | 'instructions'
-/** Returns the kind of the definitions in a list. */
+/** Returns the kind of the definitions in a list: `tools` becomes `tool`. */
 export const definitionKindOf = (list: PinnedList): DefinitionKind => list.slice(0, -1) as DefinitionKind
 
-/** The name of the only definition of the kind `instructions`. */
+/** The `item` of the only definition of the kind `instructions`. */
 export const instructionsItem = 'instructions'
 
 /** The definition of one item as its server lists it, or the server's instructions. */
 export interface Definition {
   readonly kind: DefinitionKind
+  /** The name of the item at the server, or `instructionsItem`. */
   readonly item: string
-  /** SHA-256 of its canonical JSON, as base64url. */
+  /** The SHA-256 hash of the definition's canonical JSON, as base64url. */
   readonly digest: string
-  /** Its JSON text, as listed; instructions are a JSON string. */
+  /** The JSON text of the definition, as listed; instructions are a JSON string. */
   readonly text: string
 }
 
-/** Identifies a definition within its server. */
+/** Returns a key that identifies a definition among those of a server. */
 export const definitionKeyOf = ({ kind, item }: Pick<Definition, 'kind' | 'item'>): string => `${kind}\n${item}`
 
-/** Members that the model does not see and that may differ in every listing; tags, which policies read, are kept. */
+/** Members that are not part of the digest: the model does not see them, and each listing may have other values. */
 const ignoredMembers: ReadonlySet<string> = new Set(['_meta', 'icons'])
 
 const digests = new WeakMap<Item, string>()
 
-/** Returns the digest of an item, if `definitionsOf` has computed it. */
+/** Returns the digest of an item if `definitionsOf` has computed it; otherwise undefined. */
 export const knownItemDigest = (item: Item): string | undefined => digests.get(item)
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
@@ -41,8 +43,8 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 export const digestOfInstructions = (instructions: string): string => digestOf(JSON.stringify(instructions))
 
 /**
- * Writes JSON with sorted members, as RFC 8785: texts that differ only in the order of members have the same form.
- * Numbers are written as JavaScript parses them.
+ * Writes JSON with sorted members and without spaces, as in RFC 8785, so that objects that differ only in the order of
+ * their members become the same text.
  */
 export function canonicalJson (value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
@@ -51,6 +53,7 @@ export function canonicalJson (value: unknown): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join()}}`
 }
 
+/** Returns the digest of an item, from a cache. It includes the tags in `_meta`, which policies read. */
 function digestItem (item: Item): string {
   const known = digests.get(item)
   if (known !== undefined) return known
@@ -62,7 +65,7 @@ function digestItem (item: Item): string {
   return digest
 }
 
-/** Returns the definitions of a catalogue. Yields to the event loop, since a catalogue may be large. */
+/** Returns the definitions of a catalogue. Yields to the event loop regularly, since a catalogue may be large. */
 export async function definitionsOf ({ lists, instructions }: Catalogue): Promise<Definition[]> {
   const budget = new LoopBudget()
   const found: Definition[] = []

@@ -17,19 +17,19 @@ declare module 'fastify' {
   interface FastifyInstance { definitions: Definitions }
 }
 
-/** The definitions of servers: their changes, and the warnings of the scan. */
+/** Management of the definitions of servers: changes that wait for an admin, and warnings. */
 interface Definitions {
-  /** Returns the changed definitions of a server that wait for an admin. */
+  /** Returns the new and changed definitions of a server that wait for an admin. */
   changes: (server: string) => Promise<DefinitionChange[]>
   /**
-   * Accepts a change; audited.
-   * @param digest accepts only the definition with this digest
-   * @returns whether there was a matching change
+   * Accepts the pending definitions of an item, and records this in the audit log.
+   * @param digest the digest of the only definition to accept; undefined: all pending definitions of the item
+   * @returns whether there was such a definition
    */
   accept: (by: Author, server: string, kind: DefinitionKind, item: string, digest?: string) => Promise<boolean>
-  /** Returns the number of a server's definitions that wait for an admin, as known to this replica. */
+  /** Returns the number of a server's items whose definitions wait for an admin, as known to this replica. */
   countWaiting: (server: string) => number
-  /** Returns warnings about a server's definitions, for the users who manage it. */
+  /** Returns warnings about a server's definitions, for the users who manage the server. */
   warningsAbout: (server: string) => DefinitionWarning[]
   /** Copies a server's pins to its new name, before it is renamed. */
   copy: (server: string, newName: string) => Promise<void>
@@ -38,25 +38,26 @@ interface Definitions {
 }
 
 interface PinsOptions {
-  /** Undefined without a database; then pins are stored with the catalogues. */
+  /** The store of pins in a database; undefined without a database: then pins are stored with the catalogues. */
   readonly pins: PinStore | undefined
   readonly catalogueCache: CatalogueCache
 }
 
-/** Interval at which changes by other replicas are read, and the age up to which each read covers them, in ms. */
+/** Interval at which changes by other replicas are read, in ms. */
 const pollInterval = 2_000
+/** How long before the previous read a change may be that is read again, in ms. */
 const pollWindow = 60_000
 
 const calledKinds: Readonly<Record<string, DefinitionKind>> =
   { 'tools/call': 'tool', 'prompts/get': 'prompt', 'skills/get': 'skill' }
 
-/** Returns the kind of the definition that a request uses; undefined if it uses none that is pinned. */
+/** Returns the kind of the definition that a request uses; undefined if definitions of that kind are not pinned. */
 const kindOfCall = ({ method, params: { ref } }: Exchange): DefinitionKind | undefined =>
   method === 'completion/complete' && isObject(ref) && ref.type === 'ref/prompt' ? 'prompt' : calledKinds[method]
 
 /**
- * `app.definitions`: the pins of the definitions that servers list (`pin` of a server), and their scan for content that
- * may poison agents.
+ * `app.definitions`: pins the definitions that servers list (`pin` in the config of a server), and scans them for
+ * content that may poison agents.
  */
 export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => {
   const store = shared ?? new FilePinStore(catalogueCache)
@@ -115,7 +116,7 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     })
   })
   if (store.isShared) {
-    // Removes the pins of servers that were deleted while no gateway was running.
+    // Removes pins of servers that were deleted while no gateway was running.
     app.addHook('onReady', async () => {
       const kept = namesOf(app.settings.current)
       const stored = await store.list().catch(() => [])

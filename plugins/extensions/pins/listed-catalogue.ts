@@ -4,27 +4,27 @@ import {
   knownItemDigest, digestOfInstructions, instructionsItem, definitionKeyOf, definitionKindOf, pinnedListKinds
 } from './definitions.ts'
 
-/** The treatment of a definition that is not accepted: listed as it was pinned (`changed`), or omitted (`withheld`). */
+/** How a definition that is not accepted is listed: with the pinned text (`changed`), or not at all (`withheld`). */
 export type UnacceptedState = 'changed' | 'withheld'
 
-/** The part of a catalogue that is listed, and the definitions that cannot be used, by `keyOf`. */
+/** The catalogue to list, and the definitions that cannot be used, by `definitionKeyOf`. */
 export interface ListedCatalogue {
   readonly catalogue: Catalogue
   readonly refused: ReadonlyMap<string, UnacceptedState>
 }
 
 /**
- * Returns the part of a catalogue that is listed in the modes `ask` and `block`. `ask` omits definitions that are not
- * accepted; `block` lists them as they were pinned, if that text is known.
- * @param pinned undefined: the pins are not loaded yet, so nothing is listed
- * @param isFirst whether it is the catalogue that was read first
+ * Returns the catalogue to list in the modes `ask` and `block`. Instead of a definition that is not accepted, `block`
+ * lists the pinned text, if it is known; `ask` lists nothing.
+ * @param pinned undefined if the pins are not loaded yet: then none of the pinned kinds of items are listed
+ * @param isFirst whether `catalogue` is the one that was read first
  */
 export function listedCatalogueOf (
   catalogue: Catalogue, pinned: ServerPins | undefined, mode: Extract<PinMode, 'ask' | 'block'>, isFirst: boolean
 ): ListedCatalogue {
   const pins = new Map((pinned?.pins ?? []).map((pin) => [definitionKeyOf(pin), pin]))
   const refused = new Map<string, UnacceptedState>()
-  /** Returns the text to list; undefined if the item is omitted. */
+  /** Returns the text to list; undefined if the item must be omitted. */
   const textToList = (
     definition: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string
   ): string | undefined => {

@@ -10,13 +10,13 @@ import { listedCatalogueOf, type ListedCatalogue, type UnacceptedState } from '.
 
 interface PinsDeps {
   readonly store: PinStore
-  /** Returns undefined if the server no longer exists. */
+  /** Returns the mode of a server; undefined if the server no longer exists. */
   readonly modeOf: (server: string) => PinMode | undefined
-  /** Called when the listed definitions of a server have changed. */
+  /** Called when the catalogues that are listed may have changed. */
   readonly onListsChanged: () => void
   /** Reports new changes to admins. */
   readonly reportChanges: (server: string, mode: PinMode, changes: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>) => void
-  /** Called with the definitions of each new catalogue. */
+  /** Called with the definitions of each new catalogue, before they are compared. `source`: see `ServerPins.source`. */
   readonly onExamined: (server: string, source: string, definitions: readonly Definition[]) => void
   readonly warn: (server: string, sentence: string) => void
   readonly now?: () => Date
@@ -24,29 +24,30 @@ interface PinsDeps {
   readonly retryTime?: number
 }
 
-/** A server's pins in memory, without texts that are not needed now. */
+/** A server's pins in memory, without the texts that are not needed there, and their version in the store. */
 interface ServerState { readonly version: string | undefined, readonly pinned: ServerPins | undefined }
 
-/** The source of an examined catalogue, and its last listing. */
+/** A catalogue that was examined. `source`: see `ServerPins.source`. */
 interface ExaminedCatalogue {
   readonly source: string
-  /** The last listing, and the state and mode it was made from. */
+  /** The catalogue that was last listed in place of this one, and the state and mode from which it was made. */
   listed?: ListedCatalogue & { readonly state: ServerState | undefined, readonly mode: PinMode }
 }
 
-/** Max attempts to store pins that other replicas store at the same time. */
+/** Max attempts to store pins that other replicas change at the same time. */
 const maxAttempts = 10
 
-/** Pins the definitions of servers, and decides which parts of their catalogues are listed. */
+/** Pins the definitions of servers, and decides which definitions of their catalogues are listed. */
 export class Pins implements CatalogueReview {
   readonly #deps: PinsDeps
+  /** The pins of each server, as known to this replica. */
   readonly #states = new Map<string, ServerState>()
   readonly #examined = new WeakMap<Catalogue, ExaminedCatalogue>()
   /** The refused definitions of each listed catalogue. */
   readonly #refused = new WeakMap<Catalogue, ListedCatalogue['refused']>()
   /** Runs the changes of a server's pins one at a time. */
   readonly #turns = new Semaphore({ places: 4, perOwner: 1 })
-  /** Timers of failed comparisons that are repeated, by server and source. */
+  /** The timers for repeating failed comparisons, by server and source. */
   readonly #retries = new Map<string, NodeJS.Timeout>()
   #isClosed = false
 
@@ -54,7 +55,7 @@ export class Pins implements CatalogueReview {
     this.#deps = deps
   }
 
-  /** Compares the definitions of a new catalogue with the pinned ones. */
+  /** Compares the definitions of a new catalogue with the pinned ones. @param user whose connection listed it */
   readonly examine: CatalogueReview['examine'] = async (server, catalogue, user) => {
     const source = JSON.stringify([user ?? null, catalogue.capabilityClass])
     this.#examined.set(catalogue, { source })
@@ -75,7 +76,7 @@ export class Pins implements CatalogueReview {
       const mode = modeOf(server)
       if (mode === undefined) return
       const reading = { definitions, source, user, mode, now: now().toISOString() }
-      // The comparison does not need the texts, which are not in memory.
+      // Whether anything has changed can be told without the texts, which are not in memory.
       const known = this.#states.get(server)?.pinned
       if (known !== undefined && !compareWithPins(known, reading).isChanged) return
       const { unreported } = await this.#change(server, (pinned) => {
@@ -94,8 +95,9 @@ export class Pins implements CatalogueReview {
 
   /**
    * Changes the pins of a server, and stores them.
-   * @param change returns the next value, undefined for no change; called again if another replica changed the pins
-   *   meanwhile
+   * @param change returns the new pins as `next`, or undefined for no change; called again if another replica has
+   *   changed the pins meanwhile
+   * @returns the last result of `change`
    */
   async #change<Result extends { readonly next: ServerPins | undefined }> (
     server: string, change: (pinned: ServerPins | undefined) => Result
@@ -125,7 +127,7 @@ export class Pins implements CatalogueReview {
     return { stored, state }
   }
 
-  /** Returns the catalogue that is listed in place of a server's own. */
+  /** Returns the catalogue to list in place of a catalogue of a server. */
   readonly listed: CatalogueReview['listed'] = (server, catalogue) => this.#listed(server, catalogue).catalogue
 
   #listed (server: string, catalogue: Catalogue): ListedCatalogue {
@@ -142,12 +144,12 @@ export class Pins implements CatalogueReview {
     return made
   }
 
-  /** Returns why an item cannot be used; undefined if it can. @param catalogue as it is listed */
+  /** Returns why an item cannot be used; undefined if it can be used. @param catalogue a result of `listed` */
   refusalOf (catalogue: Catalogue, definition: Pick<Pin, 'kind' | 'item'>): UnacceptedState | undefined {
     return this.#refused.get(catalogue)?.get(definitionKeyOf(definition))
   }
 
-  /** Returns the changed definitions of a server that wait for an admin. */
+  /** Returns the new and changed definitions of a server that wait for an admin, from the store. */
   async readPendingChanges (server: string): Promise<DefinitionChange[]> {
     if (this.#deps.modeOf(server) === 'off') return []
     const { stored } = await this.#load(server)
@@ -162,7 +164,7 @@ export class Pins implements CatalogueReview {
       })))
   }
 
-  /** Returns the changes that wait for an admin, as known to this replica, without the definitions. */
+  /** Returns the items whose definitions wait for an admin, each once, as known to this replica. */
   knownPendingChanges (
     server: string
   ): ReadonlyArray<Pick<DefinitionChange, 'kind' | 'item' | 'since'> & { isNew: boolean }> {
@@ -172,9 +174,9 @@ export class Pins implements CatalogueReview {
   }
 
   /**
-   * Accepts a changed definition and pins it.
-   * @param digest accepts only the definition with this digest
-   * @returns whether there was a matching change
+   * Accepts the pending definitions of an item and pins them.
+   * @param digest the digest of the only definition to accept; undefined: all pending definitions of the item
+   * @returns whether there was such a definition
    */
   async accept (server: string, definition: Pick<Pin, 'kind' | 'item'>, digest?: string): Promise<boolean> {
     const result = await this.#change(server, (pinned) =>
@@ -184,7 +186,7 @@ export class Pins implements CatalogueReview {
     return true
   }
 
-  /** Copies a server's pins to its new name. */
+  /** Copies the pins of a server to its new name, where they replace others. */
   async copy (server: string, newName: string): Promise<void> {
     const stored = await this.#deps.store.find(server)
     const former = await this.#deps.store.find(newName)
@@ -198,7 +200,7 @@ export class Pins implements CatalogueReview {
     await this.#deps.store.remove(servers)
   }
 
-  /** Reads the changes by other replicas. @param time the age up to which they are read, in ms */
+  /** Reads pins that other replicas have changed. @param time max age of the changes to read, in ms */
   async refresh (time: number): Promise<void> {
     if (!this.#deps.store.isShared || this.#isClosed) return
     let isChanged = false

@@ -1,15 +1,17 @@
 import { decodeKey, skipSpace, skipString } from '../../../protocol/json.ts'
 
-/** The characters that end a number. */
+/** Matches the characters that end a number in JSON. */
 const numberEnd = /[\s,\]}]/g
 
 /**
- * Returns a clause that says why programs may read a JSON text differently from `JSON.parse`: an object has a member
- * twice, or a number has more digits than JavaScript keeps.
- * @returns undefined if all read it the same way
+ * Returns a clause that says why other programs may read the arguments of a call differently from `JSON.parse`: an
+ * object has a member twice, or JavaScript does not represent a number exactly.
+ * @param text valid JSON
+ * @returns undefined if there is no such reason
  */
 export function describeJsonAmbiguity (text: string): string | undefined {
-  // The member names of each open object; undefined for an array.
+  // The objects and arrays that contain the current position, outermost first: the member names so far of an object,
+  // undefined for an array.
   const open: Array<Set<string> | undefined> = []
   let isName = false
   for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
@@ -49,8 +51,8 @@ function isExact (number: string): boolean {
 }
 
 /**
- * Normalizes a number without its sign: its digits from the first to the last that is not 0, and the exponent of the
- * last.
+ * Writes the absolute value of a number as an integer without leading and trailing zeros, and an exponent: `-1.50`
+ * becomes `15e-1`. Equal values become the same text.
  */
 function normalize (number: string): string {
   const [mantissa = '', exponent = '0'] = number.replace(/^-/, '').toLowerCase().split('e')

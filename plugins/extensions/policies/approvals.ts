@@ -10,9 +10,10 @@ import { operatorUsername, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import { callDigestOf, type CallToApprove } from './call-digest.ts'
 
+/** The state of an approval. `expired`: it was neither denied nor used in time. */
 export type ApprovalState = Approval['state'] | 'expired'
 
-/** An approval in a response; times in ISO 8601. */
+/** An approval in a response of the management API. Times are in ISO 8601. */
 export interface ShownApproval {
   readonly id: string
   readonly state: ApprovalState
@@ -31,21 +32,21 @@ export interface ShownApproval {
 
 interface ApprovalDeps {
   readonly store: Approvals
-  /** Returns the current settings: the policies and their approvers, and the users behind a principal. */
+  /** Returns the current settings. */
   readonly snapshot: () => Pick<Snapshot, 'keys' | 'policies' | 'teams' | 'users'>
   /** Sends a new approval to the operator's webhook. */
   readonly notify: (approval: ShownApproval) => void
-  /** In ms since 1970. */
+  /** Returns the current time, in ms since 1970. */
   readonly now: () => number
 }
 
 /**
- * Calls that wait for approvers. A waiting call is refused; when its caller repeats it after the approval, it runs and
- * uses the approval up.
+ * Keeps the approvals of calls. A call that has no approval yet is refused. When its caller repeats it after the
+ * approval, it runs and uses up the approval.
  */
 export class CallApprovals {
   readonly #deps: ApprovalDeps
-  /** Handles the requests of a caller one at a time, so that their number is exact. */
+  /** Makes the requests of one caller wait for each other, so that the limit of pending approvals is exact. */
   readonly #requests = new Semaphore({ places: Infinity, perOwner: 1 })
   #changes = 0
 
@@ -56,24 +57,29 @@ export class CallApprovals {
 
   /**
    * Uses the approval of a call, or requests one.
-   * @returns `approved` once per approval; otherwise the approval that is pending or denied
-   * @throws StorageError
+   * @returns `approved` (once per approval), or the approval that is pending or denied
+   * @throws StorageError; RuleRefusalError if no approval can be requested
    */
   async useOrRequest (call: CallToApprove): Promise<'approved' | Pick<Approval, 'id' | 'state'>> {
     const digest = callDigestOf(call)
+    return await this.#use(digest) ?? await this.#request(call, digest)
+  }
+
+  /** Uses the approval of a call. @returns as `useOrRequest`; undefined if none is open */
+  async #use (digest: string): Promise<'approved' | Approval | undefined> {
     for (const stored of await this.#deps.store.list(digest)) {
       const { approval } = stored
       if (!this.#isOpen(approval)) continue
       if (approval.state !== 'approved') return approval
       if (!this.#isByApprover(approval)) continue
       const used: Approval = { ...approval, isUsed: true }
-      // If several equal calls run at once, on any replica, only one uses it.
+      // If equal calls arrive at the same time, also at different replicas, only one of them uses the approval.
       if (await this.#replace(stored, used)) return 'approved'
     }
-    return await this.#request(call, digest)
+    return undefined
   }
 
-  /** Checks the number of an owner's calls that wait for a decision. @throws Refusal if it is too high */
+  /** Checks the number of an owner's calls that wait for a decision. @throws RuleRefusalError if it is too high */
   async #checkPendingLimit (owner: string, { name }: Policy): Promise<void> {
     const { pending } = extensionsLimits.approvals
     const waiting = (await this.#deps.store.list())
@@ -85,10 +91,12 @@ export class CallApprovals {
   }
 
   /**
-   * Requests an approval.
-   * @throws Refusal if the arguments are too large to show, or too many calls of the caller wait
+   * Requests an approval, unless one is open by now.
+   * @throws RuleRefusalError if the arguments are too large to show, or too many calls of the caller wait
    */
-  async #request ({ principal, subject, args, policy }: CallToApprove, digest: string): Promise<Approval> {
+  async #request (
+    { principal, subject, args, policy }: CallToApprove, digest: string
+  ): Promise<'approved' | Approval> {
     const shownArgs = withTruncatedTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
       throw new RuleRefusalError('policy',
@@ -98,6 +106,9 @@ export class CallApprovals {
     const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
     const release = await this.#requests.take(owner, false)
     try {
+      // An equal call that arrived at the same time may have requested the approval already.
+      const other = await this.#use(digest)
+      if (other !== undefined) return other
       await this.#checkPendingLimit(owner, policy)
       return await this.#add({ principal, subject, policy }, { digest, owner, shownArgs })
     } finally {
@@ -135,8 +146,9 @@ export class CallApprovals {
 
   /**
    * Lists the approvals that a principal may decide, newest first.
+   * @param state the state to list; undefined: all states
    * @param limit max number of approvals; if there are more, only the newest are returned
-   * @throws Forbidden if it may not decide any
+   * @throws Forbidden if the principal may not decide about any calls
    */
   async list (principal: Principal, state?: ApprovalState, limit = 100): Promise<ShownApproval[]> {
     this.#requireApprover(principal)
@@ -148,7 +160,7 @@ export class CallApprovals {
       .map(({ approval }) => this.#show(approval))
   }
 
-  /** Returns the ids of the calls that wait for a principal's decision; empty if it may not decide any. */
+  /** Returns the ids of the approvals that wait for a principal's decision; none if the principal may not decide. */
   async idsWaitingFor (principal: Principal): Promise<ReadonlySet<string>> {
     if (!this.canApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
@@ -161,9 +173,10 @@ export class CallApprovals {
 
   /**
    * Approves or denies a call. A decision can be changed until the call runs or the approval expires.
+   * @param id the id of the approval
    * @returns the approval, and its former state
-   * @throws Forbidden for the principal's own call; NoSuch; Duplicate if the same decision was made before, or it is
-   *   too late
+   * @throws Forbidden for the principal's own call; NoSuch; Duplicate if the same decision was made before, or if it is
+   *   too late to decide
    */
   async decide (
     principal: Principal, id: string, state: 'approved' | 'denied'
@@ -181,13 +194,14 @@ export class CallApprovals {
     return { decided: this.#show(decided), former: approval.state }
   }
 
+  /** Stores a changed approval. @returns false if it was changed since it was read */
   async #replace (stored: StoredApproval, next: Approval): Promise<boolean> {
     const isReplaced = await this.#deps.store.replace(stored, next, extensionsLimits.approvals.kept)
     this.#changes++
     return isReplaced
   }
 
-  /** Whether a principal may decide about any calls: an admin, or a user named by a policy. */
+  /** Whether a principal may decide about some calls: as an admin, or as a user whom a policy names as an approver. */
   canApprove ({ isAdmin, username }: Principal): boolean {
     if (isAdmin) return true
     for (const { approvers = [] } of this.#deps.snapshot().policies.values()) {
@@ -197,8 +211,8 @@ export class CallApprovals {
   }
 
   /**
-   * Whether a principal may decide about a call. Admins decide about all calls; a user, about calls whose policy names
-   * the user now, unless the call is older than the user's account.
+   * Whether a principal may decide about a call: an admin may decide about all calls; another user, about calls whose
+   * policy names the user now, unless the call is older than the user's account.
    */
   #canDecide (
     { isAdmin, username }: Pick<Principal, 'isAdmin' | 'username'>, { policy, createdAt }: Approval
@@ -209,7 +223,7 @@ export class CallApprovals {
     return username !== undefined && approvers.includes(username) && !isOfFormerAccount(snapshot, username, createdAt)
   }
 
-  /** Whether the user who decided could still decide, that is, was not removed, demoted, or dropped from the policy. */
+  /** Whether the user who decided may still decide: was not removed, demoted, or dropped from the policy. */
   #isByApprover (approval: Approval): boolean {
     const { decidedBy = '', createdAt } = approval
     // The operator's system keys and callers without authentication have no user.
@@ -220,13 +234,13 @@ export class CallApprovals {
       this.#canDecide({ isAdmin: user.isAdmin === true, username: decidedBy }, approval)
   }
 
-  /** Checks that a principal may decide about any calls. @throws Forbidden */
+  /** Checks that a principal may decide about some calls. @throws Forbidden */
   #requireApprover (principal: Principal): void {
     if (this.canApprove(principal)) return
     throw new errors.Forbidden('Only admins, and those whom a policy names as approvers, see approvals')
   }
 
-  /** Whether the caller of the call is one of the users behind a principal. */
+  /** Whether one of the users behind a principal made the call. */
   #isOwn (principal: Principal, { principal: caller, callers }: Approval): boolean {
     const users = usersBehind(this.#deps.snapshot(), principal)
     return caller === principal.key || callers.some((name) => users.has(name))
@@ -261,8 +275,8 @@ export class CallApprovals {
 }
 
 /**
- * Returns the names of all users who can act as a principal: its user, the owner and the creator of its key, and the
- * members of the team that owns it.
+ * Returns the names of the users who can act as a principal: its user, the owner and the creator of its key, and the
+ * members of the team that owns the key.
  */
 function usersBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, principal: Principal): Set<string> {
   const { keys, teams } = snapshot

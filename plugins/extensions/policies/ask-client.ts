@@ -6,15 +6,17 @@ import { extensionsLimits } from '../limits.ts'
 import type { CallToApprove } from './call-digest.ts'
 import { escapeInvisible } from './escape-invisible.ts'
 
-/** The answer of a client's user. `late`: none came in time; `unanswerable`: the client cannot be asked. */
+/** What the user of a client answered. `late`: nothing in time. `unanswerable`: the client cannot ask its user. */
 export type ApprovalAnswer = 'accepted' | 'declined' | 'late' | 'unanswerable'
 
+/** A form without fields: the user only accepts or declines. */
 const schema = { type: 'object', properties: {} }
 const method = 'elicitation/create'
 
 /**
- * Asks the caller's client whether a call may be made (MCP, "Elicitation"): by a request up to 2025-11-25, by a round
- * of `input_required` in 2026-07-28.
+ * Asks the user of the caller's client whether a call may be made (MCP, "Elicitation"): by a request in revisions up to
+ * 2025-11-25, by a round of `input_required` in 2026-07-28.
+ * @throws RpcError if the call was cancelled
  */
 export async function askClientForApproval (exchange: Exchange, call: CallToApprove): Promise<ApprovalAnswer> {
   const params = { message: questionFor(call), requestedSchema: schema }
@@ -43,14 +45,14 @@ export async function askClientForApproval (exchange: Exchange, call: CallToAppr
   }
 }
 
-/** Describes the call in words, with long arguments cut. */
+/** Returns the question to the user: the call in words, with long arguments truncated. */
 function questionFor ({ subject: { server, kind, name }, args, policy }: CallToApprove): string {
   const reason = policy.message ?? `The policy ${quote(policy.name)} asks before this call.`
   const verb = kind === 'tool' ? 'Run the tool' : kind === 'prompt' ? 'Get the prompt' : 'Read the resource'
   return `${reason}\n\n${verb} ${quote(name)} of the server ${quote(server)}${describeArguments(args)}`
 }
 
-/** Lists the arguments of a call, one per line. */
+/** Returns the end of the question: the arguments of the call, one per line. */
 function describeArguments (args: unknown): string {
   const entries = isObject(args) ? Object.entries(args) : []
   if (entries.length === 0) return ' without arguments?'

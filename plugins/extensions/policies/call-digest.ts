@@ -4,18 +4,22 @@ import { isObject } from '../../../protocol/json.ts'
 import type { Principal } from '../../settings/index.ts'
 import type { RequestedItem } from './facts.ts'
 
-/** A call that needs approval by a person, as a policy requires. */
+/** A call that a person must approve. */
 export interface CallToApprove {
   readonly principal: Principal
+  /** The item to call. */
   readonly subject: RequestedItem
+  /** The parsed arguments. */
   readonly args: unknown
+  /** The arguments as JSON text. */
   readonly argsText: string
+  /** The policy that requires the approval. */
   readonly policy: Policy
 }
 
 /**
- * Returns a value in which objects are lists of their members in alphabetical order, so that equal values are written
- * alike.
+ * Returns a copy of a value in which each object is replaced by a sorted list of its members, so that equal values have
+ * the same JSON text.
  */
 function withSortedMembers (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withSortedMembers)
@@ -23,7 +27,7 @@ function withSortedMembers (value: unknown): unknown {
   return { members: Object.keys(value).sort().map((key) => [key, withSortedMembers(value[key])]) }
 }
 
-/** Returns a digest that identifies a call: of its caller, item and arguments, and the policy that asks. */
+/** Returns a hash of a call's caller, item, arguments and policy. Equal calls of a caller have the same hash. */
 export function callDigestOf ({ principal, subject: { server, kind, name }, args, policy }: CallToApprove): string {
   const parts = [principal.key, server, kind, name, withSortedMembers(args ?? {}), policy.id]
   return hash('sha256', JSON.stringify(parts), 'base64url')

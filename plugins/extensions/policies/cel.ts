@@ -5,9 +5,9 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { meterNodes, runMetered, spendWork } from './meter.ts'
 
-// Facts are class instances, which CEL reads in place; it would copy plain objects for each evaluation.
+// Facts are instances of classes, which the CEL library reads directly. It would copy plain objects at each evaluation.
 
-/** The bearer key of the caller, as conditions see it; its members are empty for another credential. */
+/** The bearer key of the caller, as conditions see it. The members are '' if the caller uses no bearer key. */
 export class KeyFacts {
   readonly id: string
   readonly name: string
@@ -18,14 +18,14 @@ export class KeyFacts {
   }
 }
 
-/** The caller, as conditions see it. */
+/** The caller, as conditions see it. Unknown texts are ''. */
 export class PrincipalFacts {
   readonly username: string
   readonly isAdmin: boolean
   readonly teams: readonly string[]
   readonly key: KeyFacts
   readonly address: string
-  /** The id of the OAuth client. */
+  /** The id of the OAuth client that calls, for a caller with an access token. */
   readonly client: string
 
   constructor (facts: Readonly<PrincipalFacts>) {
@@ -55,10 +55,12 @@ export class ItemFacts {
   }
 }
 
-/** The variables of conditions. */
+/** The values of the variables of a condition. */
 export interface PolicyContext {
   readonly principal: PrincipalFacts
+  /** The requested item, which may also be a prompt or a resource. */
   readonly tool: ItemFacts
+  /** The path of the MCP endpoint that is called. */
   readonly route: string
   readonly args: Readonly<Record<string, unknown>>
   readonly now: Date
@@ -66,15 +68,15 @@ export interface PolicyContext {
 
 /** A compiled condition. */
 export interface Condition {
-  /** The variables that it uses. */
+  /** The names of the variables that the condition uses. */
   readonly variables: ReadonlySet<string>
-  /** The members of `principal` that it uses; undefined if it may use any. */
+  /** The names of the members of `principal` that the condition uses; undefined if it may use any. */
   readonly principalMembers: ReadonlySet<string> | undefined
   /** Evaluates the condition. @throws Error with a clause that says why it cannot be evaluated */
   readonly isTrue: (context: PolicyContext) => boolean
 }
 
-/** A condition that cannot be compiled. `position`: the index of its first character in the text. */
+/** Thrown when a condition cannot be compiled. `position`: the index of the problem in the text of the condition. */
 export class InvalidCondition extends Error {
   override readonly name = 'InvalidCondition'
   readonly position: number
@@ -85,11 +87,11 @@ export class InvalidCondition extends Error {
   }
 }
 
-/** The function that replaces `matches`, whose patterns could take exponential time. */
+/** The name of the function that replaces CEL's `matches`, whose patterns could take exponential time. */
 const linearMatches = 'matchesInLinearTime'
 const patterns = new BoundedMap<string, RE2JS>(extensionsLimits.policies.patterns)
 
-/** Returns the compiled pattern, from a cache. @throws Error for a pattern that RE2 does not accept */
+/** Returns a compiled pattern, from a cache. @throws Error for a pattern that is too long or not valid in RE2 */
 function patternOf (text: string): RE2JS {
   if (text.length > extensionsLimits.policies.patternLength) throw new Error('a pattern is too long')
   let pattern = patterns.get(text)
@@ -106,7 +108,7 @@ function patternOf (text: string): RE2JS {
 
 let environment: Environment | undefined
 
-/** Returns the CEL environment. It is loaded with the first condition. */
+/** Returns the CEL environment. The CEL library is loaded at the first call. */
 function loadEnvironment (): Environment {
   if (environment !== undefined) return environment
   const cel = loadPackage('@marcbachmann/cel-js')
@@ -148,15 +150,18 @@ const variableNames: ReadonlySet<string> = new Set(['principal', 'tool', 'args',
 /** The members of `ToolAnnotations` (MCP). */
 const annotations: ReadonlySet<string> =
   new Set(['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'])
-/** The macros that evaluate an argument for each entry of a list. */
+/** The CEL macros that evaluate an expression for each entry of a list. */
 const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
 
+/** The names that a condition uses: of variables, and of members of `principal`. */
 interface CollectedNames { readonly variables: Set<string>, readonly members: Set<string>, usesWholePrincipal: boolean }
 
 /**
- * Replaces `matches` in a syntax tree, checks constant patterns and the nesting of loops, and collects the names of
- * variables.
+ * Replaces `matches` in a syntax tree; checks constant patterns, time zones, annotations and the nesting of loops; adds
+ * the used names to `names`.
+ * @param value a node, or a list of nodes
  * @param depth the number of loops around the value
+ * @throws InvalidCondition
  */
 function prepareTree (value: unknown, names: CollectedNames, seen: Set<unknown>, depth = 0): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return
@@ -195,7 +200,7 @@ function prepareTree (value: unknown, names: CollectedNames, seen: Set<unknown>,
   for (const each of Object.values(node)) prepareTree(each, names, seen, depth)
 }
 
-/** Rejects a misspelled annotation, with which every evaluation would fail and so deny the call. */
+/** Rejects an unknown annotation: a misspelled one would make the condition fail, which denies the call. */
 function checkAnnotation ({ args: [of, name], start }: ASTNode & { op: '.' }): void {
   const isOfTool = of.op === '.' && of.args[1] === 'annotations' && of.args[0].op === 'id' && of.args[0].args === 'tool'
   if (!isOfTool || annotations.has(name)) return
@@ -265,8 +270,10 @@ export function compileCondition (text: string): Condition {
 }
 
 /**
- * Converts the arguments of a call to CEL values; integers become type int.
- * @throws Error with a clause if they exceed the limits of conditions
+ * Converts the arguments of a call to CEL values. Safe integers become the CEL type int.
+ * @param args the parsed arguments
+ * @param size their size as JSON text, in bytes
+ * @throws Error with a clause if the arguments exceed the limits of conditions
  */
 export function toCelArguments (args: unknown, size: number): Readonly<Record<string, unknown>> {
   const { argumentsSize } = extensionsLimits.policies

@@ -8,18 +8,18 @@ import {
 import { decisionOf, evaluateRule, type Match, type RulesOfItem } from './rule.ts'
 import type { Ruleset } from './ruleset.ts'
 
-/** The decision of the policies about a call. */
+/** What the policies decide about a call. */
 export interface Verdict {
   readonly decision: Policy['then']
   /** The rule that decides; undefined if none matches, so that the call is allowed. */
   readonly match: Match | undefined
-  /** The matching rules that only observe. */
+  /** The matching rules that only observe, and come before the rule that decides. */
   readonly observed: readonly Match[]
 }
 
 /**
- * Decides about a call: by the first enforced rule that matches. A rule that hides the item takes precedence over rules
- * that use arguments or the time, since a hidden item does not exist for any of their values.
+ * Decides about a call: the first enforced rule that matches decides. A rule that hides the item takes precedence over
+ * rules that use the arguments or the time, since a hidden item stays hidden for any arguments and at any time.
  */
 function decide ({ hiding, steps }: RulesOfItem, context: PolicyContext): Verdict {
   const observed: Match[] = []
@@ -34,24 +34,27 @@ function decide ({ hiding, steps }: RulesOfItem, context: PolicyContext): Verdic
 
 const strictness: Readonly<Record<Policy['then'], number>> = { allow: 0, ask: 1, deny: 2, hide: 3 }
 
-/** Returns the strictest of the verdicts about an item under several names; of equal ones, the first. */
+/** Returns the strictest of several verdicts; if several are equally strict, the first of them. */
 const strictestVerdict = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =>
   verdicts.reduce((one, other) => strictness[other.decision] > strictness[one.decision] ? other : one)
 
-/** A call as conditions see it; either a real one or a test. */
+/** A call that the policies decide about: a real one, or one of a policy test. */
 export interface CallToEvaluate {
+  /** The item to call. */
   readonly subject: RequestedItem
   readonly principal: PrincipalFacts
+  /** The parsed arguments. */
   readonly args: unknown
-  /** The arguments as JSON text. */
+  /** Returns the arguments as JSON text. */
   readonly argsText: () => string
   readonly route: string
   readonly now: Date
 }
 
 /**
- * Decides about a call under all names of its item; the strictest verdict applies.
- * @param catalogue of the server, for this caller; undefined if unknown
+ * Decides about a call. If the URI of a resource has several spellings, each is decided about, and the strictest
+ * verdict applies.
+ * @param catalogue the catalogue of the server for this caller; undefined if unknown
  */
 export function decideAbout (ruleset: Ruleset, call: CallToEvaluate, catalogue: Catalogue | undefined): Verdict {
   const { subject, principal, args, argsText, route, now } = call
@@ -71,7 +74,10 @@ export function decideAbout (ruleset: Ruleset, call: CallToEvaluate, catalogue: 
   return hiding === undefined ? strictest : { ...strictest, decision: 'hide', match: hiding }
 }
 
-/** Returns the policy for the record of a call: the one that decides, otherwise the first that observes. */
+/**
+ * Returns the policy to name in the record of a call: the one that decides, or else the first one that observes;
+ * undefined if no policy matches.
+ */
 export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | undefined {
   const named = match ?? observed[0]
   if (named === undefined) return undefined
@@ -79,7 +85,7 @@ export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | 
   return { id, name, mode: isObserved ? 'observe' : 'enforce', decision: decisionOf(named) }
 }
 
-/** Returns why a rule decides, as a sentence without its full stop. */
+/** Returns why a rule decides, as a sentence without its full stop. @param match undefined if no rule matches */
 export const explainMatch = (match: Match | undefined): string =>
   match === undefined
     ? 'No policy matches'
@@ -87,6 +93,6 @@ export const explainMatch = (match: Match | undefined): string =>
       ? 'Its condition is true'
       : `Its condition failed, which denies the call: ${match.problem}`
 
-/** Returns the observing rules, for the result of a policy test. */
+/** Returns the observing rules that match, in the form of a policy test's result. */
 export const toObservedRules = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>
   observed.map((match) => ({ id: match.rule.policy.id, name: match.rule.policy.name, decision: decisionOf(match) }))

@@ -18,15 +18,15 @@ import type { Match } from './rule.ts'
 import { Ruleset } from './ruleset.ts'
 
 interface EnforcerDeps {
-  /** The settings with the registered providers. */
+  /** Returns the settings, to which the registered providers are added. */
   readonly snapshot: () => Snapshot
   readonly catalogueOf: (provider: string, client: Client) => Catalogue | undefined
   readonly approvals: Pick<CallApprovals, 'useOrRequest'>
-  /** In ms since 1970. */
+  /** Returns the current time, in ms since 1970. */
   readonly now: () => number
 }
 
-/** The caller of a view, and the filter of the items that the policies hide from it. */
+/** The facts about the caller of a view, and the filter of the items that the policies hide from that caller. */
 interface Caller {
   readonly snapshot: Snapshot
   readonly address: string | undefined
@@ -34,51 +34,54 @@ interface Caller {
   readonly filter: ItemFilter | undefined
 }
 
-/** Applies the policies to requests. */
+/** Applies the policies to requests: hides items, refuses calls, and asks for approval. */
 export class PolicyEnforcer {
   readonly #deps: EnforcerDeps
   #policies: Snapshot['policies'] | undefined
-  /** Compiled from `#policies`. */
+  /** The rules compiled from `#policies`. */
   #ruleset = new Ruleset([])
-  /** The last caller of each view. */
+  /** The caller of each view, as last computed. */
   readonly #callers = new WeakMap<View, Caller>()
-  /** The digest of each allowed call, by the policy in its record. */
+  /** The digests of calls that were allowed after asking; the key is the `policy` object in the record of the call. */
   readonly #allowed = new WeakMap<AppliedPolicy, string>()
-  /** Allowed calls whose server asks the client for input before it continues (MCP 2026-07-28), by digest. */
+  /**
+   * Maps the digests of allowed calls whose servers asked the client for input (MCP 2026-07-28) to the times until
+   * which the calls may be continued, in ms since 1970.
+   */
   readonly #suspended = new BoundedMap<string, number>(extensionsLimits.approvals.suspended)
 
   constructor (deps: EnforcerDeps) { this.#deps = deps }
 
-  /** Returns the filter of items that the policies hide from a view; undefined if none is hidden. */
+  /** Returns the filter of the items that the policies hide from a view; undefined if no policy hides items. */
   filterOf (view: View, address: string | undefined): ItemFilter | undefined {
     const snapshot = this.#deps.snapshot()
     return this.#rulesetOf(snapshot).listRules.length === 0 ? undefined : this.#callerOf(view, snapshot, address).filter
   }
 
   /**
-   * Decides about a call; if a policy asks, requests a decision.
-   * @throws Refusal; RpcError for a hidden item
+   * Decides about a call, and records the policy in `call.policy`. If the policy requires an approval, asks for it.
+   * @throws RuleRefusalError for a refused call; RpcError for a hidden item
    */
   onCall (call: GatewayCall): Promise<void> | void {
     const snapshot = this.#deps.snapshot()
     const ruleset = this.#rulesetOf(snapshot)
     if (ruleset.rules.length === 0 || call.failure !== undefined || call.item === undefined) return undefined
     const subject = subjectOf(call.exchange, call.provider, call.item)
-    // The gateway's own tools, such as those of `$smart`, list and call items that the policies check separately.
+    // The gateway's own tools, such as those of `$smart`, are exempt: the items that they list or call are checked.
     if (subject === undefined || !snapshot.servers.has(call.provider)) return undefined
     const verdict = this.#decide(snapshot, ruleset, call.exchange, subject)
     call.policy = appliedPolicyOf(verdict)
     return this.#enforce(call, subject, verdict)
   }
 
-  /** Like `onCall`, for a subscription to a resource. @throws as `onCall` */
+  /** Decides about a subscription to a resource as `onCall` does about a call. @throws the errors of `onCall` */
   onSubscribe (exchange: Exchange<View>, provider: string, uri: string): Promise<void> | void {
     return this.onCall({
       exchange, provider, item: uri, startedAt: 0, trace: undefined, policy: undefined
     })
   }
 
-  /** Remembers an allowed call whose server has asked the client for input. */
+  /** Remembers a call that was allowed after asking and whose server then asked the client for input. */
   onDone ({ outcome, policy }: Pick<FinishedCall, 'outcome' | 'policy'>): void {
     const digest = outcome === 'input_required' && policy !== undefined ? this.#allowed.get(policy) : undefined
     if (digest !== undefined) this.#suspended.setNewest(digest, this.#deps.now() + extensionsLimits.approvals.time)
@@ -146,8 +149,8 @@ export class PolicyEnforcer {
   }
 
   /**
-   * Whether a request continues an allowed call. Each allowed call is continued once per round. Callers without
-   * credentials may be different people, so each of their requests is decided.
+   * Whether a request continues an allowed call, with the input for which the server asked. Each round of input allows
+   * one such request. Callers without credentials may be different people, so their requests never continue a call.
    */
   #isContinued ({ canSuspend, view, params }: Exchange<View>, digest: string): boolean {
     const { requestState, inputResponses } = params
@@ -158,7 +161,7 @@ export class PolicyEnforcer {
     return until > this.#deps.now()
   }
 
-  /** Asks the client or an approver whether a call may be made. @throws Refusal unless it is allowed now */
+  /** Asks the client's user or an approver whether a call may be made. @throws RuleRefusalError unless it may */
   async #askForApproval (exchange: Exchange<View>, call: CallToApprove): Promise<void> {
     const { policy } = call
     const answer = policy.approvers === undefined || policy.approvers.length === 0
@@ -197,7 +200,7 @@ export class PolicyEnforcer {
   }
 }
 
-/** The requests that can ask a person for a decision. */
+/** The methods for which a person can be asked. Other requests are refused if a policy requires an approval. */
 const askedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 function subjectOf (exchange: Exchange<View>, server: string, name: string): RequestedItem | undefined {
@@ -205,7 +208,7 @@ function subjectOf (exchange: Exchange<View>, server: string, name: string): Req
   return kind && { server, kind, name }
 }
 
-/** Returns the view of the route that a client uses: the view of `$smart` for a tool called through `call_tool`. */
+/** Returns the view of the endpoint that the client calls: for a call made by `call_tool`, the `$smart` view. */
 function requestedViewOf (exchange: Exchange<View>): View {
   let first: Exchange = exchange
   while (first instanceof DerivedExchange) first = first.original

@@ -9,7 +9,7 @@ import { tagsOf } from '../tags.ts'
 import { KeyFacts, PrincipalFacts, toCelArguments, ItemFacts, type PolicyContext } from './cel.ts'
 import { describeJsonAmbiguity } from './ambiguity.ts'
 
-/** The item that a request is about. */
+/** The tool, prompt or resource that a request is about. */
 export interface RequestedItem {
   readonly server: string
   readonly kind: PolicyContext['tool']['kind']
@@ -20,7 +20,7 @@ export interface RequestedItem {
 /** The list that contains the items of each kind. */
 const listOfKind = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const
 
-/** Returns the kind of the items in a list, as conditions see it. */
+/** Returns the kind of the items in a list, as the value of `tool.kind` in conditions. */
 export const kindOfList = (kind: ListKind): RequestedItem['kind'] =>
   kind === 'tools' ? 'tool' : kind === 'prompts' ? 'prompt' : 'resource'
 
@@ -33,7 +33,7 @@ const kindsByMethod: ReadonlyMap<string, RequestedItem['kind']> = new Map([
   ['resources/directory/read', 'resource']
 ])
 
-/** Returns the kind of the item that a request uses; undefined for requests that policies do not decide. */
+/** Returns the kind of the item that a request is about; undefined for requests that policies do not decide about. */
 export function kindOfRequest (
   { method, params: { ref } }: Pick<Exchange, 'method' | 'params'>
 ): RequestedItem['kind'] | undefined {
@@ -41,7 +41,7 @@ export function kindOfRequest (
   return isObject(ref) && ref.type === 'ref/prompt' ? 'prompt' : 'resource'
 }
 
-/** Returns a caller as conditions see it. @param address undefined if unknown */
+/** Returns a caller as conditions see it. @param address the IP address of the caller; undefined if unknown */
 export function toPrincipalFacts (
   snapshot: Snapshot, principal: Principal, address: string | undefined
 ): PrincipalFacts {
@@ -58,8 +58,8 @@ export function toPrincipalFacts (
 }
 
 /**
- * Returns the path of the MCP endpoint that shows a view. A call over plain HTTP has the path of the endpoint with the
- * same servers.
+ * Returns the path of the MCP endpoint that shows a view. For a call over plain HTTP, this is the path of the MCP
+ * endpoint with the same servers.
  */
 export function routePathOf ({ scope, presentation }: View): string {
   const name = scope.kind === 'global' ? '' : `/${scope.name}`
@@ -68,17 +68,18 @@ export function routePathOf ({ scope, presentation }: View): string {
 
 type ToolDetails = Pick<PolicyContext['tool'], 'annotations' | 'tags'>
 
-/** Adds the defaults of MCP for missing annotations ("ToolAnnotations"). */
+/** Adds the default values that MCP defines for missing annotations ("ToolAnnotations"). */
 function withDefaultAnnotations (annotations: Record<string, unknown>): Record<string, unknown> {
   const readOnlyHint = annotations.readOnlyHint ?? false
   const destructiveHint = readOnlyHint !== true
   return { readOnlyHint, destructiveHint, idempotentHint: false, openWorldHint: true, ...annotations }
 }
 
-/** Prompts and resources are only read. */
+/** The details of prompts and resources, which are only read. */
 const readDetails: ToolDetails = {
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }, tags: []
 }
+/** The details of a tool that its server does not list. */
 const noDetails: ToolDetails = { annotations: withDefaultAnnotations({}), tags: [] }
 
 function detailsOf (kind: RequestedItem['kind'], item: Item | undefined): ToolDetails {
@@ -98,7 +99,7 @@ function parseMember (text: string, name: string): Record<string, unknown> {
 const factsByItem = new WeakMap<Item, ItemFacts>()
 
 /**
- * Returns the facts about an item that conditions can read; for a listed item, always the same object.
+ * Returns the facts about an item that conditions can read; for a listed item, from a cache.
  * @param item undefined if its server does not list it
  */
 export function toItemFacts ({ server, kind, name }: RequestedItem, item: Item | undefined): ItemFacts {
@@ -111,7 +112,10 @@ export function toItemFacts ({ server, kind, name }: RequestedItem, item: Item |
 
 const itemsByKey = new WeakMap<readonly Item[], ReadonlyMap<string, Item>>()
 
-/** Finds an item in a catalogue; resources also among the templates. The index is built once per list. */
+/**
+ * Finds an item in a catalogue. A resource is also found among the resource templates, by the text of the template.
+ * @param catalogue undefined if unknown; then nothing is found
+ */
 export function findCatalogueItem (
   catalogue: Catalogue | undefined, kind: RequestedItem['kind'], name: string
 ): Item | undefined {
@@ -133,8 +137,8 @@ function indexOf (items: readonly Item[]): ReadonlyMap<string, Item> {
 const listedBySpelling = new WeakMap<readonly Item[], ReadonlyMap<string, string>>()
 
 /**
- * Returns the names under which an item is checked: its own name. For a resource that the server does not list under
- * exactly this URI, also the normalized spellings of the URI, and the listed URIs that share one of them.
+ * Returns the names for which the policies are checked, the requested one first. For a resource whose URI is not listed
+ * in exactly this spelling, these are also the normalized spellings of the URI and the listed URIs that share one.
  */
 export function namesToCheck (catalogue: Catalogue | undefined, { kind, name }: RequestedItem): string[] {
   if (kind !== 'resource' || findCatalogueItem(catalogue, kind, name) !== undefined) return [name]
@@ -148,7 +152,10 @@ export function namesToCheck (catalogue: Catalogue | undefined, { kind, name }: 
   return [...new Set([name, ...spellings, ...spellings.flatMap((spelling) => listed.get(spelling) ?? [])])]
 }
 
-/** Returns the templates of a server that an unlisted resource may match. @param names the result of `namesOf` */
+/**
+ * Returns the resource templates of a server that match an unlisted resource.
+ * @param names the result of `namesToCheck` for the resource
+ */
 export function templatesFor (
   catalogue: Catalogue | undefined, { kind, name }: RequestedItem, names: readonly string[]
 ): string[] {
@@ -158,7 +165,7 @@ export function templatesFor (
     .filter((key) => names.some((each) => matchesTemplate(templateLiterals(key), each, work)))
 }
 
-/** The variables of conditions for one call. The arguments are converted when a condition first reads them. */
+/** The variables of conditions for one call. The arguments are converted to CEL values when a condition reads them. */
 export class CallPolicyContext implements PolicyContext {
   readonly principal: PolicyContext['principal']
   readonly tool: PolicyContext['tool']
@@ -169,7 +176,7 @@ export class CallPolicyContext implements PolicyContext {
   #converted: PolicyContext['args'] | undefined
   #problem: unknown
 
-  /** @param args parsed @param argsText returns them as JSON text */
+  /** @param args the parsed arguments @param argsText returns the arguments as JSON text */
   constructor (
     { principal, tool, route, now }: Omit<PolicyContext, 'args'>, args: unknown, argsText: () => string
   ) {

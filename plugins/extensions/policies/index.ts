@@ -14,11 +14,11 @@ declare module 'fastify' {
 
 interface PolicyOptions { store: Approvals }
 
-/** The policies, for the management API. */
+/** Management of policies and approvals. */
 export interface Policies {
   readonly entries: OrderedEntries<'policies'>
   readonly approvals: CallApprovals
-  /** Decides about a call without making it. @throws InvalidInput, NoSuch, NotRecorded */
+  /** Tells what the policies decide about a call, without making it. @throws InvalidInput, NoSuch, NotRecorded */
   readonly test: (by: Principal, input: PolicyTest) => Promise<PolicyTestResult>
 }
 

@@ -1,22 +1,22 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { extensionsLimits } from '../limits.ts'
 
-// Limits the work of an evaluation. The steps of CEL vary in cost: a comparison may compare long texts, and an error
-// within `||`, `&&` or a loop does not end an evaluation. So each node of the syntax tree spends from a budget before
-// it runs.
+// Limits the work of evaluating a condition. Counting steps would not be enough: a comparison may compare long texts,
+// and an error within `||`, `&&` or a loop does not end the evaluation. Therefore, each node of the syntax tree spends
+// from a budget before it runs.
 
-/** The message is a clause. Created once, since a loop may throw it often. */
+/** Thrown when the budget is used up. The message is a clause. Created once, since a loop may throw it often. */
 const budgetExhausted = new Error('the condition is too expensive to evaluate with these values')
 let workLeft = 0
 let lastError: unknown
 
-/** Spends work of the current evaluation. @throws Error if its budget is used up */
+/** Takes work from the budget of the current evaluation. @throws Error if the budget is used up */
 export function spendWork (work: number): void {
   workLeft -= work
   if (workLeft < 0) throw budgetExhausted
 }
 
-/** Spends the work of creating an error, once per error: it passes through all enclosing nodes. */
+/** Spends the work of creating an error. An error passes through all enclosing nodes, but is counted once. */
 function spendOnError (error: unknown): void {
   if (error === budgetExhausted || error === lastError) return
   lastError = error
@@ -24,8 +24,8 @@ function spendOnError (error: unknown): void {
 }
 
 /**
- * Runs an evaluation with a work budget. Evaluations are synchronous, so their budgets cannot mix.
- * @throws Error as `spendWork`
+ * Runs an evaluation with a new work budget. Evaluations are synchronous, so they can share one variable.
+ * @throws Error if the budget is used up; the errors of `evaluate`
  */
 export function runMetered<T> (evaluate: () => T): T {
   workLeft = extensionsLimits.policies.work
@@ -40,7 +40,7 @@ export function runMetered<T> (evaluate: () => T): T {
 
 type Handle = (first: unknown, second: unknown, third: unknown, fourth: unknown) => unknown
 
-/** The parts of a type-checked node that evaluate it, which the library's types omit. */
+/** A type-checked node with the members that evaluate it, which the library's types omit. */
 interface EvaluableNode extends Omit<ASTNode, 'args' | 'op'> {
   readonly op: string
   readonly args: unknown
@@ -50,7 +50,7 @@ interface EvaluableNode extends Omit<ASTNode, 'args' | 'op'> {
   handle?: Handle
 }
 
-/** Makes each node of a type-checked tree spend work. */
+/** Makes each node of a type-checked tree spend work when it is evaluated. @param value a node or a list of nodes */
 export function meterNodes (value: unknown, seen = new Set<unknown>()): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return
   seen.add(value)
@@ -96,7 +96,7 @@ function meterNode (node: EvaluableNode): void {
   if (node.op === 'comprehension') endWhenExhausted(node.args as { condition?: (value: unknown) => boolean })
 }
 
-/** Ends a loop when the budget is used up; loops continue after errors. */
+/** Makes a loop end when the budget is used up; otherwise, it would continue after the error. */
 function endWhenExhausted (loop: { condition?: (value: unknown) => boolean }): void {
   const { condition } = loop
   if (condition !== undefined) loop.condition = (value) => workLeft >= 0 && condition(value)
@@ -109,7 +109,7 @@ const linearOperators: ReadonlySet<string> = new Set(['+', '<', '<=', '>', '>=']
 /** The functions that search for one text in another. */
 const searchFunctions: ReadonlySet<string> = new Set(['contains', 'indexOf', 'lastIndexOf'])
 
-/** Returns a function that spends the work of a node on its operands; undefined if it does no extra work. */
+/** Returns a function that spends the work that depends on a node's operands; undefined if there is none. */
 function extraWorkOf ({ op, args }: EvaluableNode): ((first: unknown, second: unknown) => void) | undefined {
   if (comparisonOperators.has(op)) {
     return (left, right) => {
@@ -131,15 +131,15 @@ function spendOnCall (name: string, operands: readonly unknown[]): void {
   if (name === 'startsWith' || name === 'endsWith') return spendWork(sizeOf(second))
   for (const each of operands) spendWork(sizeOf(each) * 10)
   if (name === 'join') spendOnAll(first)
-  // The time of its pattern grows with the cube of the length.
+  // The library parses a duration in time proportional to the cube of the length.
   if (name === 'duration') spendWork(lengthOf(first) ** 3 / 1_000)
-  // Time zones are looked up each time.
+  // A time zone, the second operand, is looked up at each evaluation.
   if (name.startsWith('get') && second !== undefined) spendWork(2_000)
 }
 
 const lengthOf = (value: unknown): number => typeof value === 'string' ? value.length : 0
 
-/** Returns the work of iterating a value, without its contents. */
+/** Returns the work of iterating over a value, without the work for nested values. */
 function sizeOf (value: unknown): number {
   if (typeof value === 'string') return value.length / 100
   if (Array.isArray(value)) return value.length / 10
@@ -147,7 +147,7 @@ function sizeOf (value: unknown): number {
   return value instanceof Map ? value.size / 10 : 0
 }
 
-/** Spends the work of iterating a value and its contents. */
+/** Spends the work of iterating over a value and all nested values. */
 function spendOnAll (value: unknown): void {
   spendWork(1 + sizeOf(value))
   if (typeof value !== 'object' || value === null) return

@@ -17,14 +17,14 @@ interface PolicyTestDeps {
   readonly findActivity: (
     principal: Principal, id: string
   ) => Promise<Omit<Activity, 'timestamp'> & { timestamp: string }>
-  /** In ms since 1970. */
+  /** Returns the current time, in ms since 1970. */
   readonly now: () => number
 }
 
 /**
- * Decides about a call without making it.
- * @param by the admin who runs the test
- * @throws InvalidInput; NoSuch for an unknown activity
+ * Tells what the policies decide about a described or recorded call, without making it.
+ * @param by the principal who runs the test
+ * @throws InvalidInput; NoSuch for an unknown activity; NotRecorded
  */
 export async function testPolicies (deps: PolicyTestDeps, by: Principal, input: PolicyTest): Promise<PolicyTestResult> {
   const snapshot = deps.snapshot()
@@ -82,7 +82,7 @@ function toTestPrincipal (
   return { key: name, kind, user: name, username: name, isAdmin: user?.isAdmin === true, ...credential }
 }
 
-/** Returns a recorded call for a decision with the current users, teams and catalogues. */
+/** Converts a recorded call; the facts about the caller are taken from the current settings. @throws InvalidInput */
 function recordedCall (
   snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>
 ): CallToEvaluate {

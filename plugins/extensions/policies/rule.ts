@@ -4,26 +4,27 @@ import { compileCondition, InvalidCondition, type Condition, type PolicyContext 
 /** An enabled policy with its compiled condition. */
 export interface Rule {
   readonly policy: Policy
-  /** Undefined for a stored condition that cannot be compiled, for example after an edit of the settings file. */
+  /** The condition; undefined if it is not valid, for example after an edit of the settings file. */
   readonly condition: Condition | undefined
+  /** Whether the rule only observes: its matches are recorded, but do not decide. */
   readonly isObserved: boolean
-  /** Whether its condition uses neither arguments nor time; then its outcome for a caller and an item never changes. */
+  /** Whether the condition uses neither arguments nor time: its outcome for a caller and an item is constant. */
   readonly isFixed: boolean
 }
 
-/** A rule that matched a call, or failed. `problem`: why it failed. */
+/** A rule that matches a call, or whose condition failed. `problem`: a clause that says why it failed. */
 export interface Match { readonly rule: Rule, readonly problem?: string }
 
-/** The rules that concern one caller and one item: fixed rules that match it, and rules that are not fixed. */
+/** The rules for calls of one item by one caller: fixed rules that match, and rules that are not fixed. */
 export interface RulesOfItem {
-  /** The rule that hides the item. */
+  /** The rule that hides the item; undefined if it is not hidden. */
   readonly hiding: Match | undefined
   /**
-   * The rules in their order, up to and including the first fixed rule that decides. `match`: the match of a fixed
-   * rule; undefined for other rules.
+   * The rules in order, up to and including the first enforced fixed rule. `match`: the match of a fixed rule;
+   * undefined for other rules, which must be evaluated for each call.
    */
   readonly steps: ReadonlyArray<{ readonly rule: Rule, readonly match: Match | undefined }>
-  /** Whether a fixed rule failed. It may succeed next time: patterns take work until they are compiled. */
+  /** Whether a fixed rule failed. It may succeed next time, when its patterns are compiled and cost less work. */
   readonly hasFailed: boolean
 }
 
@@ -51,13 +52,13 @@ function compileStored (policy: Policy): Condition | undefined {
   }
 }
 
-/** Returns the variable in a condition that a rule which hides items may not use (`args` or `now`), if there is one. */
+/** Returns the first variable of a condition that a rule that hides items may not use: `args`, `now` or undefined. */
 export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 
 /**
  * Evaluates a rule.
- * @returns undefined if it does not match; a rule that fails is returned as a match, so that it denies
+ * @returns undefined if the rule does not match; a rule that fails counts as a match, so that it denies the call
  */
 export function evaluateRule (rule: Rule, context: PolicyContext): Match | undefined {
   if (rule.condition === undefined) return { rule, problem: 'its condition is not valid' }
@@ -72,7 +73,7 @@ export function evaluateRule (rule: Rule, context: PolicyContext): Match | undef
 export const decisionOf = ({ rule, problem }: Match): Policy['then'] =>
   problem === undefined ? rule.policy.then : 'deny'
 
-/** Evaluates the fixed rules for a caller and an item. */
+/** Evaluates the fixed rules, and returns the rules for calls of the item by the caller in `context`. */
 export function rulesOfItem (rules: readonly Rule[], context: PolicyContext): RulesOfItem {
   const steps: Array<RulesOfItem['steps'][number]> = []
   let hasFailed = false
@@ -89,7 +90,7 @@ export function rulesOfItem (rules: readonly Rule[], context: PolicyContext): Ru
 
 /**
  * Returns the match of the rule that hides an item from lists; undefined if the item is listed.
- * @param rules rules that use neither arguments nor time
+ * @param rules fixed rules, in order
  */
 export function findHidingMatch (rules: readonly Rule[], context: PolicyContext): Match | undefined {
   for (const rule of rules) {

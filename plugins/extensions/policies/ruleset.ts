@@ -11,16 +11,16 @@ import { findHidingMatch, rulesOfItem, toRule, type Rule, type RulesOfItem } fro
 type ViewFacts = Pick<PolicyContext, 'principal' | 'route'>
 
 /**
- * The enabled policies of one snapshot, in their order. Their results are cached; callers for whom the facts used by
- * the rules are equal share them.
+ * The rules of the enabled policies of one snapshot, in order. Results of fixed rules are cached. Callers share results
+ * if they have the same facts that the rules use.
  */
 export class Ruleset {
   readonly rules: readonly Rule[]
-  /** The enforced rules that use neither arguments nor time; empty if none of them hides items. */
+  /** The rules that decide which items are listed: the enforced fixed rules; empty if none of these hides items. */
   readonly listRules: readonly Rule[]
-  /** The filters, by the facts that `listRules` use. */
+  /** The filters, by the facts that `listRules` use, as text. */
   readonly #filters = new BoundedMap<string, ItemFilter>(extensionsLimits.policies.filters)
-  /** The rules that concern each item, by the facts that fixed rules use. */
+  /** The rules for each item, by the facts that fixed rules use, as text. */
   readonly #rulesOfItems = new BoundedMap<string, WeakMap<ItemFacts, RulesOfItem>>(extensionsLimits.policies.filters)
   readonly #filterKeyOf: (facts: ViewFacts) => string
   readonly #fixedKeyOf: (facts: ViewFacts) => string
@@ -42,7 +42,7 @@ export class Ruleset {
     return filter
   }
 
-  /** Returns the rules that concern a caller and an item. */
+  /** Returns the rules for calls of the item by the caller in `context`. */
   rulesOf (context: PolicyContext): RulesOfItem {
     const key = this.#fixedKeyOf(context)
     let known = this.#rulesOfItems.get(key)
@@ -59,7 +59,7 @@ export class Ruleset {
 const principalMembers = ['username', 'isAdmin', 'teams', 'key', 'address', 'client'] as const satisfies
   ReadonlyArray<keyof PrincipalFacts>
 
-/** Returns a function that writes the facts used by the rules as text, for use as a cache key. */
+/** Returns a function that returns a cache key: the facts that the given rules use, as text. */
 function keyWriterOf (rules: readonly Rule[]): (facts: ViewFacts) => string {
   const conditions = rules.flatMap(({ condition }) => condition ?? [])
   const namesRoute = conditions.some(({ variables }) => variables.has('route'))

@@ -15,21 +15,23 @@ import { Usage } from './usage.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The quotas, for the management API. */
+    /** The configured quotas, for the management API. */
     quotas: OrderedEntries<'quotas'>
+    /** The usage counters. `read` returns the usage that a principal may see; see `Usage.read`. */
     usage: { read: (principal: Principal, query: Parameters<Usage['read']>[1]) => ReturnType<Usage['read']> }
   }
 }
 
-/** Estimates the tokens of a result that no quota counts: a token has four characters on average. */
+/** Estimates the number of tokens of a result whose tokens are not counted exactly. */
 const estimateTokens = (text: string): number => Math.ceil(text.length / 4)
+/** The methods whose calls quotas count. */
 const countedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** Whether a response contains the result of a task, in either form. Its call was counted when it began. */
+/** Whether an answer contains the result of a task. The call that began the task was counted before. */
 const isTaskResult = ({ exchange: { method } }: GatewayCall, answer: string): boolean =>
   method === 'tasks/result' || (method === 'tasks/get' && memberOf(answer, 'result') !== undefined)
 
-/** Whether the tokens of a response are counted. */
+/** Whether the tokens of an answer count as usage; undefined has none. */
 const hasCountedTokens = (call: GatewayCall, answer: string | undefined): answer is string =>
   answer !== undefined && (countedMethods.has(call.exchange.method) || isTaskResult(call, answer))
 
@@ -45,7 +47,7 @@ function checkQuota (quota: Quota): Quota {
   return quota
 }
 
-/** Quotas of calls and of result tokens, and usage counters. */
+/** `app.quotas` and `app.usage`: limits calls and the tokens of results, and counts usage. */
 export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   const { tokenTime, tokenHeap: heap, tokenIdle: idle } = extensionsLimits.quotas
   let isFailing = false
@@ -70,7 +72,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     }
   })
   const createdAtOf = (username: string): string | undefined => app.settings.current.users.get(username)?.createdAt
-  /** The tokens of results that quotas have counted. */
+  /** The number of tokens of each result whose tokens were counted for a quota, by exchange. */
   const tokens = new WeakMap<GatewayCall['exchange'], number>()
   const countTokens = async ({ exchange: { client } }: GatewayCall, text: string): Promise<number> => {
     const owner = client.owner ?? client.id
@@ -117,7 +119,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   app.decorate('usage', {
     read: async (principal, query) => await usage.read(principal, query, createdAtOf(principal.username ?? ''))
   })
-  // Saved usage is loaded before the first call.
+  // Saved usage must be loaded before the first call is counted.
   await store.load().catch((err: unknown) => { app.log.warn({ err }, 'The saved usage cannot be read') })
   const writing = setInterval(() => { void write() }, extensionsLimits.usage.pause).unref()
   app.addHook('onClose', async () => {

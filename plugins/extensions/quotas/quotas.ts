@@ -17,12 +17,15 @@ interface QuotasDeps {
   readonly now: () => number
 }
 
-/** The counters that a call has used. */
+/** The counters that apply to a call. */
 interface UsedCounters {
+  /** The counters that have counted the call. `window`: the period of the quota, in ms. */
   readonly calls: ReadonlyArray<{ readonly key: string, readonly window: number, readonly limit: number }>
+  /** The counters of the tokens of the result: key, and period in ms. */
   readonly tokens: ReadonlyArray<readonly [string, number]>
 }
 
+/** Returns the enabled quotas, in order. */
 const activeQuotas = memoized((quotas: Snapshot['quotas']): readonly Quota[] =>
   [...quotas.values()].filter(({ enabled }) => enabled !== false))
 
@@ -30,7 +33,7 @@ const activeQuotas = memoized((quotas: Snapshot['quotas']): readonly Quota[] =>
 export class Quotas {
   readonly #deps: QuotasDeps
   readonly #taken = new WeakMap<GatewayCall['exchange'], UsedCounters>()
-  /** For each counter that was reported as used up, the time when it becomes free, in ms since 1970. */
+  /** For each counter that was reported as used up: the time when it becomes free, in ms since 1970. */
   readonly #notifiedUntil = new BoundedMap<string, number>(extensionsLimits.quotas.reported)
 
   constructor (deps: QuotasDeps) {
@@ -38,9 +41,10 @@ export class Quotas {
   }
 
   /**
-   * Counts a call in its quotas.
-   * @param isResult whether it fetches the result of a call that was already counted; then only tokens are checked
-   * @throws Refusal if a quota is used up; then no quota counts the call
+   * Counts a call in the quotas that apply to it.
+   * @param isResult whether the request fetches the result of a call that was counted before; then only tokens are
+   *   checked
+   * @throws RuleRefusalError if a quota is used up; then no quota counts the call
    */
   take (call: GatewayCall, isResult = false): Promise<void> | undefined {
     const snapshot = this.#deps.snapshot()
@@ -51,7 +55,7 @@ export class Quotas {
   /** Whether a quota counts the tokens of a call's result. */
   countsTokens ({ exchange }: GatewayCall): boolean { return (this.#taken.get(exchange)?.tokens.length ?? 0) > 0 }
 
-  /** Adds the tokens of a result to the counters. */
+  /** Adds a number of tokens to the quotas that count the tokens of a call's result. */
   async addTokens ({ exchange }: GatewayCall, tokens: number): Promise<void> {
     for (const [key, window] of this.#taken.get(exchange)?.tokens ?? []) {
       await this.#deps.counters.take(key, tokens, window)
@@ -59,8 +63,8 @@ export class Quotas {
   }
 
   /**
-   * Refunds a call that waits for input: its next request is counted again. The number of refunds is bounded, since a
-   * client may repeat the first request of a call endlessly.
+   * Returns a call that waits for input to its quotas, since the next request of the call is counted again. The number
+   * of refunds is bounded, since a client may repeat the first request of a call endlessly.
    */
   async refund ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {
     const { counters } = this.#deps
@@ -105,12 +109,12 @@ export class Quotas {
     const name = JSON.stringify(quota.name)
     const limits = { tokens: quota.resultTokens, calls: isResult ? undefined : quota.calls }
     if (limits.tokens === 0 || limits.calls === 0) {
-      // Such a quota never becomes free; an admin may change it.
+      // A quota of 0 never becomes free, but an admin may change it.
       throw new RuleRefusalError(
         'quota', `The quota ${name} allows no calls`, { retryAfter: quotaPeriodOf(quota) / 1_000 }
       )
     }
-    // The quota is free when the last of its counters is.
+    // The quota becomes free when all of its exhausted counters are free.
     let last = { key: keys[0] ?? '', left: 0 }
     for (const key of keys) {
       for (const [each, limit] of [[`${key} tokens`, limits.tokens], [key, limits.calls]] as const) {

@@ -8,26 +8,27 @@ const minuteInMs = 60_000
 /** Returns the period of a quota, in ms. */
 export const quotaPeriodOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
 
-/** Returns the tool that a request calls, or whose task it refers to; undefined for prompts and resources. */
+/** Returns the tool that a request calls, or to whose task it refers; undefined for prompts and resources. */
 export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchange' | 'item'>): string | undefined =>
   method === 'prompts/get' || method === 'resources/read' ? undefined : item
 
 /**
- * The user, team, key, server and tool of a call, by the members of a quota's target. A caller may be in several teams.
+ * The values of a call with which the target of a quota is compared, by the members of the target. A list has several
+ * values if the caller is in several teams, and none if the call has no such value.
  */
 type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
 
-/** Returns the subjects of a call. */
+/** Returns the user, teams, key, server and tool of a call, for comparison with the targets of quotas. */
 export function quotaSubjectsOf (
   call: GatewayCall, snapshot: Pick<Snapshot, 'teams' | 'users'>
 ): Subjects {
   const { exchange: { view: { principal } }, provider } = call
   const tool = toolOf(call)
-  // A team's key has no user; the team is used as its user.
+  // A caller with a team's key has no user; the team takes the place of the user.
   const user = usernameOf(principal) ?? (principal.team && teamReference(principal.team))
   const { keyId } = toBearerKeyIdentity(principal)
   return {
-    // Callers without a user share one counter for `*`.
+    // All callers without a user count as one user, ''.
     user: [user ?? ''],
     team: teamsOf(snapshot, principal),
     key: keyId === undefined ? [] : [keyId],
@@ -36,7 +37,7 @@ export function quotaSubjectsOf (
   }
 }
 
-/** Returns the keys of a quota's counters that count a call; empty if the quota does not apply to it. */
+/** Returns the keys of the counters of a quota that count a call; empty if the quota does not apply to the call. */
 export function counterKeys ({ id, target, per }: Quota, subjects: Subjects): string[] {
   let chosen: string[][] = [[]]
   for (const [name, pattern] of Object.entries(target) as Array<[keyof Subjects, string]>) {

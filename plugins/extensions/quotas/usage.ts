@@ -11,7 +11,7 @@ type UsageAxis = UsageQuery['by']
 export type UsageRow = Static<typeof UsageRowSchema>
 
 const dayInMs = 86_400_000
-/** Number of days returned if there is no `from`. */
+/** Number of days that are returned if a query has no `from`. */
 const shownDays = 30
 const { waiting: maxWaiting, days: maxDays } = extensionsLimits.usage
 
@@ -19,15 +19,16 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
 type MutableUsageCount = { -readonly [Name in keyof UsageCount]: UsageCount[Name] }
 
 /**
- * Returns the user under whom usage is counted: the username; on the day of the account's creation followed by its
- * time, since a former account with this name may have been used on the same day.
+ * Returns the name under which the usage of a user is counted on a day: the username. On the day on which the account
+ * was created, the time of creation is appended, since a former account with the same name may have been used then.
+ * @param createdAt when the account was created, in ISO 8601; '' if unknown
  */
 const countedUser = (username: string, day: string, createdAt = ''): string =>
   createdAt.startsWith(day) ? `${username} ${createdAt}` : username
-/** Matches the suffix that `countedUser` adds. */
+/** Matches the time that `countedUser` appends. */
 const firstDayMark = / \d{4}-\d\d-\d\dT[\d:.]+Z$/
 
-/** Whether a count belongs to the current account with a name. */
+/** Whether a count belongs to the current account with a username, and not to a former one. */
 const isOwn = ({ user, day }: UsageCount, username: string, createdAt: string): boolean =>
   day >= createdAt.slice(0, 10) && user === countedUser(username, day, createdAt)
 
@@ -35,8 +36,9 @@ const isOwn = ({ user, day }: UsageCount, username: string, createdAt: string): 
 export class Usage {
   readonly #store: UsageCounts
   readonly #now: () => number
+  /** The counts that are not written yet. */
   #waiting = new Map<string, MutableUsageCount>()
-  /** The day of the last count, cached since formatting it for each call is slow. */
+  /** The day of the last count, cached since formatting a day for each call is slow. */
   #today = { number: -1, day: '' }
   #writing: Promise<void> = Promise.resolve()
 
@@ -46,9 +48,9 @@ export class Usage {
   }
 
   /**
-   * Counts a call or its tokens.
-   * @param calls 0 if the call itself was already counted
-   * @param createdAt when the user's account was created, in ISO 8601
+   * Counts a call and its tokens.
+   * @param calls the number of calls: 1, or 0 if the call was counted before
+   * @param createdAt when the user's account was created, in ISO 8601; undefined if unknown
    */
   count (counted: Omit<UsageCount, 'day' | 'calls'>, calls: number, createdAt?: string): void {
     const number = Math.floor(this.#now() / dayInMs)
@@ -57,7 +59,7 @@ export class Usage {
     this.#add({ ...counted, user: countedUser(counted.user, day, createdAt) }, day, calls, maxWaiting)
   }
 
-  /** Adds to the waiting counts; adds a new row only while there are fewer than `max`. */
+  /** Adds to the waiting counts. If there are `max` counts, only existing ones are increased. */
   #add (counted: Omit<UsageCount, 'day' | 'calls'>, day: string, calls: number, max: number): void {
     const id = `${day}\n${counted.user}\n${counted.key}\n${counted.server}\n${counted.tool}`
     const former = this.#waiting.get(id)
@@ -68,15 +70,15 @@ export class Usage {
     } else if (this.#waiting.size < max) this.#waiting.set(id, { ...counted, day, calls })
   }
 
-  /** Writes the waiting counts. @throws StorageError; then they wait for the next call of `flush` */
+  /** Writes the waiting counts. @throws StorageError; the counts that were not written then wait for the next call */
   async flush (): Promise<void> {
     this.#writing = this.#writing.catch(() => {}).then(async () => { await this.#write() })
     await this.#writing
   }
 
   /**
-   * Returns the usage per day, grouped by one axis: of all users for admins, otherwise the principal's own.
-   * @param createdAt when the principal's account was created, in ISO 8601; empty if unknown
+   * Returns the usage per day, grouped by one axis. Admins see the usage of all users, other users their own.
+   * @param createdAt when the principal's account was created, in ISO 8601; '' if unknown
    * @throws InvalidInput
    */
   async read (principal: Principal, { by, from, to }: UsageQuery, createdAt = ''): Promise<UsageRow[]> {

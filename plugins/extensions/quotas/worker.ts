@@ -1,4 +1,4 @@
-// The module that the worker pool runs to count the tokens of results.
+// The module that runs in a worker thread to count the tokens of results.
 import { loadTokenCounter } from '../compression/tokens.ts'
 
 const counter = loadTokenCounter()

@@ -4,14 +4,14 @@ import type { ShownTool } from './shown-tools.ts'
 import { truncateAtWord, shortenSchema, shorteningSteps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** A found tool with its score from 0 to 1. `explanation`: the parts of the score, if the search explains. */
+/** A found tool with its score from 0 to 1. `explanation` contains the parts of the score that are known. */
 export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly explanation?: ScoreReasons }
 
-/** The `metadata` of a search result. */
+/** The `metadata` member of a search result. */
 export interface SearchMetadata {
-  /** `words`: ranked by words only. `fused`: ranked by words and by embeddings. */
+  /** `words`: ranked without the embeddings API. `fused`: ranked by words and by the embeddings API. */
   readonly mode: 'words' | 'fused'
-  /** Why embeddings were not used although they are configured. */
+  /** Why the embeddings API was not used although it is configured. */
   readonly reason?: string
   /** Advice for the model when no tool was found. */
   readonly hint?: string
@@ -20,7 +20,7 @@ export interface SearchMetadata {
 /**
  * Returns a tool result as JSON text: one text block that contains `json`, and `json` as `structuredContent`.
  * @param json the JSON text of an object
- * @param reasons by the names of the found tools
+ * @param reasons the parts of the found tools' scores, by tool name; undefined if the caller did not request them
  */
 export const toSmartToolResult = (json: string, reasons?: Readonly<Record<string, ScoreReasons>>): string => {
   const meta = reasons === undefined ? '' : `,"_meta":${JSON.stringify({ [explanationKey]: reasons })}`
@@ -28,9 +28,9 @@ export const toSmartToolResult = (json: string, reasons?: Readonly<Record<string
 }
 
 /**
- * Returns the result of a search as JSON text. Tools keep their order; they are shortened until all of them fit the
- * size limit.
- * @param isSingle whether a single tool was requested; then the size limit for one tool applies
+ * Returns the result of a search as JSON text. Tools keep their order. They are shortened until together they fit the
+ * size limit, or cannot be shortened further.
+ * @param isSingle whether only one tool was requested, for which the size limit is higher
  * @param hasSchemas whether the result contains input schemas
  * @param skills the matching skills, returned beside the tools
  */
@@ -54,7 +54,10 @@ export function toSearchResult (
   return `{"tools":[${texts.map(({ text }) => text).join(',')}],${skillsText}"metadata":${JSON.stringify(notes)}}`
 }
 
-/** Shortens candidates level by level until they fit into `maxSize` characters; long ones and low-ranked ones first. */
+/**
+ * Shortens candidates, one level at a time, until together they fit into `maxSize` characters or none can be shortened
+ * further. Long and low-ranked candidates are shortened first.
+ */
 function shortenToFit (candidates: readonly Candidate[], maxSize: number): readonly Candidate[] {
   let size = candidates.reduce((sum, { text }) => sum + text.length, 0)
   while (size > maxSize) {
@@ -72,7 +75,7 @@ function shortenToFit (candidates: readonly Candidate[], maxSize: number): reado
   return candidates
 }
 
-/** One tool of a search result, at one level of shortening. */
+/** A found tool as JSON text, shortened to a level: an index of `shorteningSteps`. */
 class Candidate {
   readonly #hit: SearchHit
   readonly #description: string | undefined
@@ -84,7 +87,7 @@ class Candidate {
     this.#hit = hit
     const { tool } = hit
     this.#description = tool.description
-    // Parsing a huge schema would take longer than the search.
+    // The schema of a huge tool is not parsed, since parsing would take longer than the search.
     if (hasSchema) {
       this.#schema = tool.size > extensionsLimits.smartRouting.parsedToolSize ? { type: 'object' } : tool.inputSchema
     }

@@ -6,17 +6,18 @@ import type { CallTool } from '../../gateway/index.ts'
 import { unknownToolHint } from './own-tools.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
-/** The calls made by `call_tool`. */
+/** The exchanges with which `call_tool` calls other tools. */
 const madeByCallTool = new WeakSet<Exchange>()
-/** Whether a call was made by `call_tool`. */
+/** Whether an exchange is a call that `call_tool` makes to another tool. */
 export const isMadeByCallTool = (exchange: Exchange): boolean => madeByCallTool.has(exchange) ||
-  // A hook may have derived another exchange from it.
+  // A hook may have derived this exchange from the one that `call_tool` made.
   (exchange instanceof DerivedExchange && isMadeByCallTool(exchange.original))
 
 /**
  * Runs `call_tool {toolName, arguments}`: calls the named tool in the merged view of the same principal and scope.
- * Progress, cancellation, server requests, limits, hooks and records all apply to the named tool, not to `call_tool`.
- * @throws RpcError as for a direct call of the tool
+ * Progress, cancellation, server requests, limits, hooks and records apply to the named tool, not to `call_tool`.
+ * @returns the result of the named tool, as JSON text
+ * @throws RpcError the errors of a direct call, and -32602 if the arguments of `call_tool` are invalid
  */
 export async function runCallTool (exchange: Exchange<View>, call: CallTool): Promise<string> {
   try {
@@ -29,7 +30,10 @@ export async function runCallTool (exchange: Exchange<View>, call: CallTool): Pr
   }
 }
 
-/** Returns the exchange that calls the named tool. The arguments keep their original bytes. @throws RpcError -32602 */
+/**
+ * Returns the exchange that calls the named tool. The JSON text of the arguments is not serialized again.
+ * @throws RpcError -32602
+ */
 function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   const { params, paramsText, view } = exchange
   const argumentsText = memberOf(paramsText, 'arguments') ?? '{}'
@@ -52,17 +56,17 @@ function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   })
 }
 
-/** The known arguments of `call_tool`. */
+/** The names of the arguments that `call_tool` accepts. */
 const callToolMembers: ReadonlySet<string> = new Set(['toolName', 'arguments', '_meta'])
-/** Max length of a tool name, in characters of JSON; longer names are rejected. */
+/** Max length of `toolName`, in characters of JSON; longer names are rejected. */
 const maxNameLength = 4_096
-/** Max length of arguments that are sent as a JSON string, in characters of JSON. */
+/** Max length of `arguments` that are sent as a string, in characters of JSON; longer ones are rejected. */
 const maxArgumentsLength = 256 * 1024
 
 /**
  * Returns the `toolName` in the arguments of `call_tool` or `describe_tool`.
- * @param text the arguments as JSON
- * @throws RpcError -32602
+ * @param text the arguments, as JSON text
+ * @throws RpcError -32602 if it is missing, empty, too long or not a string
  */
 export function parseToolName (text: string): string {
   const member = memberOf(text, 'toolName') ?? 'null'
@@ -72,7 +76,9 @@ export function parseToolName (text: string): string {
 }
 
 /**
- * Returns the arguments for the named tool, as JSON text. Models often send them as a string that contains JSON.
+ * Returns the arguments for the named tool, as the JSON text of an object. They are accepted as an object, or as a
+ * string that contains one, since models often send such a string.
+ * @param text the arguments of `call_tool`, as JSON text
  * @throws RpcError -32602
  */
 function argumentsIn (text: string): string {

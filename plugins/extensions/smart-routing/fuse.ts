@@ -2,13 +2,18 @@ import type { SearchHit } from './answer.ts'
 import type { ShownTool } from './shown-tools.ts'
 import type { RankedTool } from './words/index.ts'
 
-/** The weights of the cosine similarities of an encoder and of the static model; the ranking by words has weight 1. */
+/**
+ * The weights of cosine similarities: those of the embeddings API (`encoder`), and those of the static model. The
+ * ranking by words has weight 1.
+ */
 export const cosineWeights = { encoder: 1, staticModel: 0.3 } as const
 
 /**
- * Merges two rankings by `lexical / max + weight * cosine / max`, best first. The best score becomes 1. Ties keep the
- * order of the ranking by words.
- * @param cosines the similarities by embeddings; undefined if there is only the ranking by words
+ * Merges the ranking by words with cosine similarities, best first. Scores and cosines are divided by the highest score
+ * and the highest cosine; then `score + weight * cosine` is scaled so that the best result is 1. Tools with equal
+ * results keep the order of the ranking by words.
+ * @param cosines undefined if there is only the ranking by words
+ * @param tools the searched tools, by name
  */
 export function fuseRankings (
   words: readonly RankedTool[],

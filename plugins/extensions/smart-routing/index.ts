@@ -21,8 +21,8 @@ interface SmartRoutingOptions {
 }
 
 /**
- * `$smart`: a presentation of the gateway that replaces the tools of a view by tools that search and call them. Used
- * only on the `$smart` routes.
+ * Adds `$smart`, a presentation of the gateway that replaces the tools of a view by a few tools that search and call
+ * them. It is used on the `$smart` routes only.
  */
 export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) => {
   const { EMBEDDING_DIMENSIONS_API_PASSTHROUGH: passthrough } = app.config.env
@@ -32,7 +32,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     const from = settings()
     if (known?.from !== from) {
       const made = embeddingOptionsOf(from, passthrough)
-      // Changes of other settings must not restart the embedding.
+      // Equal options stay the same object: changes of other settings must not restart the embedding.
       known = { from, options: isDeepStrictEqual(made, known?.options) ? known?.options : made }
     }
     return known.options
@@ -88,7 +88,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
       embeddings.embedInBackground(listedTools(app.settings.current.servers.keys(), app.gateway))
     })
   })
-  // An eighth of the interval at which vectors are marked, so that a process that restarts every day also does this.
+  // Runs more often than vectors need to be marked, so that it also runs in a process that restarts every day.
   const cleanup = setInterval(() => {
     search.embedAll()
     embeddings.removeUnused().catch((error: unknown) => {

@@ -3,7 +3,7 @@ import { BoundedMap, evictOldest } from '../../base/limits/index.ts'
 import { ViewIndex } from './view-index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** The search indexes, by the key of their view. */
+/** The search indexes of views, by view key. If there are too many, the least recently used ones are dropped. */
 export class ViewIndexes {
   readonly #indexes = new BoundedMap<string, ViewIndex>(extensionsLimits.smartRouting.indexes)
   readonly #logError: (error: unknown) => void
@@ -13,8 +13,9 @@ export class ViewIndexes {
   }
 
   /**
-   * Whether to update the index of a view before its next search: it is in use, or there is room for a new one.
-   * Otherwise, views that alternate would evict each other's indexes, and the work would be wasted.
+   * Whether to update the index of a view before its next search: if it was searched recently, or if there is none and
+   * there is room for another one. Without room, views would evict each other's indexes before they are searched.
+   * @param key the key of the view
    */
   shouldUpdateEarly (key: string): boolean {
     const index = this.#indexes.get(key)
@@ -27,7 +28,10 @@ export class ViewIndexes {
 
   get all (): Iterable<ViewIndex> { return this.#indexes.values() }
 
-  /** Returns the index of a view, and starts to update it to the merged surface. @param key the key of the view */
+  /**
+   * Returns the index of a view, which is created if needed, and starts to update it to the merged surface.
+   * @param key the key of the view
+   */
   update (key: string, surface: Surface): { index: ViewIndex, updated: Promise<void> } {
     const index = this.#indexes.get(key) ?? new ViewIndex(this.#logError)
     const updated = index.update(surface)

@@ -3,7 +3,7 @@ import { extensionsLimits } from '../limits.ts'
 /** The names of the tools of `$smart`. */
 export const smartToolNames = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const
 
-/** The text appended to the error for an unknown tool name. */
+/** The text that is appended to the error message about an unknown tool name. */
 export const unknownToolHint =
   `. ${smartToolNames.search} finds the names of tools, and ${smartToolNames.call} calls them`
 
@@ -60,7 +60,7 @@ export function createSmartTools (servers: readonly string[], isProgressive: boo
   return isProgressive ? [search, describe, call] : [search, call]
 }
 
-/** Returns a sentence of bounded length that names the servers. */
+/** Returns a sentence that names the servers. Of many servers, it names the first ones and the number of the others. */
 export function serversSentence (servers: readonly string[]): string {
   const named: string[] = []
   let left: number = extensionsLimits.smartRouting.serverListLength

@@ -4,7 +4,7 @@ import { ListResult, type PresentationInput, type Surface, type ItemTarget } fro
 import { runCallTool } from './call-tool.ts'
 import { unknownToolHint, smartToolNames, createSmartTools } from './own-tools.ts'
 
-/** Max length of the instructions of all servers together, in characters. */
+/** Max length of the merged instructions of all servers, in characters; beyond that, they are truncated. */
 const maxInstructions = 4_096
 
 const shorten = (text: string): string =>
@@ -21,8 +21,7 @@ export function serversWithTools ({ parts: { tools } }: Surface): string[] {
 }
 
 /**
- * Returns the `$smart` form of a merged surface: its prompts and resources, with the tools of `$smart` in place of its
- * tools.
+ * Returns a merged surface with the tools of `$smart` in place of its tools. Prompts and resources stay the same.
  * @param isProgressive whether search results omit schemas, which `describe_tool` then returns
  */
 export function toSmartSurface ({ merged, before }: PresentationInput, isProgressive: boolean): Surface {

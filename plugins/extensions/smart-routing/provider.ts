@@ -16,7 +16,7 @@ import { extensionsLimits } from '../limits.ts'
 /** The arguments of `search_tools`. */
 interface SearchArguments { readonly query: string, readonly limit: number }
 
-/** Runs `search_tools` and `describe_tool` on the tools of the caller's view. */
+/** The provider of `search_tools` and `describe_tool`, which search and describe the tools of the caller's view. */
 export class SmartProvider implements Provider {
   readonly name = smartProviderName
   readonly #gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>
@@ -35,7 +35,7 @@ export class SmartProvider implements Provider {
   /** Returns no catalogue: the `$smart` presentation lists the tools of this provider. */
   catalogue (): undefined {}
 
-  /** Runs one of the two tools. @throws RpcError */
+  /** Runs one of the two tools. @param changes contains the tool's `name`, as JSON text @throws RpcError */
   async call (given: Exchange, changes: Readonly<Record<string, string>>): ReturnType<Provider['call']> {
     const exchange = given as Exchange<View>
     const name: unknown = JSON.parse(changes.name ?? 'null')
@@ -62,7 +62,7 @@ export class SmartProvider implements Provider {
     return toSmartToolResult(json, Object.fromEntries(reasons))
   }
 
-  /** Returns the tool as listed on the merged route. */
+  /** Returns the tool as the merged route lists it, as one line of JSON text. @throws RpcError */
   async #describeTool (exchange: Exchange<View>): Promise<string> {
     const name = parseToolName(memberOf(exchange.paramsText, 'arguments') ?? '{}')
     const { view, params, paramsText } = exchange

@@ -1,10 +1,13 @@
 import type { ScoreExplanation } from './words/index.ts'
 
-/** The parts of a tool's score. */
+/** The parts of a found tool's score. */
 export interface ScoreReasons extends Partial<ScoreExplanation> {
-  /** The similarity of the tool's embedding to the query's, divided by the highest one. */
+  /** The similarity of the tool's embedding to that of the query, divided by the highest similarity in the search. */
   readonly meaning?: number
 }
 
-/** A member of `_meta`: `true` in a request for `search_tools` asks for reasons; the result has them by tool. */
+/**
+ * A key in `_meta`. In a call of `search_tools`, `true` requests explanations of the scores; in the result, the value
+ * contains them, by tool name.
+ */
 export const explanationKey = 'tool-hub/explanation'

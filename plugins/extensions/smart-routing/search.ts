@@ -15,9 +15,9 @@ import type { RankedTool } from './words/index.ts'
 /** The similarity of each tool to a query, or the reason why it is unknown. */
 export type SimilarityResult = { readonly scores: ReadonlyMap<ShownTool, number> } | { readonly reason: string }
 
-/** Semantic search: compares queries with tools by embeddings. */
+/** Semantic search: compares queries with tools by the embeddings of an API. */
 export interface SemanticSearch {
-  /** Whether embeddings are configured. */
+  /** Whether an embeddings API is configured. */
   readonly isEnabled: boolean
   /** Embeds new tools in the background, so that later searches can compare them. */
   embedInBackground: (tools: ReadonlyMap<string, ShownTool>) => void
@@ -27,16 +27,17 @@ export interface SemanticSearch {
 
 /** The parts of the ranking that can be disabled. */
 export interface SearchParts {
-  /** Whether the static model is used when embeddings are not. */
+  /** Whether the static model is used when the embeddings API is not. */
   readonly hasStaticModel: boolean
+  /** Undefined if learning from use is disabled. */
   readonly learning?: Pick<ToolUseLearning, 'rankAndRemember'> | undefined
 }
 
 /**
- * Number of top results by words that are merged with the ranking by similarity: of an embeddings API, or of the static
- * model.
+ * Min number of top results by words that are merged with similarities: `withApi`, if those come from the embeddings
+ * API; otherwise `withStaticModel`.
  */
-const fusedResults = { byEncoder: 200, byModel: 100 }
+const fusedResults = { withApi: 200, withStaticModel: 100 }
 
 /** Finds tools of a view. Tools outside the view are not found, and do not influence the ranking. */
 export class ToolSearch {
@@ -46,7 +47,7 @@ export class ToolSearch {
   readonly #similarity = new StaticSimilarity<ShownTool>()
   readonly #parts: () => SearchParts
   readonly #logError: (error: unknown) => void
-  /** The merged surface and the view key from which each `$smart` surface was made. */
+  /** Maps each `$smart` surface to the merged surface from which it was made, and the key of the view. */
   readonly #origins = new WeakMap<Surface, Pick<PresentationInput, 'merged' | 'key'>>()
 
   constructor (
@@ -60,7 +61,7 @@ export class ToolSearch {
     this.#indexes = new ViewIndexes(logError)
   }
 
-  /** Creates the `$smart` surface of a view, and updates its search index in the background. */
+  /** Creates the `$smart` surface of a view. Updates the view's search index in the background, if it is in use. */
   presentView (presented: PresentationInput, isProgressive: boolean): Surface {
     const surface = toSmartSurface(presented, isProgressive)
     // Not `presented` itself: its `before` would keep the whole chain of former surfaces in memory.
@@ -86,7 +87,7 @@ export class ToolSearch {
     await updated
     const { tools } = index
     const { isEnabled } = this.#embeddings
-    const fusedCount = isEnabled ? fusedResults.byEncoder : fusedResults.byModel
+    const fusedCount = isEnabled ? fusedResults.withApi : fusedResults.withStaticModel
     const words = index.search(query, Math.max(limit, fusedCount), explains)
     const similarity = isEnabled ? await this.#embeddings.compareWithTools(query, tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
@@ -124,7 +125,7 @@ export class ToolSearch {
     }
   }
 
-  /** Passes all searched tools to the embeddings. Called periodically, so that the vectors in use are kept. */
+  /** Embeds the tools of all search indexes in the background. Called periodically, so that their vectors are kept. */
   embedAll (): void {
     if (this.#embeddings.isEnabled) for (const { tools } of this.#indexes.all) this.#embeddings.embedInBackground(tools)
   }
@@ -139,7 +140,8 @@ export class ToolSearch {
 }
 
 /**
- * Returns the result for a query that no tool matches. It names the servers, so that the next query can mention one.
+ * Returns the result for a query that no tool matches. The hint names the servers, so that the next query can mention
+ * one.
  */
 function emptyResult (
   { merged }: Pick<PresentationInput, 'merged'>, metadata: SearchMetadata, hint: string

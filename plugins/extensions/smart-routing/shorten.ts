@@ -1,25 +1,28 @@
 import { isObject } from '../../../protocol/json.ts'
 import { truncate } from '../../../protocol/text.ts'
 
-// Shortens the tools in search results. Members that only explain a schema are omitted first, then constraints that the
-// server checks itself.
+// Shortens the tools in search results. Members that only explain a schema are omitted first, then constraints, which
+// the server checks anyway.
 
 type Json = Record<string, unknown>
 
 /** One level of shortening. Each level also omits what the previous levels omit. */
 export interface ShorteningStep {
-  /** Max length of a tool's description, and of the descriptions within its schema, in characters. */
+  /** Max length of the tool's description, in characters. */
   readonly maxDescription: number
+  /** Max length of a description within the schema, in characters; 0: these descriptions are omitted. */
   readonly maxInnerDescription: number
   /** Whether titles, examples and comments are omitted. */
   readonly omitsAnnotations: boolean
-  /** Whether formats, patterns, bounds, defaults and a boolean `additionalProperties` are omitted. */
+  /** Whether formats, patterns, bounds, defaults, conditions and a boolean `additionalProperties` are omitted. */
   readonly omitsConstraints: boolean
-  /** Max depth of the schema; deeper schemas keep their type only. */
+  /** Max depth of the schema; deeper schemas keep only their type or `enum`. */
   readonly maxDepth: number
+  /** Max number of values of an `enum`; a longer `enum` is omitted. */
   readonly maxEnumValues: number
 }
 
+/** The levels of shortening; the first one changes nothing. */
 export const shorteningSteps: readonly ShorteningStep[] = [
   {
     maxDescription: Infinity,
@@ -83,7 +86,7 @@ const constraintNames = new Set([
 /** JSON Schema keywords whose value maps names to schemas. */
 const namedSchemaKeywords = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 
-/** Cuts a text at the end of a word. */
+/** Truncates a text to `length` characters, if possible at the end of a word, and appends `…`. */
 export function truncateAtWord (text: string, length: number): string {
   if (text.length <= length) return text
   const part = truncate(text, length)
@@ -91,7 +94,7 @@ export function truncateAtWord (text: string, length: number): string {
   return `${end > length / 2 ? part.slice(0, end) : part}…`
 }
 
-/** Shortens a JSON Schema. @param level the depth of this schema within the whole one */
+/** Shortens a JSON Schema. @param level the depth of this schema within the tool's input schema */
 export function shortenSchema (schema: unknown, step: ShorteningStep, level = 0): unknown {
   if (step === shorteningSteps[0] || !isObject(schema)) return schema
   if (level >= step.maxDepth) {

@@ -4,7 +4,10 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway, ListEntry, Surface, ItemTarget } from '../../gateway/index.ts'
 import type { SearchableTool } from './words/index.ts'
 
-/** The last parsed tool, since its members are read one after another. Only one is kept: a tool may have megabytes. */
+/**
+ * The last parsed tool, kept since several members of a tool are read one after another. Only one is kept, since a tool
+ * may have megabytes.
+ */
 let lastParsed: { readonly text: string, readonly value: Record<string, unknown> } | undefined
 
 function parseTool (text: string): Record<string, unknown> {
@@ -15,7 +18,7 @@ function parseTool (text: string): Record<string, unknown> {
   return lastParsed.value
 }
 
-/** A tool as a view shows it. Only its JSON text is kept; members are parsed on demand. */
+/** A tool as a view shows it. It keeps the JSON text of the tool, and parses members on demand. */
 export class ShownTool implements SearchableTool {
   readonly name: string
   readonly ownName: string
@@ -32,7 +35,7 @@ export class ShownTool implements SearchableTool {
     this.#description = description
   }
 
-  /** The size of the tool as its server lists it, in characters. */
+  /** The length of the tool's JSON text, in characters. */
   get size (): number { return this.#text.length }
   get title (): string | undefined { return textOf(parseTool(this.#text).title) }
   get description (): string | undefined { return this.#description ?? textOf(parseTool(this.#text).description) }
@@ -49,9 +52,9 @@ const textOf = (value: unknown): string | undefined => typeof value === 'string'
 
 /** Number of tools between two checks of the time budget. */
 const toolsPerCheck = 64
-/** Max number of cached `ShownTool`s for one item; beyond that, the oldest is dropped, often that of a former view. */
+/** Max number of cached `ShownTool`s for one item; beyond that, the oldest is dropped, often one of a former view. */
 const maxShownTools = 8
-/** The `ShownTool`s of each item. Views that show an item in the same way share one and its derived data. */
+/** The `ShownTool`s of each item. Views that show an item in the same way share a `ShownTool` and its derived data. */
 const shownToolsByItem = new WeakMap<Item, ShownTool[]>()
 
 function cachedShownTool (name: string, target: ItemTarget, entry: ListEntry): ShownTool {
@@ -68,8 +71,8 @@ function cachedShownTool (name: string, target: ItemTarget, entry: ListEntry): S
 }
 
 /**
- * Returns the tools of a merged surface by name, in the order of the surface. Yields to the event loop in between.
- * @param before the former result; an unchanged tool stays the same object
+ * Returns the tools of a merged surface by name, in the order of the surface. Yields to the event loop regularly.
+ * @param before the former result, from which unchanged tools are reused
  */
 export async function shownToolsOf (
   { parts: { tools } }: Surface, before?: ReadonlyMap<string, ShownTool>
@@ -88,7 +91,7 @@ export async function shownToolsOf (
   return found
 }
 
-/** Returns the tools that servers list, by server and name, without the overrides of views. */
+/** Returns the tools that servers list, without the overrides of views. Keys: `server tool`. */
 export function listedTools (
   servers: Iterable<string>, gateway: Pick<Gateway, 'catalogues'>
 ): Map<string, ShownTool> {
@@ -103,7 +106,7 @@ export function listedTools (
   return tools
 }
 
-/** Whether a surface lists a tool. */
+/** Whether a surface lists a tool under the tool's name. */
 export function listsTool ({ parts: { tools } }: Surface, { name, server, ownName }: SearchableTool): boolean {
   const target = tools.targets.get(name)
   return target?.provider === server && target.key === ownName

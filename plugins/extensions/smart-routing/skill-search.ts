@@ -3,7 +3,7 @@ import { truncate } from '../../../protocol/text.ts'
 import type { ListResult, Surface } from '../../gateway/index.ts'
 import { ToolIndex, type SearchableTool } from './words/index.ts'
 
-/** A found skill. A client reads it by its URI. */
+/** A found skill. A client reads its content from `uri`. */
 export interface FoundSkill {
   readonly name: string
   readonly description: string
@@ -17,7 +17,7 @@ const bounds = { skills: 5, description: 500 }
 
 interface SearchedSkill extends SearchableTool { readonly uri: string }
 
-/** The index of each list of skills, made by the first search in it. */
+/** The search index of each list of skills, created by the first search in the list. */
 const indexes = new WeakMap<ListResult, Promise<ToolIndex>>()
 
 async function makeIndex ({ parts: { skills } }: Surface): Promise<ToolIndex> {
@@ -33,7 +33,7 @@ async function makeIndex ({ parts: { skills } }: Surface): Promise<ToolIndex> {
   return index
 }
 
-/** Returns the skills of a surface that match a query by their words. */
+/** Returns the skills of a surface whose names or descriptions match the words of a query, best first. */
 export async function findSkills (surface: Surface, query: string, limit: number): Promise<FoundSkill[]> {
   const { list } = surface.parts.skills
   if (list.entries.length === 0 || query.trim() === '') return []

@@ -3,7 +3,7 @@ import { shownToolsOf, type ShownTool } from './shown-tools.ts'
 import { ToolIndex, type RankedTool } from './words/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** The search index shared by views with the same key. It is updated incrementally from their surfaces. */
+/** A search index, which all views with the same key share. It is updated incrementally from the views' surfaces. */
 export class ViewIndex {
   readonly #index = new ToolIndex()
   readonly #logError: (error: unknown) => void
@@ -23,19 +23,22 @@ export class ViewIndex {
   /** The tools that are searched. */
   get tools (): ReadonlyMap<string, ShownTool> { return this.#tools }
 
-  /** Replaces the searched tools by those of a merged surface. @returns resolves when they can be searched */
+  /**
+   * Replaces the searched tools by those of a merged surface.
+   * @returns resolves when the new tools can be searched, or after an error, which is logged
+   */
   update (surface: Surface): Promise<void> {
     if (surface === this.#surface) return this.#lastUpdate
     this.#surface = surface
     this.#lastUpdate = this.#lastUpdate.then(async () => {
-      // A newer surface has arrived and replaces this one.
+      // A newer surface has arrived, to which the next step updates the index.
       if (this.#surface !== surface) return
       const tools = await shownToolsOf(surface, this.#tools)
       if (isSame(this.#tools, tools)) return
       await this.#index.update([...tools.values()])
       this.#tools = tools
     }).catch((error: unknown) => {
-      // Lets the next search retry.
+      // Without a known surface, the next search tries again.
       if (this.#surface === surface) this.#surface = undefined
       this.#logError(error)
     })

@@ -19,12 +19,13 @@ interface TasksApi {
   /**
    * Asks the server of a task to cancel it.
    * @returns the task after the request; the server may not have cancelled it yet
-   * @throws NoSuch; Duplicate if it has ended, or runs in a process of another replica; the error of the server
+   * @throws NoSuch; Duplicate if the task has ended, or runs in a process of another replica; UpstreamSlow or
+   *   UpstreamFailed for an error of the server
    */
   cancel: (principal: Principal, id: string) => Promise<ShownTask>
 }
 
-/** `app.tasks`: the tasks that clients began, for the users who own them, and for admins. */
+/** `app.tasks`: the running tasks that clients began. Users see their own tasks, admins all of them. */
 export default fp(async (app) => {
   const { tasks } = app.gateway
   const canSee = ({ isAdmin, username }: Principal, task: TaskRecord): boolean => {

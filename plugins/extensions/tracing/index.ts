@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 
-/** Traces calls with OpenTelemetry if its variables are set. Otherwise it is not loaded, and no hook is registered. */
+/** Traces calls with OpenTelemetry if its environment variables are set. Otherwise, OpenTelemetry is not loaded. */
 export default fp(async (app) => {
   const { env, version } = app.config
   const exporter = exporterOf(env)
@@ -34,7 +34,7 @@ type TracingEnv = Pick<
   | 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'
 >
 
-/** Returns the span exporter that the environment selects; undefined if tracing is off, the default. */
+/** Returns the exporter of spans that the environment variables select; undefined if they do not enable tracing. */
 export function exporterOf (env: TracingEnv): 'http/protobuf' | 'http/json' | 'console' | undefined {
   const { OTEL_TRACES_EXPORTER: exporter } = env
   const isAsked = exporter !== undefined ||
@@ -44,7 +44,8 @@ export function exporterOf (env: TracingEnv): 'http/protobuf' | 'http/json' | 'c
 }
 
 /**
- * Returns the problem with the collector's address, if any. The text omits the address, which may contain a password.
+ * Returns a clause about an invalid address of the collector; undefined if the address is valid or not set. The clause
+ * does not contain the address, which may contain a password.
  */
 export function collectorProblem (env: TracingEnv): string | undefined {
   const names = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const

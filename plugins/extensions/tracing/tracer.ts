@@ -1,4 +1,4 @@
-// The only file that loads OpenTelemetry; imported only when tracing is on.
+// The only file that loads OpenTelemetry. It is imported only if tracing is enabled.
 import {
   diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer
 } from '@opentelemetry/api'
@@ -27,7 +27,7 @@ const exporters: Readonly<Record<string, () => SpanExporter>> = {
   console: () => new ConsoleSpanExporter()
 }
 
-/** The attribute for the item of a request, by its method (semantic conventions for MCP). */
+/** Maps methods to the names of the span attributes for their items (semantic conventions for MCP). */
 const itemAttributes: Readonly<Record<string, string>> = {
   'tools/call': 'gen_ai.tool.name',
   'prompts/get': 'gen_ai.prompt.name',
@@ -50,12 +50,12 @@ class CallTrace implements TraceContext {
 interface TracingDeps {
   exporter: string
   version: string
-  /** Masks the credentials of this gateway in a text. */
+  /** Masks the gateway's own credentials in a text. */
   mask: (text: string) => string
   reportOutage: ReportOutage
 }
 
-/** Wraps an exporter, and logs the start and end of an outage instead of one line per failed batch. */
+/** Wraps an exporter, and logs the start and the end of an outage instead of one line for each failed batch. */
 class OutageLoggingExporter implements SpanExporter {
   readonly #exporter: SpanExporter
   readonly #outage: OutageLog
@@ -82,8 +82,8 @@ class OutageLoggingExporter implements SpanExporter {
 }
 
 /**
- * Creates a span for each call, as a child of the client's span, and passes its context to the server. The SDK reads
- * exporter, sampler, limits and resource from OpenTelemetry's environment variables.
+ * Creates a span for each call, as a child of the client's span, and passes the context of the span to the server. The
+ * SDK reads further settings (address, sampler, limits, resource) from OpenTelemetry's environment variables.
  */
 export class CallTracer {
   readonly #provider: BasicTracerProvider
@@ -107,7 +107,7 @@ export class CallTracer {
     this.#tracer = this.#provider.getTracer('tool-hub', version)
   }
 
-  /** Begins the span of a call (`onCall`). */
+  /** Begins the span of a call, and sets `call.trace`. To be called in the hook `onCall`. */
   beginSpan (call: GatewayCall): void {
     const { exchange: { method }, provider, item } = call
     const named = item === undefined ? undefined : this.#mask(item).slice(0, maxNameLength)
@@ -133,7 +133,7 @@ export class CallTracer {
     call.trace = new CallTrace(span, carrier)
   }
 
-  /** Ends the span of a call (`onDone`). */
+  /** Ends the span of a call. To be called in the hook `onDone`. */
   endSpan ({ trace: callTrace, outcome, isToolError, error }: FinishedCall): void {
     if (!(callTrace instanceof CallTrace)) return
     const { span } = callTrace
@@ -148,12 +148,12 @@ export class CallTracer {
     span.end()
   }
 
-  /** Exports the remaining spans, within a time limit. */
+  /** Exports the remaining spans. Resolves at the latest after `shutdownTime`. */
   async close (): Promise<void> {
     await waitAtMost(shutdownTime, this.#provider.shutdown().catch(() => {}))
   }
 
-  /** Returns the context of the client's span: from `_meta`, otherwise from the headers of the HTTP request. */
+  /** Returns the context of the client's span, from `_meta` or else from the headers of the HTTP request. */
   #parentOf ({ exchange }: GatewayCall): Context {
     const { _meta: meta } = exchange.params
     const carrier = isObject(meta) && typeof meta.traceparent === 'string' ? meta : exchange.headers

@@ -341,6 +341,19 @@ test('only some calls of a caller wait at a time, also of calls at once; those o
   idIn(await callTool(session, { ...call, arguments: { id: 6 } }))
 })
 
+test('equal calls at once wait for one approval, which one of them uses', async (t) => {
+  const { app, api, up } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const eve = await admin({ app, api })
+  const session = await openSession(app, '/mcp', KEY)
+  const ids = await Promise.all([1, 2, 3, 4].map(async () => idIn(await callTool(session))))
+  assert.equal(new Set(ids).size, 1, ids.join())
+  assert.equal((await api('POST', `/approvals/${ids[0]}/approve`, undefined, eve)).status, 200)
+  assert.equal(await callTool(session), 'ran delete')
+  assert.notEqual(idIn(await callTool(session)), ids[0])
+  assert.equal(up.reached.length, 1)
+})
+
 test('a key that is limited to some servers is no admin to a policy', async (t) => {
   const limited: Json = { ...otherKey(), accessType: 'servers', allowedServers: ['up'] }
   const { api } = await startWithPolicies(t, settings({}, { bearerKeys: [bearerKey(), limited] }))

@@ -8,6 +8,7 @@ import { ToolIndex, type SearchableTool } from '../../../plugins/extensions/smar
 import { tokensOf } from '../../../plugins/extensions/smart-routing/words/stem.ts'
 import { runsOf, wordsOf } from '../../../plugins/extensions/smart-routing/words/tokens.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
+import { setLimits } from '../../helpers/patient.ts'
 
 const tool = (server: string, ownName: string, description = '', more: Partial<SearchableTool> = {}): SearchableTool =>
   ({ name: `${server}-${ownName}`, ownName, server, description, ...more })
@@ -356,4 +357,16 @@ test('terms are counted rightly after the cache of words was emptied', async (t)
   t.same(again.tokens.map(({ term }) => term), first.tokens.map(({ term }) => term))
   t.same(again.weights, first.weights)
   t.equal(new Set(again.tokens.map(({ term }) => term)).size, again.tokens.length)
+})
+
+test('the cache of words is emptied by queries too, so that they cannot fill the memory', async (t) => {
+  const index = await indexed(some)
+  setLimits(t, extensionsLimits.wordSearch, { cachedWords: 1_000 })
+  const numberOf = (word: string): number => tokensOf(word, 1)[0]?.number ?? NaN
+  const numbers: number[] = []
+  for (let query = 0; query < 10; query++) {
+    index.search(Array.from({ length: 300 }, (_, i) => `q${query}x${i}`).join(' '), 1)
+    numbers.push(numberOf(`marker${query}`))
+  }
+  t.ok(numbers.every((number) => number < 3_000), numbers.join())
 })

@@ -2,24 +2,25 @@ import { pushTo } from '../../../../protocol/grouping.ts'
 import { visitLines, roundRobinOrder, shortenLine } from './lines.ts'
 import { strategyBounds, formatQuantity, formatNumber, type Strategy } from './strategy.ts'
 
-/** A removed line, an added line, or both (a replacement). `block`: the number of its block of adjacent changes. */
+/** A removed line, an added line, or both (a replacement). `block`: the number of the block of adjacent changes. */
 interface Change { readonly block: number, removed?: string, added?: string }
-/** A hunk of a file: its header, its first changes, and the number of all its changed lines. */
+/** A hunk of a file: the header, the first changes, and the number of all changed lines. */
 interface Hunk { header: string, changes: Change[], changeCount: number }
-/** The diff of one file: its first hunks, and the numbers of all its hunks, added lines and removed lines. */
+/** The diff of one file: the first hunks, and the numbers of all hunks, added lines and removed lines. */
 interface FileDiff { path: string, headers: string[], hunks: Hunk[], hunkCount: number, added: number, removed: number }
 
+/** Length to which a changed line is truncated, in characters. */
 const maxChangeLength = 300
 
-/** Max number of files that are listed before any change is shown; more names would leave no room for changes. */
+/** Max number of files that are named before any change is shown; more names would leave no room for changes. */
 const maxLeadingFiles = 20
 
-/** Number of characters at the start of a line that are parsed. */
+/** Number of characters at the start of a header line that are parsed. */
 const parsedLength = 1_000
 
 /**
- * Keeps the headers of files and hunks and the changed lines; drops the context first, then the later changes of each
- * hunk. A removed line stays with its replacement, so that the changes that are shown are complete.
+ * The strategy `diff`: keeps the headers of files and hunks, and the changed lines. Context lines are omitted; if more
+ * must be omitted, the later changes of each hunk are. A removed line and its replacement are kept together.
  */
 export const diffStrategy: Strategy = (text) => {
   const { files, otherFiles: others, added, removed } = parseDiff(text)
@@ -30,8 +31,8 @@ export const diffStrategy: Strategy = (text) => {
     hunks.map(({ changes }) => [...changes].sort((one, other) => Number(isRemoval(one)) - Number(isRemoval(other))))
   const order = roundRobinOrder(hunks.map(({ changes }) => changes.length))
   /**
-   * Returns the numbers of files and changes at a level. Low levels have files only; higher levels add one change with
-   * each further file, and then more changes.
+   * Returns the numbers of files and changes that are shown at a level. Low levels show the first files only; higher
+   * levels add one change and one file in turn, then the remaining ones.
    */
   const shownAt = (level: number): { files: number, changes: number } => {
     const first = Math.min(files.length, maxLeadingFiles)
@@ -66,7 +67,7 @@ const summary = ({ path, added, removed }: FileDiff): string =>
 
 const isRemoval = ({ added }: Change): boolean => added === undefined
 
-/** Returns the lines of the kept changes of a hunk. In a block, removed lines come first, as in a diff. */
+/** Returns the lines of the kept changes of a hunk. In a block, removed lines come before added ones, as in a diff. */
 function linesIn (hunk: Hunk, kept: readonly Change[]): string[] {
   const shown = new Set(kept)
   const lines: string[] = []
@@ -100,15 +101,15 @@ function writeFileDiff (file: FileDiff, kept: ReadonlyMap<Hunk, readonly Change[
   return parts.join('\n')
 }
 
-/** Max number of headers of a file. */
+/** Max number of header lines of a file that are kept. */
 const maxHeaders = 20
 
-/** Matches the headers of a file that are kept. */
+/** Matches the header lines of a file that are kept. */
 const fileHeader =
   /^(?:diff --git |--- |\+\+\+ |rename |new file|deleted file|old mode|new mode|Binary files|similarity )/
 
 /**
- * A parsed diff: its first files, the number of other files, and the numbers of added and removed lines in all files.
+ * A parsed diff: the first files, the number of further files, and the numbers of added and removed lines in all files.
  */
 interface ParsedDiff { files: FileDiff[], otherFiles: number, added: number, removed: number }
 
@@ -126,7 +127,7 @@ function parseDiff (text: string): ParsedDiff {
     else found.otherFiles++
     return begun
   }
-  /** The current block of adjacent changes. `added`: the number of its changes that have an added line. */
+  /** The current block of adjacent changes. `added`: the number of added lines read in the block. */
   let block = { number: 0, changes: [] as Change[], added: 0 }
   const nextBlock = (): void => { block = { number: block.number + 1, changes: [], added: 0 } }
   const readHunk = (file: FileDiff, line: string): void => {
@@ -147,7 +148,7 @@ function parseDiff (text: string): ParsedDiff {
     if (left.changes === 0 || hunk.changes.length >= strategyBounds.itemsPerGroup) return
     left.changes--
     if (kind === 'removed' && block.added > 0) nextBlock()
-    // The removed line that this added line replaces.
+    // The first added line of a block replaces the first removed line of the block, and so on.
     const removal = kind === 'added' ? block.changes[block.added++] : undefined
     if (removal) removal.added = line
     else {

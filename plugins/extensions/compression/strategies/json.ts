@@ -5,12 +5,14 @@ import { visitLines } from './lines.ts'
 import { strategyBounds, formatQuantity, formatNumber, type Renderings, type Strategy } from './strategy.ts'
 
 /**
- * Max amounts for a rendered value: items of an array, keys of an object, characters of a string, levels below the top.
+ * How much of a value is rendered: the max numbers of items of an array, keys of an object, characters of a string, and
+ * nested levels.
  */
 interface Amount { items: number, keys: number, characters: number, depth: number }
 
+/** The highest level of a rendering. */
 const maxLevel = 180
-/** Max nesting depth; deeper values are treated as plain text. */
+/** Max nesting depth; a value with a greater depth is treated as plain text. */
 const maxNesting = 500
 
 const amountOf = (level: number): Amount => ({
@@ -21,8 +23,8 @@ const amountOf = (level: number): Amount => ({
 })
 
 /**
- * Keeps the structure: a long array becomes a description of its items and a sample of them; long strings are
- * truncated.
+ * The strategy `json`: keeps the structure. Of a long array, some items are kept after a description of all items; long
+ * strings are truncated.
  */
 export const jsonStrategy: Strategy = (text) => {
   const value = valueOf(text)
@@ -36,6 +38,7 @@ export const jsonStrategy: Strategy = (text) => {
  */
 export const renderAsValidJson = (text: string): Renderings => renderingsOf(text, true)
 
+/** @param isPlain whether the renderings must stay readable for programs, without inserted descriptions */
 function renderingsOf (text: string, isPlain: boolean): Renderings {
   const containers = new Containers()
   return {
@@ -51,7 +54,9 @@ function renderingsOf (text: string, isPlain: boolean): Renderings {
   }
 }
 
-/** Returns the JSON value of a text, with JSON lines as an array; undefined if it is neither. */
+/**
+ * Returns a text as one JSON value: as it is, or, for lines of JSON objects, as an array; undefined for other texts.
+ */
 function valueOf (text: string): string | undefined {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed) || isDeeperThan(trimmed, maxNesting)) return undefined
@@ -67,7 +72,7 @@ function valueOf (text: string): string | undefined {
   return isValid && lines > 1 ? `[${trimmed.replace(/\n\s*/g, ',')}]` : undefined
 }
 
-/** From this length, a text is validated without `JSON.parse`, to save memory, and an array or object is cached. */
+/** Min length of a text that is validated without `JSON.parse`, to save memory, and of an array or object to cache. */
 const minLargeLength = 64 * 1024
 
 function isJson (text: string): boolean {
@@ -80,7 +85,7 @@ function isJson (text: string): boolean {
   }
 }
 
-/** Parses the arrays and objects of one text. Those of large ones are cached, since a text is rendered repeatedly. */
+/** Parses the arrays and objects of one text. Large ones are cached, since the text is rendered at several levels. */
 class Containers {
   readonly #elements = new Map<string, string[]>()
   readonly #members = new Map<string, Member[]>()
@@ -90,7 +95,7 @@ class Containers {
 
   members (object: string): Member[] { return cached(this.#members, object, membersOf) }
 
-  /** The schema of an array's items. */
+  /** Returns the schema of an array's items. */
   schema (array: string): Schema { return cached(this.#schemas, array, (text) => schemaOf(text, this)) }
 }
 
@@ -103,10 +108,13 @@ function cached<Part> (known: Map<string, Part>, text: string, read: (text: stri
 /** Thrown when a rendering exceeds its max length. */
 class TooLong extends Error {}
 
+/**
+ * Returns how much is rendered of the values within an array or object. @param amount how much of the outer value is
+ */
 const innerBounds = (amount: Amount): Amount =>
   ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
 
-/** Writes one rendering. Numbers and short strings are copied byte for byte. */
+/** Writes one rendering. The JSON text of numbers and short strings is copied. */
 class Writer {
   readonly #containers: Containers
   readonly #isPlain: boolean
@@ -128,7 +136,7 @@ class Writer {
     return this.#count(first === '"' ? writtenString(text, amount.characters) : text)
   }
 
-  /** Subtracts the length of a part and its separator from the remaining length. @throws TooLong */
+  /** Subtracts the length of a part and a separator from the remaining length. @returns the part @throws TooLong */
   #count (part: string): string {
     this.#remainingLength -= part.length + 1
     if (this.#remainingLength < 0) throw new TooLong()
@@ -171,7 +179,7 @@ class Writer {
       return this.#count(JSON.stringify(`{… ${formatQuantity(count, 'key')} …}`))
     }
     this.#count('')
-    // Programs need all keys.
+    // Programs may need any of the keys, so a plain rendering keeps all of them.
     const shown = this.#isPlain ? members : members.slice(0, amount.keys)
     const parts = shown.map(({ keyStart, start, end }) => {
       const key = this.#count(text.slice(keyStart, start).replace(/\s*:\s*$/, ':'))
@@ -194,20 +202,23 @@ function writtenString (text: string, characters: number): string {
   return JSON.stringify(`${head}… (${formatQuantity(value.length - head.length, 'more character')})`)
 }
 
-/** Bounds of a schema: sampled items, items of inner arrays, keys, levels, and characters of the type. */
+/**
+ * Bounds of a schema. `items`: sampled items of the array; `inner`: sampled items of each nested array; `keys`: keys of
+ * each object; `depth`: nested levels; `characters`: length of the type.
+ */
 const schemaBounds = { items: 20_000, inner: 5, keys: 30, depth: 3, characters: 600 }
 
-/** The type of an array's items, in TypeScript notation: `{id: number, name?: string, tags: string[]}`. */
+/** What is known about the items of an array. */
 interface Schema {
+  /** The type in TypeScript notation, for example `{id: number, name?: string, tags: string[]}`. */
   readonly type: string
   /** Whether all items were examined to find the type, or only a sample of a long array. */
   readonly coversAllItems: boolean
 }
 
-/** Returns the schema of an array's items. */
 function schemaOf (array: string, containers: Containers): Schema {
   const elements = containers.elements(array)
-  // An odd step, so that of two alternating kinds of items both are sampled.
+  // The step is odd, so that both kinds are sampled if two kinds of items alternate.
   const step = elements.length <= schemaBounds.items ? 1 : Math.ceil(elements.length / schemaBounds.items) | 1
   const type = typeOf(elements.filter((_, index) => index % step === 0), schemaBounds.depth, containers)
   return {
@@ -218,6 +229,7 @@ function schemaOf (array: string, containers: Containers): Schema {
   }
 }
 
+/** Returns the union of the types of several values, given as JSON texts. */
 function typeOf (texts: readonly string[], depth: number, containers: Containers): string {
   const types = new Set<string>()
   const objects: string[] = []

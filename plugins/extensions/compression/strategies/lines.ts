@@ -5,12 +5,13 @@ import { formatQuantity } from './strategy.ts'
 /** Length to which a line is truncated by default, in characters. */
 const maxLineLength = 400
 
-/** Splits a short text into lines, without their line breaks. */
+/** Splits a text into lines, without the line breaks. For long texts, `visitLines` needs less memory. */
 export const splitLines = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)
 
 /**
  * Visits the lines of a text.
- * @param visit receives the start and end of a line without its line break, and the start of the next; false stops
+ * @param visit receives the start and the end of a line without its line break, and the start of the next line; returns
+ *   false to stop
  */
 export function visitLines (text: string, visit: (start: number, end: number, next: number) => boolean): void {
   for (let start = 0; ;) {
@@ -31,7 +32,7 @@ export function lineStartingAt (text: string, start: number): string {
   return text.slice(start, found > start && text.charCodeAt(found - 1) === 0x0d ? found - 1 : found)
 }
 
-/** Truncates a line that is longer than `maxLength` characters, and states how many characters are missing. */
+/** Truncates a line that is longer than `maxLength` characters, and appends the number of missing characters. */
 export function shortenLine (line: string, maxLength = maxLineLength): string {
   if (line.length <= maxLength) return line
   const head = truncate(line, maxLength)
@@ -42,11 +43,11 @@ export function shortenLine (line: string, maxLength = maxLineLength): string {
 export const stripAnsiCodes = (line: string): string => line.includes('\x1b') ? stripVTControlCharacters(line) : line
 
 /**
- * Joins the kept entries of a text, with a mark wherever lines are missing.
- * @param kept the indexes of the entries, ascending
- * @param total the number of entries
+ * Joins the kept entries of a text. Where lines are missing, a line states how many.
+ * @param kept the indexes of the kept entries, ascending
+ * @param total the number of all entries
  * @param write returns the text of an entry
- * @param linesBefore returns the number of lines before an entry; for `total`, of all lines
+ * @param linesBefore returns the number of lines before an entry; for the index `total`, the number of all lines
  */
 export function joinWithGaps (
   kept: readonly number[],
@@ -70,9 +71,9 @@ export function joinWithGaps (
 }
 
 /**
- * Orders the items of several groups: the first item of each group, then the second of each, and so on.
+ * Orders the items of several groups: the first item of each group, then the second item of each group, and so on.
  * @param sizes the number of items of each group
- * @returns (group, item) pairs
+ * @returns the indexes of the groups and of the items within their groups
  */
 export function roundRobinOrder (sizes: readonly number[]): Array<[group: number, item: number]> {
   const order: Array<[number, number]> = []

@@ -16,27 +16,28 @@ const failure = new RegExp(
 /** Matches a log level above `error`. */
 const severePattern = /(?<![\w/\\.@-])(?:FATAL|PANIC|CRITICAL|EMERG(?:ENCY)?|fatal:|panic:)(?![\w/\\-])/
 const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
-/** Match the HTTP status of a request in an access log (common log format): 5xx, and 4xx. */
+/** Matches an HTTP status 5xx in an access log (common log format). */
 const serverErrorPattern = /" 5\d\d(?: |$)/
+/** Matches an HTTP status 4xx in an access log. */
 const clientErrorPattern = /" 4\d\d(?: |$)/
-/** Matches a line that continues a log entry: stack frame, cause, indented line, name and message of an exception. */
+/** Matches a line that continues a message: a stack frame, a cause, an indented line, or the name of an exception. */
 const continuation =
   /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
-/** Matches the cause of an exception, in the form of Java, Node.js or Python. */
+/** Matches a line with the cause of an exception, as written by Java, Node.js or Python. */
 const cause =
   /^\s*(?:Caused by|\[cause\]|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
 /** Number of characters at the start of a line that are parsed. */
 const parsedLength = 1_000
 
 /**
- * Max number of folded lines that can be shown, for each of two kinds: different lines of failures, and lines next to
- * failures.
+ * Max number of folded lines of failures that can be shown again, and max number of folded lines next to failures that
+ * can be.
  */
 const maxUnfolded = 1_000
 
 /**
- * Keeps failures with the lines around them, the first line of each shape, and the first and last lines. Repeated lines
- * are folded; if space is left, folded lines of failures and next to failures are shown.
+ * The strategy `log`: keeps failures with the lines around them, the first line of each shape, and the first and last
+ * lines. Repeated lines are folded into one. If space is left, folded lines of failures and next to failures are shown.
  */
 export const logStrategy: Strategy = (text) => {
   const entries = foldLines(text)
@@ -74,7 +75,7 @@ export const logStrategy: Strategy = (text) => {
   }
 }
 
-/** The lines that were folded into entries with failures, without duplicates, taken from these entries in turn. */
+/** The lines that were folded into entries with failures, without duplicates. One line of each entry comes first. */
 class UnfoldedLines {
   readonly #lines: Array<readonly string[]>
   readonly #entries: readonly number[]
@@ -106,14 +107,17 @@ class UnfoldedLines {
   }
 }
 
-/** The class of a log line. Adjacent lines with the same shape are folded; `flags` mark failures and warnings. */
+/** The kind of a log line. Adjacent lines with the same shape are folded; `flags` mark failures and warnings. */
 interface Kind { readonly shape: string, readonly flags: number }
 
 const failureFlag = 1
 const warningFlag = 2
+/** Marks the first entry with its shape. */
 const firstFlag = 4
+/** Marks a failure with a level above `error`. */
 const severeFlag = 8
 
+/** Folds the adjacent lines of a log that have the same shape. */
 function foldLines (text: string): FoldedLog {
   const starts = new OffsetList()
   const linesBefore = new OffsetList()
@@ -195,14 +199,14 @@ function shapeOf (line: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Max number of failures with the highest rank. */
+/** Max number of the first failures, and of the severe ones, that rank highest. */
 const maxTopFailures = 6
 /** Max number of shown lines of a stack trace. */
 const maxStackLines = 12
-/** Max number of entries after a failure in which its stack trace is searched. */
+/** Max number of entries after a failure that are searched for the stack trace of the failure. */
 const maxStackEntries = 200
 
-/** Max distance from a failure at which an entry ranks higher than others of its kind. */
+/** Max distance from a failure, in entries, at which an entry ranks higher than similar entries elsewhere. */
 const maxNearDistance = 8
 
 /** The ranks of log entries. Entries with higher ranks are kept first. */
@@ -224,6 +228,7 @@ const rank = {
   rest: 10
 }
 
+/** Returns the rank of each entry. @param kinds the flags of each entry */
 function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uint8Array {
   const total = starts.length
   const values = new Uint8Array(total)
@@ -267,7 +272,7 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
       const line = stripAnsiCodes(lineStartingAt(text.slice(start, start + parsedLength), 0))
       if (!continuation.test(line)) break
       const isCause = cause.test(line)
-      // The frame after a cause shows its location.
+      // After a cause, at least two more lines are shown, since they show its location.
       if (isCause) shown = Math.min(shown, maxStackLines - 2)
       if (isCause || shown++ < maxStackLines) raise(next, isCause ? causes : stack)
     }
@@ -276,8 +281,8 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
 }
 
 /**
- * Returns the indexes of at most `maxCount` entries with the highest ranks, highest first; entries of equal rank keep
- * their order.
+ * Returns the indexes of the entries with the highest ranks, at most `maxCount`, highest first. Entries of equal rank
+ * keep their order.
  */
 function highestRanked (priorities: Uint8Array, maxCount: number): number[] {
   const order: number[] = []

@@ -1,30 +1,35 @@
 import { roundRobinOrder, lineStartingAt, type OffsetList } from './lines.ts'
 
 /**
- * A log as entries. An entry is a line together with the following lines that differ from it only in numbers, ids and
- * times.
+ * A log, divided into entries. An entry is a line together with the following lines that differ from it only in
+ * numbers, ids and times.
  */
 export interface FoldedLog {
   readonly entryCount: number
+  /** The offset of the first line of each entry in the text. */
   readonly starts: OffsetList
   /** The number of lines before each entry; the last value is the number of all lines. */
   readonly linesBefore: OffsetList
-  /** The rank of each entry. */
+  /** The rank of each entry; the entries with the highest ranks are kept first. */
   readonly priorities: Uint8Array
-  /** The indexes of the entries with failures that have folded lines, and the number of these lines. */
+  /** The indexes of the first entries whose lines are failures and that consist of more than one line. */
   readonly foldedFailureEntries: readonly number[]
+  /** The number of lines of `foldedFailureEntries`, without the first line of each. */
   readonly foldedFailureLines: number
-  /** The indexes of the first entries with failures. */
+  /** The indexes of the first entries whose lines are failures. */
   readonly failureEntries: readonly number[]
 }
 
-/** Lines of a folded entry: those after the preceding failure, and those before the following failure. */
+/** Lines of an entry next to failures: those right after the preceding failure, and those right before the next one. */
 interface BesideFailures { readonly afterFailure: string[], readonly beforeFailure: string[] }
 
-/** One side of a failure: the entry before or after it, and the number of lines of that entry that can be shown. */
+/**
+ * One side of a failure. `entry`: the index of the adjacent entry. `isBefore`: whether it is before the failure.
+ * `count`: the number of lines of this entry that can be shown.
+ */
 interface FailureSide { readonly entry: number, readonly isBefore: boolean, readonly count: number }
 
-/** The folded lines next to failures, those nearest to a failure first. */
+/** The folded lines next to failures, ordered by their distance from a failure. */
 export class FailureNeighbours {
   readonly #text: string
   readonly #entries: FoldedLog
@@ -32,7 +37,7 @@ export class FailureNeighbours {
   readonly #order: ReadonlyArray<readonly [side: number, line: number]>
   readonly #linesBySide = new Map<FailureSide, readonly string[]>()
 
-  /** @param maxLines max number of lines, for all failures together */
+  /** @param text the log @param maxLines max number of lines, for all failures together */
   constructor (text: string, entries: FoldedLog, maxLines: number) {
     this.#text = text
     this.#entries = entries
@@ -45,7 +50,7 @@ export class FailureNeighbours {
     return Math.min(maxLines, sidesOf(entries, maxLines).reduce((sum, { count }) => sum + count, 0))
   }
 
-  /** Returns the first lines next to failures, by the index of their entry. @param maxLines the number of lines */
+  /** Returns the lines that are nearest to failures, at most `maxLines`, by the index of their entry. */
   firstLines (maxLines: number): Map<number, BesideFailures> {
     const found = new Map<number, BesideFailures>()
     for (const [at, line] of this.#order.slice(0, maxLines)) {
@@ -55,7 +60,7 @@ export class FailureNeighbours {
       const { entry, isBefore } = side
       const beside = found.get(entry) ?? { afterFailure: [], beforeFailure: [] }
       found.set(entry, beside)
-      // An entry between two failures has lines for both; its first line is shown anyway and not counted here.
+      // The lines of an entry between two failures must not be shown for both. The first line is shown anyway.
       if (beside.afterFailure.length + beside.beforeFailure.length >= linesIn(this.#entries, entry) - 1) continue
       if (isBefore) beside.beforeFailure.unshift(text)
       else beside.afterFailure.push(text)
@@ -63,7 +68,7 @@ export class FailureNeighbours {
     return found
   }
 
-  /** Returns the lines of a side, nearest first, up to one that equals the entry's first line. */
+  /** Returns the lines on one side of a failure, nearest first. Stops at a line that equals the entry's first line. */
   #linesOf (side: FailureSide): readonly string[] {
     const known = this.#linesBySide.get(side)
     if (known) return known
@@ -89,7 +94,7 @@ export class FailureNeighbours {
 const linesIn = ({ linesBefore }: FoldedLog, entry: number): number =>
   linesBefore.at(entry + 1) - linesBefore.at(entry)
 
-/** Returns the sides of failures where the adjacent entry has folded lines and is not a failure itself. */
+/** Returns the sides of failures on which the adjacent entry has folded lines and is not a failure itself. */
 function sidesOf (entries: FoldedLog, maxLines: number): FailureSide[] {
   const { failureEntries: failures, entryCount: total } = entries
   const isFailure = new Set(failures)

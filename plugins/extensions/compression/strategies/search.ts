@@ -1,20 +1,21 @@
 import { visitLines, roundRobinOrder, shortenLine } from './lines.ts'
 import { strategyBounds, formatQuantity, formatNumber, type Strategy } from './strategy.ts'
 
-/** A file with its first hits, and the number of all its hits. */
+/** A file with its first hits, and the number of all hits in it. */
 interface FileHits { path: string, hits: string[], hitCount: number }
 
-/** Matches `path:12:text`, `path:12:5:text` and `path-12-text` of grep-like tools, also with a Windows drive. */
+/** Matches `path:12:text`, `path:12:5:text` and `path-12-text`, as written by grep; the path may begin with a drive. */
 const hitPattern = /^((?:[A-Za-z]:)?[^:\n]{1,500}?)[:-](\d{1,9})(?::\d{1,9})?[:-](.*)$/
-/** Matches a hit that follows a line with the path, as ripgrep prints it to a terminal. */
+/** Matches `12:text` and `12-text`, a hit below a line with the path, as written by ripgrep to a terminal. */
 const headedHitPattern = /^(\d{1,9})[:-](.*)$/
 
+/** Length to which a hit is truncated, in characters. */
 const maxHitLength = 200
 
 /** Number of characters at the start of a line that are parsed. */
 const parsedLength = 1_000
 
-/** Keeps the first hits of each file, and the number of all hits. */
+/** The strategy `search`: keeps the first hits of each file, and the number of all hits. */
 export const searchStrategy: Strategy = (text) => {
   const found = new HitCollector()
   visitLines(text, (start, end) => {
@@ -56,8 +57,11 @@ export const searchStrategy: Strategy = (text) => {
 /** Collects the hits in the output of a search, by file, in the order of each file's first hit. */
 export class HitCollector {
   readonly #files = new Map<string, FileHits>()
+  /** The last line that may be the path of the hits below it. */
   #heading: string | undefined
+  /** The number of hits that are kept in memory. */
   #keptCount = 0
+  /** The number of all hits. */
   totalCount = 0
   /** The number of hits in files beyond the max number of files. */
   otherCount = 0

@@ -1,15 +1,15 @@
 import { matchesOf, type FindRanges } from './range.ts'
 
-/** One or two characters between groups: spaces, some punctuation, or invisible characters. */
+/** The pattern of the separator between groups of digits: one or two spaces, punctuation or invisible characters. */
 const gap = '([\\s./_+\\u200b-\\u200d\\u2060-]{1,2})'
-/** Matches digits without separators, or in groups as printed on cards. */
+/** Matches digits without separators, or in the groups in which they are printed on cards. */
 const cardPattern = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
   '\\d{13,19}',
   `\\d{4}${gap}\\d{4}\\1\\d{4}\\1\\d{4}(?:\\1\\d{1,3})?`,
   `\\d{4}${gap}\\d{6}\\2\\d{4,5}`
 ].join('|') + ')(?![A-Za-z0-9]|[.,]\\d)', 'g')
 
-/** The leading digits of the card schemes, with the lengths of their numbers. */
+/** For each card scheme: the leading digits of its card numbers, and their possible lengths. */
 const schemes: ReadonlyArray<readonly [RegExp, readonly number[]]> = [
   [/^4/, [13, 16, 19]],
   [/^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
@@ -31,7 +31,7 @@ function hasCheckDigit (digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** Whether digits are a payment card number. */
+/** Whether digits can be a payment card number: they have the leading digits, length and check digit of one. */
 export const isCard = (digits: string): boolean =>
   /^\d{13,19}$/.test(digits) && !/^(\d)\1*$/.test(digits) && hasCheckDigit(digits) &&
   schemes.some(([beginning, lengths]) => beginning.test(digits) && lengths.includes(digits.length))
@@ -41,7 +41,7 @@ export const findCards: FindRanges = function * (text) {
   for (const { 0: found, index: start } of matchesOf(cardPattern, text)) {
     const firstGap = found.search(/\D/)
     if (isCard(found.replace(/\D/g, ''))) yield { start, end: start + found.length }
-    // Digits before a card number may look like its first group.
+    // Digits before a card number may look like its first group, so the search continues at the second group.
     else if (firstGap !== -1) cardPattern.lastIndex = start + firstGap + 1
   }
 }

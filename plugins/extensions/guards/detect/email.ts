@@ -1,11 +1,12 @@
 import type { FindRanges } from './range.ts'
 
+/** Matches a character of a local part, the part of an address before the `@`. */
 const localPart = /[\p{L}\p{N}.!#$&'*+/=?^_`{|}~-]/u
 /** Max length of a local part, in characters; RFC 5321 allows 64. */
 const maxLocal = 256
-/** Matches a domain: labels, the last one made of letters. */
+/** Matches a domain name with at least two labels, the last of which consists of letters or is punycode. */
 const domain = /(?:[\p{L}\p{N}](?:[\p{L}\p{N}_-]{0,62})\.){1,8}(?:xn--[a-z0-9-]{2,59}|\p{L}{2,24})(?![\p{L}\p{N}])/uy
-/** Matches the end of file names such as `icon@2x.png`. */
+/** Matches the end of names of image files, such as `icon@2x.png`, which look like addresses. */
 const fileName = /\.(?:avif|gif|ico|jpe?g|png|svg|webp)$/i
 
 /** Finds e-mail addresses, including those in URLs. */

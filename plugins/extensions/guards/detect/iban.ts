@@ -1,6 +1,6 @@
 import { matchesOf, type FindRanges } from './range.ts'
 
-/** IBAN lengths by country (registry of ISO 13616). */
+/** The lengths of IBANs by country code (registry of ISO 13616). */
 const lengths = new Map(Object.entries({
   15: 'NO',
   16: 'BE BI',
@@ -22,10 +22,12 @@ const lengths = new Map(Object.entries({
   33: 'RU'
 }).flatMap(([length, countries]) => countries.split(' ').map((country) => [country, Number(length)] as const)))
 
+/** Matches the country code and the check digits at the start of an IBAN. */
 const ibanStart = /(?<![A-Za-z0-9])[A-Za-z]{2}[ ]?\d{2}/g
 
 /**
- * Verifies the check digits: the number modulo 97, with letters as numbers from 10 and the first four characters last.
+ * Whether the check digits are right: with the first four characters moved to the end and letters replaced by numbers
+ * from 10 on, the number modulo 97 must be 1.
  */
 function hasCheckDigits (iban: string): boolean {
   let rest = 0
@@ -36,7 +38,10 @@ function hasCheckDigits (iban: string): boolean {
   return rest === 1
 }
 
-/** Returns the end of a run of `length` letters and digits, with at most one space or hyphen between two of them. */
+/**
+ * Returns the end of the next `length` letters and digits, between which there may be single spaces and hyphens;
+ * undefined if other characters interrupt them.
+ */
 function endOf (text: string, start: number, length: number): number | undefined {
   let at = start
   for (let left = length; left > 0; at++) {

@@ -9,12 +9,13 @@ import { findPhones } from './phone.ts'
 import type { FindRanges } from './range.ts'
 import { findSecrets } from './secrets.ts'
 
+/** A kind of content that guards can detect. */
 export type DetectedKind = NonNullable<Guard['detect']>[number]
 
 /** A text with the found content masked, and the kinds of content found. */
 export interface MaskedText { readonly text: string, readonly found: readonly DetectedKind[] }
 
-/** The finder of each kind; if two find the same place, the earlier kind in this list is named. */
+/** The finder of each kind of content. Of two kinds found at the same place, the earlier one in this list is named. */
 const finders: ReadonlyArray<readonly [DetectedKind, FindRanges]> = [
   ['secrets', findSecrets], ['email', findEmails], ['card', findCards], ['iban', findIbans], ['phone', findPhones]
 ]
@@ -22,15 +23,15 @@ const marks: Readonly<Record<DetectedKind, string>> =
   { secrets: '[secret]', email: '[email]', card: '[card]', iban: '[iban]', phone: '[phone]' }
 
 /**
- * Masks the given kinds of content in JSON; the result is JSON of the same shape.
- * @param isResult whether the JSON is a result, which may contain media in base64
+ * Masks the given kinds of content in JSON text. The result has the same structure; masked keys are renamed.
+ * @param isResult whether the JSON is a result, in which media in base64 are not searched as text
  */
 export function maskJson (json: string, kinds: readonly DetectedKind[], isResult = false): MaskedText {
   const masker = new Masker(kinds)
   return { text: masker.json(json, isResult), found: [...masker.found] }
 }
 
-/** Like `maskJson`, for plain text. */
+/** Masks the given kinds of content in plain text. */
 export function maskText (text: string, kinds: readonly DetectedKind[]): MaskedText {
   const masker = new Masker(kinds)
   return { text: masker.plain(text), found: [...masker.found] }
@@ -42,11 +43,11 @@ const COLON = 0x3a
 const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
 const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
-/** Media data of at least this length, in characters, is not searched as text, since base64 would match by chance. */
+/** Min length of media data that is not searched as text, in characters: long base64 would match by chance. */
 const minMediaLength = 256
-/** Matches the path of keys to a content item: in the result of a tool, resource, prompt or finished task. */
+/** Matches the comma-separated keys that lead to a content item, in the result of a tool, resource, prompt or task. */
 const contentItem = /^,(?:result,)?(?:content,content|contents,contents|messages,messages,content)(?:,resource)?$/
-/** The length of the shortest content that can be found, `a@b.cc`; shorter texts are not searched. */
+/** Min length of a text that is searched, in characters: the shortest content that can be found is like `a@b.cc`. */
 const minContentLength = 6
 
 /** Masks one text, and collects the kinds of content found in it. */
@@ -59,20 +60,20 @@ class Masker {
     this.#finders = finders.filter(([kind]) => kinds.includes(kind))
   }
 
-  /** Masks content in the raw text and in its decodings (JSON within a string, percent-encoding). */
+  /** Masks content in a text, also if it is escaped there (JSON within a string, percent-encoding). */
   plain (text: string): string {
     if (text.length < minContentLength) return text
     const masked = maskDecoded(text, (reading) => this.#rangesIn(reading))
-    // A reader may also recognise content directly after characters that only look like an escape.
+    // Content may also begin right after characters that only look like an escape.
     return /[\\%]/.test(masked) ? maskDecoded(masked, (reading) => this.#rangesBesideEscapes(reading)) : masked
   }
 
-  /** Masks the strings and keys of JSON, and numbers that are card numbers. Everything else stays byte for byte. */
+  /** Masks strings, keys and card numbers in JSON text. All other characters are copied. */
   json (json: string, isResult: boolean): string {
     const parts: string[] = []
     let from = 0
     let key = ''
-    /** The objects and arrays that contain the current position. */
+    /** The objects and arrays that contain the current position, outermost first. */
     const containers: Array<{ readonly start: number, readonly key: string, media?: string }> = []
     const mediaOf = (): string => {
       const inner = containers.at(-1)
@@ -97,7 +98,7 @@ class Masker {
         at = end
       } else if (code === MINUS || isDigit(code)) {
         const end = skipValue(json, at)
-        // A number again, so that the value still fits its schema.
+        // The mask is a number too, so that the value still fits its schema.
         if (this.#isCardNumber(json.slice(at, end))) replace(at, end, '0')
         at = end
       } else {
@@ -109,7 +110,7 @@ class Masker {
     return from === 0 ? json : parts.join('') + json.slice(from)
   }
 
-  /** Masks a member name. From the second masked name on, a number is appended so that the names stay distinct. */
+  /** Masks the name of a member. A number is appended to all masked names but the first, so that they stay distinct. */
   #key (text: string): string {
     const masked = this.plain(text)
     if (masked === text) return text
@@ -117,9 +118,10 @@ class Masker {
   }
 
   /**
-   * Masks a string, also within base64.
-   * @param key the member that holds the string, or the array that contains it
-   * @param mediaOf returns the name of the member with media data in the containing object
+   * Masks a string. A string in `blob` or `data` that is text in base64 is decoded, masked and encoded again. Media
+   * data in base64 that is binary and long is returned as it is.
+   * @param key the name of the member whose value is the string, or an array that contains the string
+   * @param mediaOf returns the name of the member with media data in the innermost object; '' if there is none
    */
   #string (text: string, key: string, mediaOf: () => string): string {
     if (text.length < minContentLength || (key !== 'blob' && key !== 'data')) return this.plain(text)
@@ -151,7 +153,7 @@ class Masker {
     const ranges: SecretRange[] = []
     for (const [kind, find] of this.#finders) {
       for (const { start, end } of find(text)) {
-        // Content that begins within an escape is found in the decoded text.
+        // Content that begins within an escape is found when the decoded text is searched.
         if (escapeAround(text, start) !== undefined) continue
         ranges.push({ start, end, shown: marks[kind] })
         this.found.add(kind)
@@ -161,8 +163,8 @@ class Masker {
   }
 
   /**
-   * Finds content in the raw text, with `%` and `\u` read as spaces. A range that begins within an escape is extended
-   * to its start.
+   * Finds content in a text in which the marks of escapes (such as `%` and `\u`) are replaced by spaces. A range that
+   * begins within an escape is extended to the start of the escape.
    */
   #rangesBesideEscapes (text: string): SecretRange[] {
     const reading = text.replace(escapeMark, (mark) => ' '.repeat(mark.length))
@@ -171,11 +173,12 @@ class Masker {
   }
 }
 
+/** Matches the part of an escape that is not its hexadecimal digits. */
 const escapeMark = /\\(?:u(?=[\da-fA-F]{4})|["\\/bfnrt])|%(?=[\da-fA-F]{2})/g
 
 /**
- * Returns the name of the member that holds media in base64, in an image, audio or resource object; '' if there is
- * none.
+ * Returns the name of the member with media in base64, for an image, audio or resource object of MCP; otherwise ''.
+ * @param start the index of the object in the JSON text
  */
 function mediaMember (json: string, start: number): string {
   const texts = new Map(membersOf(json.slice(start, skipValue(json, start)))
@@ -185,8 +188,8 @@ function mediaMember (json: string, start: number): string {
 }
 
 /**
- * Returns the character set of bytes, or undefined if they are not text. Text has no control characters except line
- * breaks and the like.
+ * Returns the character set of bytes, or undefined if they are not text: neither UTF-8 nor free of control characters
+ * other than white space.
  */
 function charsetOf (bytes: Buffer): 'utf8' | 'latin1' | undefined {
   if (isUtf8(bytes)) return 'utf8'

@@ -1,6 +1,6 @@
 import { matchesOf, type FindRanges } from './range.ts'
 
-/** A format of phone numbers, and the min and max number of digits. */
+/** A format of phone numbers, with the min and max number of digits. */
 interface Form { readonly pattern: string, readonly min: number, readonly max: number }
 
 const gap = '[ \\u00a0./()-]{0,3}'
@@ -18,7 +18,7 @@ const forms: readonly Form[] = [
 const patterns = forms.map(({ pattern }) => `(${pattern})`).join('|')
 const phonePattern = new RegExp(`(?<![\\w.+/-])(?:${patterns})(?!\\w|[.-]\\d)`, 'g')
 
-/** Finds phone numbers that are formatted as such: international ones, and national ones with separators. */
+/** Finds phone numbers: international ones, and national ones that are written with separators. */
 export const findPhones: FindRanges = function * (text) {
   for (const match of matchesOf(phonePattern, text)) {
     const found = match[0]

@@ -6,7 +6,8 @@ export type FindRanges = (text: string) => Iterable<TextRange>
 
 /**
  * Yields the matches of a pattern in a text, from left to right.
- * @param pattern global; unlike with `matchAll`, it is not compiled again for each text
+ * @param pattern a global pattern that does not match the empty text. It is not compiled again, as `matchAll` would do,
+ *   but its `lastIndex` is used: iterate over one text at a time
  */
 export function * matchesOf (pattern: RegExp, text: string): Generator<RegExpExecArray> {
   pattern.lastIndex = 0

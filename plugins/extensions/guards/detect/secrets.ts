@@ -1,8 +1,8 @@
 import { matchesOf, type FindRanges, type TextRange } from './range.ts'
 
 /**
- * Patterns of tokens whose issuers document them, each with a fixed prefix. Group 1, if present, is the secret part.
- * Repetitions are bounded, so that matching takes linear time.
+ * Patterns of secrets in formats that their issuers document, and of passwords in URLs. A group, if present, is the
+ * secret part of a match. Repetitions are bounded, so that matching takes linear time.
  */
 const shapes: readonly string[] = [
   // AWS: secret keys after their names.
@@ -33,7 +33,7 @@ const shapes: readonly string[] = [
   '[a-z][a-z0-9+.-]{1,20}://[^\\s:@/?#"\'<>]{0,256}:([^\\s@/"\'<>]{3,256})(?=@[\\w[])'
 ]
 
-/** Patterns whose prefixes end no ordinary word, so they also match directly after a letter. */
+/** Patterns that also match directly after a letter or digit, since no ordinary word ends with their prefixes. */
 const distinctShapes: readonly string[] = [
   '(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Z0-9])',
   'gh[pousr]_[A-Za-z0-9]{36,255}',
@@ -72,13 +72,17 @@ function entropyOf (text: string): number {
   return sum
 }
 
-/** Whether a text that matches a pattern is a token. Hyphenated words, such as names of CSS classes, have no digits. */
+/**
+ * Whether a text that matches a pattern is a token: it looks random, and is not a hyphenated word without digits, such
+ * as the name of a CSS class.
+ */
 const isToken = (text: string): boolean =>
   entropyOf(text) >= minEntropy && (!/^\w{2,4}-/.test(text) || /\d/.test(text))
 
+/** Matches the first or last line of a private key in PEM. */
 const keyEdge = /-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
 
-/** Finds private keys in PEM; one without an end line extends to the end of the text. */
+/** Finds private keys in PEM. A key without a last line extends to the end of the text. */
 function * privateKeys (text: string): Generator<TextRange> {
   if (!text.includes('PRIVATE KEY')) return
   const edges = matchesOf(keyEdge, text)
@@ -93,7 +97,7 @@ function * privateKeys (text: string): Generator<TextRange> {
 export const findSecrets: FindRanges = function * (text) {
   yield * privateKeys(text)
   for (const match of matchesOf(tokens, text)) {
-    // The secret part of the match, or the whole match.
+    // The range of the group, if the pattern has one, otherwise of the whole match.
     const [start, end] = match.indices?.slice(1).find((each) => each !== undefined) ??
       [match.index, match.index + match[0].length]
     if (isToken(text.slice(start, end)) || match[0].includes('://')) yield { start, end }

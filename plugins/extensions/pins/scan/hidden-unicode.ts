@@ -1,26 +1,27 @@
-/** Characters that are invisible, or that reorder the display of others, except line ends and tabs. */
+/** Matches characters that are invisible or that reorder the displayed text, except line ends and tabs. */
 const hidden = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}]/gu
-/** Emoji of flags, which contain tag characters. */
+/** Matches emoji of flags, which contain tag characters. */
 const flag = /\u{1f3f4}[\u{e0061}-\u{e007a}\u{e0030}-\u{e0039}]{1,8}\u{e007f}/gu
-/** Variation selectors and joiners within emoji. */
+/** Matches variation selectors and joiners within emoji. */
 const emoji = new RegExp([
   '(?<=[\\p{Emoji}\\u20e3])[\\ufe0e\\ufe0f]',
   '(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=\\p{Extended_Pictographic})'
 ].join('|'), 'gu')
-/** Joiners and directional marks after letters of scripts that use them. */
+/** Matches joiners and directional marks after letters of scripts that use them. */
 const joined = new RegExp(`(?<=[${[
   'Arab', 'Syrc', 'Mong', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya',
   'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh', 'Khmr', 'Hebr'
 ].map((script) => `\\p{sc=${script}}`).join('')}])[\\u200c-\\u200f]`, 'gu')
-/** Soft hyphens, which often come with copied text. */
+/** Matches soft hyphens, which copied text often contains. */
 const softHyphen = /\u00ad/g
-/** A byte order mark at the start. */
+/** Matches a byte order mark at the start of a text. */
 const mark = /^\ufeff/
 
-/** Removes the hidden characters that ordinary texts contain. */
+/** Removes hidden characters in places where ordinary texts contain them. */
 const withoutOrdinary = (text: string): string =>
   text.replace(mark, '').replace(flag, '').replace(emoji, '').replace(joined, '').replace(softHyphen, '')
 
+/** Names for ranges of hidden characters. The first range that contains a character applies. */
 const ranges: ReadonlyArray<readonly [first: number, last: number, name: string]> = [
   [0xe0000, 0xe007f, 'tags'],
   [0x202a, 0x202e, 'bidirectional controls'],
@@ -49,8 +50,8 @@ export function describeHiddenUnicode (text: string): string | undefined {
 }
 
 /**
- * Returns the text as a reader sees it, for the search for phrases: without hidden characters, on one line, in lower
- * case.
+ * Returns a text in the form in which phrases are searched: as a reader sees it, without hidden characters, on one line
+ * and in lower case.
  */
 export const toSearchableText = (text: string): string =>
   text.replace(hidden, '').normalize('NFKC').replace(/\s+/g, ' ').toLowerCase()

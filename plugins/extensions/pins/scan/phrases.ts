@@ -1,13 +1,14 @@
 /**
- * A kind of phrase that may poison agents. Its patterns take linear time: gaps are bounded, and repetitions are not
+ * A kind of phrase that may poison agents. The patterns take linear time: gaps are bounded, and repetitions are not
  * nested.
  */
 interface Rule {
+  /** A clause in which "it" is the definition. */
   readonly message: string
   readonly patterns: readonly RegExp[]
-  /** Whether a phrase that is only quoted or discussed does not match; see `isMention`. */
+  /** Whether phrases that are only quoted or discussed are ignored; see `isMention`. */
   readonly ignoresMentions?: true
-  /** `schema`: applies only to texts in schemas. */
+  /** `schema`: the rule applies to texts in schemas only. */
   readonly where?: 'schema'
 }
 
@@ -21,7 +22,7 @@ const passes = '\\b(?:send|post|upload|forward|transmit|copy|copies|leak|email|r
 const place = '(?:hosts?|servers?|endpoints?|collectors?|analytics|address|url|webhook)'
 const outside = '(?:external|remote|attacker|third[- ]party|unknown|our|collector|exfil)'
 
-/** The rules. Texts are in lower case and on one line (`toSearchableText`). */
+/** The rules, for texts in lower case on one line, as returned by `toSearchableText`. */
 const rules: readonly Rule[] = [
   {
     message: 'it asks the model to ignore its instructions',
@@ -121,19 +122,19 @@ const rules: readonly Rule[] = [
   {
     message: 'its schema contains an address (URL)',
     where: 'schema',
-    // URLs of examples, localhost and specifications are excluded.
+    // Does not match URLs of examples, of the local host and of specifications.
     patterns: [
       /\b(?:https?|wss?|ftp):\/\/(?!(?:[\w-]+\.){0,3}(?:example\.(?:com|org|net)|(?:your|my)[\w-]*\.\w+|localhost|json-schema\.org|schema\.org|www\.w3\.org)\b|127\.0\.0\.1|0\.0\.0\.0|localhost\b|[[<{$*.…])[\w-]+[.:]/
     ]
   }
 ]
 
-/** Words that show that the phrase after them, in the same sentence, is only discussed. */
+/** Matches the text before a phrase that is only discussed: a word such as `detect`, and no end of the sentence. */
 const about = /\b(?:detect|analy[sz]e|check|scan|flag|block|prevent|recogni[sz]e|identif|report|explain|classif|filter|test|illustrat|example|sample|mock|expected|such as)\w*\b[^.!?]*$/
-/** Max distance of these words from the phrase, in characters. */
+/** Max number of characters before a phrase that are searched for such a word. */
 const aboutDistance = 90
 
-/** Whether a phrase at this position is quoted or discussed. */
+/** Whether a phrase at a position is only quoted or discussed. */
 function isMention (text: string, at: number): boolean {
   const before = text.slice(Math.max(0, at - aboutDistance), at)
   return /['"`‘“«]$/.test(before) || about.test(before)
@@ -145,7 +146,9 @@ export function findInjectionPhrases (text: string, isInSchema: boolean): string
     if (where === 'schema' && !isInSchema) return []
     const isFound = patterns.some((pattern) => {
       const at = text.search(pattern)
-      return at !== -1 && !(ignoresMentions && isMention(text, at))
+      if (at === -1 || !ignoresMentions || !isMention(text, at)) return at !== -1
+      // The phrase may be discussed first, and meant later in the text.
+      return [...text.matchAll(new RegExp(pattern, 'g'))].some(({ index }) => !isMention(text, index))
     })
     return isFound ? [message] : []
   })

@@ -1,30 +1,30 @@
-// Scans definitions for content that may poison agents. A pure function that runs in the worker pool, since the texts
-// are untrusted.
+// Scans definitions for content that may poison agents. Runs in a worker thread, since the texts are untrusted: a
+// search that takes too long can be ended there.
 import { describeEncodedPayload } from './encoded.ts'
 import { describeHiddenUnicode, toSearchableText } from './hidden-unicode.ts'
 import { findInjectionPhrases } from './phrases.ts'
 import { textsOf } from './texts.ts'
 
-/** A definition: its kind, its name, and its JSON text (for instructions, a JSON string). */
+/** A definition to scan: its kind, its name, and its JSON text (for instructions, a JSON string). */
 interface ScannedDefinition { readonly kind: string, readonly item: string, readonly text: string }
-/** A finding in a definition. `place`: a JSON pointer within it. */
+/** A finding in a definition. `place`: a JSON pointer into the definition. `message`: a clause about the definition. */
 export interface DefinitionFinding {
   readonly kind: string, readonly item: string, readonly place: string, readonly message: string
 }
-/** `names`: identifiers that a text tells the model to call; they may be tools of other servers. */
+/** The result of a scan. `names`: names that a text tells the model to call, which may be tools of other servers. */
 export interface Scan {
   readonly findings: DefinitionFinding[]
   readonly names: ReadonlyArray<Omit<DefinitionFinding, 'message'> & { readonly name: string }>
 }
 
-/** Max number of findings of one scan. */
+/** Max number of findings, and of names, in one scan. */
 const maxFindings = 200
-/** Max characters of one text that are searched. */
+/** Max number of characters of one text that are searched. */
 const maxText = 32 * 1024
 /** Matches a name that the model is told to call. */
 const calledName = /\b(?:call|invoke|use|run|execute|trigger)s? (?:the )?[`'"]?([a-z][a-z0-9]*(?:[_-][a-z0-9]+)+)\b/g
 
-/** Searches definitions for signs of prompt injection. The same definitions always have the same result. */
+/** Searches definitions for signs of prompt injection. A pure function. */
 export function scanDefinitions (definitions: readonly ScannedDefinition[]): Scan {
   const findings: DefinitionFinding[] = []
   const names: Array<Scan['names'][number]> = []
@@ -43,5 +43,5 @@ export function scanDefinitions (definitions: readonly ScannedDefinition[]): Sca
   return { findings: findings.slice(0, maxFindings), names: names.slice(0, maxFindings) }
 }
 
-/** Called by the worker pool. */
+/** The function that the worker pool calls. */
 export const run = (definitions: readonly ScannedDefinition[]): Scan => scanDefinitions(definitions)

@@ -1,19 +1,19 @@
 import { isObject } from '../../../../protocol/json.ts'
 
-/** A text of a definition, with its place as a JSON pointer. */
+/** A text of a definition. `place`: a JSON pointer into the definition. */
 interface PlacedText {
   readonly place: string
   readonly text: string
-  /** Whether the text is in a schema; the model fills in or follows schemas. */
+  /** Whether the text is in a schema or the arguments of a prompt, which the model follows. */
   readonly isInSchema: boolean
 }
 
-/** Max depth of a definition that is searched. */
+/** Max depth of the objects and arrays in a definition whose texts are returned. */
 const maxDepth = 40
-/** Members that are not text for the model: images, and URLs of schemas. */
+/** The names of members that are not texts for the model: images, and URLs of schemas. */
 const skipped: ReadonlySet<string> = new Set(['icons', '$schema', '$id', '$ref'])
 
-/** Returns all texts of a definition: its strings, and the names of its members. */
+/** Returns the texts of a definition: its strings, and in schemas also the names of members. */
 export function textsOf (definition: unknown, place = '', isInSchema = false, depth = 0): PlacedText[] {
   if (typeof definition === 'string') return [{ place, text: definition, isInSchema }]
   if (depth > maxDepth) return []

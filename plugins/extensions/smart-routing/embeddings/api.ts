@@ -5,13 +5,13 @@ import type { EmbeddingOptions } from './options.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * A failed request for embeddings. The message is for the log; it contains neither the API key nor anything the API
- * sent.
+ * A failed request for embeddings. The message is a clause for the log, in which "it" is the API. It contains neither
+ * the API key nor text that the API sent.
  */
 export class EmbeddingsError extends Error {
-  /** The time in the response's `Retry-After` header, in ms. */
+  /** The time after which the API accepts a retry (its `Retry-After` header), in ms; undefined if unknown. */
   readonly retryAfter: number | undefined
-  /** Whether the API rejects these texts, so that a retry is pointless. */
+  /** Whether the API rejected the texts of the request, so that it is pointless to repeat the request. */
   readonly isRefusal: boolean
 
   constructor (message: string, { retryAfter, isRefusal = false }: {
@@ -36,7 +36,7 @@ export class EmbeddingsApi {
     this.#options = options
   }
 
-  /** Embeds texts. @returns one vector for each text, in the same order @throws EmbeddingsError, UpstreamError */
+  /** Requests embeddings. @returns a vector for each text, in the same order @throws EmbeddingsError, UpstreamError */
   async embed (texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
     const { url, apiKey, model, dimensions } = this.#options
     const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' }
@@ -45,7 +45,7 @@ export class EmbeddingsApi {
       throw new EmbeddingsError('its key contains characters that are not allowed in a header')
     }
     const answer = await this.#outbound.fetch(url, {
-      // Only admins can set this URL.
+      // Only admins can set this URL, so that its address is trusted.
       trusted: true,
       method: 'POST',
       headers,
@@ -65,7 +65,10 @@ export class EmbeddingsApi {
   }
 }
 
-/** Parses a `Retry-After` header with seconds or a date (RFC 9110 §10.2.3). @returns the time in ms */
+/**
+ * Parses a `Retry-After` header, which contains seconds or a date (RFC 9110 §10.2.3).
+ * @returns the time from now, in ms; undefined if the header is absent, invalid or not in the future
+ */
 function retryAfterOf (header: string | undefined): number | undefined {
   if (header === undefined) return undefined
   const time = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now()

@@ -2,8 +2,8 @@ import { messageOf } from '../../../../db/errors.ts'
 import type { OutageLog } from '../../../base/limits/index.ts'
 
 /**
- * Exponential back-off: 1 s after the first failure, doubled after each further one, up to a minute; a longer
- * `Retry-After` takes precedence.
+ * Exponential back-off: waits about 1 s after the first failure, and twice as long after each further one, up to about
+ * a minute. A longer `Retry-After`, up to ten minutes, takes precedence.
  */
 export class BackOff {
   readonly #now: () => number
@@ -11,7 +11,7 @@ export class BackOff {
   #failureCount = 0
   #retryAt = 0
 
-  /** @param now a clock, in ms @param outage logs the start and the end of an outage */
+  /** @param now a clock, in ms @param outage logs the start and the end of an outage; undefined: nothing is logged */
   constructor (
     now: () => number = () => performance.now(), outage?: Pick<OutageLog, 'recordFailure' | 'recordSuccess'>
   ) {
@@ -19,7 +19,7 @@ export class BackOff {
     this.#outage = outage
   }
 
-  /** The time to wait until the next attempt, in ms. */
+  /** The time to wait before the next attempt, in ms. */
   get waitTime (): number { return Math.max(0, this.#retryAt - this.#now()) }
 
   recordSuccess (): void {
@@ -28,7 +28,7 @@ export class BackOff {
     this.#retryAt = 0
   }
 
-  /** Records a failure. @param atLeast min time to wait, in ms */
+  /** Records a failed attempt. @param atLeast min time to wait, in ms @param error the cause, for the log */
   recordFailure (atLeast = 0, error?: unknown): void {
     this.#outage?.recordFailure(messageOf(error))
     const time = Math.min(60_000, 1_000 * 2 ** this.#failureCount++)

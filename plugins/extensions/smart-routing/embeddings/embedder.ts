@@ -26,22 +26,25 @@ export interface EmbedderDeps {
 }
 
 /**
- * Embeds tools in the background, in batches and with back-off, unless their vectors are already stored. One replica
- * embeds at a time; each first looks for vectors that another one has stored.
+ * Embeds tools in the background, in batches and with back-off, unless their vectors are already stored. Only one
+ * replica embeds at a time; each replica first looks for vectors that another one has stored.
  */
 export class Embedder {
   readonly #deps: EmbedderDeps
-  /** The time when each vector was last stored or looked up, by id. */
+  /** Maps the id of each known vector to the time when the vector was last stored, or found to be stored, in ms. */
   readonly #storedAt = new BoundedMap<string, number>(bounds.knownVectors)
+  /** The tools to embed, by vector id. */
   readonly #queue = new Map<string, ShownTool>()
-  /** The ids of queued tools that exceed the quota. */
+  /** The vector ids of queued tools that exceed the quota. */
   readonly #overQuota = new Set<string>()
   readonly #quota = new EmbeddingQuota(bounds)
   readonly #closing = new AbortController()
-  /** The time when each set of tools was last queued. */
+  /** Maps sets of tools to the time when they were last queued, in ms. */
   readonly #enqueuedAt = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
   readonly #now: () => number
-  /** Max number of texts in the next request. A rejected batch halves it, a success doubles it. */
+  /**
+   * Max number of texts in the next request. A rejected batch halves it; a success doubles it, up to the initial value.
+   */
   #batchSize: number = bounds.batchSize
   #currentRun: Promise<void> | undefined
 
@@ -51,14 +54,15 @@ export class Embedder {
     this.#now = now
   }
 
+  /** Whether a vector is known to be stored. */
   isStored (id: string): boolean { return this.#storedAt.has(id) }
 
   /** Whether the tool with this vector id is queued and within the quota. */
   isQueued (id: string): boolean { return this.#queue.has(id) && !this.#overQuota.has(id) }
 
   /**
-   * Queues the tools that are not embedded yet. At intervals, the others are queued too, so that their vectors are
-   * looked up and marked as in use, since another process may have removed them.
+   * Queues the tools whose vectors are not known to be stored. At intervals, the other tools are queued too: their
+   * vectors are marked as in use, and embedded again if another process has removed them.
    */
   enqueueMissing (tools: ReadonlyMap<string, ShownTool>): void {
     if (this.#isRecent(this.#enqueuedAt.get(tools))) return
@@ -101,7 +105,7 @@ export class Embedder {
         const { count, left } = await counters.take(`embeddings ${collection}`, 1, bounds.leaseTime)
         if (count > 1) { await sleep(Math.min(left, bounds.pollInterval), undefined, { signal, ref: false }); continue }
         const isOverQuota = await this.#embedUntil(vectors, performance.now() + left - bounds.requestTimeout)
-          // The lease is always released, so that no replica waits until it expires.
+          // The lease is released after an error too, so that no replica waits until it expires.
           .finally(async () => { await counters.reset(`embeddings ${collection}`) })
         if (isOverQuota) await sleep(bounds.quotaRetryDelay, undefined, { signal, ref: false })
       } catch (error) {
@@ -126,7 +130,11 @@ export class Embedder {
     }
   }
 
-  /** Embeds batches until the lease ends. @returns whether all queued tools exceed the quota */
+  /**
+   * Embeds batches until the queue is empty or the lease ends.
+   * @param until the end of the lease, by `performance.now()`
+   * @returns whether it stopped because all queued tools exceed the quota
+   */
   async #embedUntil (vectors: VectorStore, until: number): Promise<boolean> {
     while (performance.now() < until && !this.#closing.signal.aborted && this.#queue.size > 0) {
       const batch = this.#nextBatch()

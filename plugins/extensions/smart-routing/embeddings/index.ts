@@ -25,12 +25,12 @@ interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
   readonly separateVectors: SeparateVectors
 }
 
-/** The parts that belong to the current options. */
+/** The current options, with the objects created from them. */
 interface Current {
   readonly options: EmbeddingOptions, readonly embedder: Embedder, readonly queryComparer: QueryComparer
 }
 
-/** Semantic search with an embeddings API. A change of its settings replaces the client, the queue and the back-off. */
+/** Semantic search with an embeddings API. When its settings change, the client, queue and back-off are replaced. */
 export class ApiEmbeddings implements SemanticSearch {
   readonly #deps: ApiEmbeddingsDeps
   readonly #closing = new AbortController()

@@ -11,18 +11,19 @@ export interface EmbeddingOptions {
   readonly dimensions: number | undefined
   /** The URL of the database for the vectors, or undefined for the gateway's own database. */
   readonly dbUrl: string | undefined
-  /** The collection for the vectors of this model; each model has its own. */
+  /** The name of the collection of vectors. Each combination of URL, model and dimensions has its own collection. */
   readonly collection: string
 }
 
 const defaultModel = 'text-embedding-3-small'
 
-/** Whether a model accepts `dimensions`. The name may have a prefix such as `openai/`. */
+/** Whether a model is known to accept `dimensions`. Its name may have a prefix such as `openai/`. */
 const acceptsDimensions = (model: string): boolean => /(^|\/)text-embedding-3-/.test(model)
 
 /**
- * Returns the embedding options of the settings, or undefined if no API address is set; then nothing is sent.
- * @param passthrough EMBEDDING_DIMENSIONS_API_PASSTHROUGH, which takes precedence over the setting
+ * Returns the embedding options of the settings; undefined if they contain no valid API address: then nothing is sent.
+ * @param passthrough the environment variable EMBEDDING_DIMENSIONS_API_PASSTHROUGH, which takes precedence over the
+ *   setting `embeddingDimensionsApiPassthrough`; undefined if it is not set
  */
 export function embeddingOptionsOf (
   settings: SmartRoutingSettings, passthrough: boolean | undefined
@@ -32,8 +33,9 @@ export function embeddingOptionsOf (
   const url = new URL(base)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/embeddings`
   const model = isText(settings.embeddingModel) ? settings.embeddingModel : defaultModel
-  const isSent = (passthrough ?? settings.embeddingDimensionsApiPassthrough ?? false) || acceptsDimensions(model)
-  const dimensions = isSent ? embeddingDimensions : undefined
+  const sendsDimensions =
+    (passthrough ?? settings.embeddingDimensionsApiPassthrough ?? false) || acceptsDimensions(model)
+  const dimensions = sendsDimensions ? embeddingDimensions : undefined
   const digest = createHash('sha256').update(JSON.stringify([url.href, model, dimensions])).digest('hex')
   return {
     url: url.href,

@@ -10,7 +10,7 @@ import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings
 
-/** Reasons why a search used words only although embeddings are configured, for `metadata.reason`. */
+/** Texts for `metadata.reason`: why a search did not use embeddings although they are configured. */
 const reasons = {
   /** The request failed, or the back-off after a failure is still running. */
   outage: 'the embeddings API is not available',
@@ -29,7 +29,7 @@ interface QueryComparerDeps extends Pick<EmbedderDeps, 'api' | 'backOff' | 'vect
 export class QueryComparer {
   readonly #deps: QueryComparerDeps
   readonly #closing = new AbortController()
-  /** The embeddings of recent queries, including requests in flight. */
+  /** The embeddings of recent queries, by query, including those that are still being requested. */
   readonly #queryEmbeddings = new BoundedMap<string, Promise<number[]>>(bounds.cachedQueries)
 
   constructor (deps: QueryComparerDeps) {
@@ -38,7 +38,10 @@ export class QueryComparer {
 
   close (): void { this.#closing.abort() }
 
-  /** Returns the similarity of each embedded tool to a query, or the reason why it is unknown. Never rejects. */
+  /**
+   * Returns the similarity of the nearest embedded tools to a query, or the reason why it is unknown. Never rejects.
+   * @param tools the tools to search, by name
+   */
   async compare (query: string, tools: ReadonlyMap<string, ShownTool>): Promise<SimilarityResult> {
     const byId = new Map<string, ShownTool[]>()
     let [ready, pending] = [0, 0]
@@ -54,7 +57,7 @@ export class QueryComparer {
     const { backOff } = this.#deps
     const isNew = !this.#queryEmbeddings.has(query)
     if (isNew && backOff.waitTime > 0) return { reason: reasons.outage }
-    // Embedded tools would rank above all tools that are not embedded yet.
+    // Otherwise, embedded tools would rank above tools that are not embedded yet.
     if (pending > (ready + pending) * bounds.maxPendingShare) return { reason: reasons.indexing }
     if (byId.size === 0) return { scores: new Map() }
     return await waitAtMost(bounds.searchTimeout, this.#compare(query, byId), () => ({ reason: reasons.slow }))
@@ -62,6 +65,7 @@ export class QueryComparer {
 
   /**
    * Compares a query with tools. Continues after the time limit, so that the embedding is cached for a repeated query.
+   * @param byId the tools by vector id
    */
   async #compare (query: string, byId: ReadonlyMap<string, readonly ShownTool[]>): Promise<SimilarityResult> {
     const { vectors, collection, warn } = this.#deps

@@ -16,8 +16,8 @@ export class EmbeddingQuota {
   }
 
   /**
-   * Takes one text from the quotas.
-   * @param owner the owner whose quota is used besides the total; undefined for an admin's server
+   * Takes one text from the total quota, and from the owner's quota.
+   * @param owner the owner of the server; undefined for an admin, who has no quota besides the total one
    * @returns false if a quota is exhausted
    */
   take (owner: string | undefined): boolean {
@@ -27,7 +27,7 @@ export class EmbeddingQuota {
     return true
   }
 
-  /** Refunds a text whose embedding failed. */
+  /** Returns a text whose embedding failed to the quotas. */
   refund (owner: string | undefined): void {
     this.#totalBucket.spend('', -1)
     if (owner !== undefined) this.#ownerBuckets.spend(owner, -1)

@@ -1,7 +1,7 @@
 import type { OpenedVectorStore, VectorStore } from '../../../../db/ports/vectors.ts'
 import { BackOff } from './back-off.ts'
 
-/** The vectors in a separate database (`smartRouting.dbUrl`), which is opened on first use. */
+/** Opens the vector store in a separate database (`smartRouting.dbUrl`), one database at a time. */
 export class SeparateVectors {
   readonly #openDatabase: (dbUrl: string) => Promise<OpenedVectorStore>
   #backOff = new BackOff()
@@ -11,7 +11,11 @@ export class SeparateVectors {
     this.#openDatabase = open
   }
 
-  /** Opens the database, unless it is open. @throws Error whose message is one sentence without credentials */
+  /**
+   * Returns the vector store in a database. Opens the database unless it is open; closes a database with another URL.
+   * @throws Error whose message is one sentence without credentials; after a failure, without another attempt until the
+   *   back-off ends
+   */
   async open (dbUrl: string): Promise<VectorStore> {
     if (this.#currentDatabase?.dbUrl !== dbUrl) {
       await this.close()

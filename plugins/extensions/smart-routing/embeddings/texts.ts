@@ -5,8 +5,8 @@ import type { ShownTool } from '../shown-tools.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * Returns the text to embed for a tool: name, server, title, description and parameters. The name is the one at the
- * server, which does not depend on the route.
+ * Returns the text to embed for a tool: name, server, title, description and the names of up to 50 parameters. The name
+ * is the server's own, which does not depend on the route. A long text is truncated.
  */
 export function textToEmbed ({ ownName, server, title, description, inputSchema }: ShownTool): string {
   const properties = isObject(inputSchema) && isObject(inputSchema.properties)
@@ -26,7 +26,7 @@ export function textToEmbed ({ ownName, server, title, description, inputSchema 
 
 const ids = new WeakMap<ShownTool, string>()
 
-/** Returns the id of a tool's vector: the hash of its embedded text. Equal texts share a vector. */
+/** Returns the id of a tool's vector: the hash of the embedded text. Tools with equal texts share a vector. */
 export function vectorIdOf (tool: ShownTool): string {
   let id = ids.get(tool)
   if (id === undefined) ids.set(tool, id = createHash('sha256').update(textToEmbed(tool)).digest('hex'))

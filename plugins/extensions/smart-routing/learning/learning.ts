@@ -6,12 +6,15 @@ import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.learning
 
-/** The last search of a principal: the codes of its words, and the found tools, as `server tool`. */
+/**
+ * The last search of a principal. `codes`: the codes of the query's words. `found`: the best results, as `server tool`.
+ * `at`: the time, in ms.
+ */
 interface LastSearch { readonly codes: readonly number[], readonly found: ReadonlySet<string>, readonly at: number }
 
 interface LearningDeps {
   readonly cache: Pick<CatalogueCache, 'readUses' | 'writeUses'>
-  /** Returns the names of the tools that a server lists now; undefined if unknown. */
+  /** Returns the names of the tools that a server lists now; undefined if its list is unknown. */
   readonly listed: (server: string) => ReadonlySet<string> | undefined
   readonly warn: (error: unknown) => void
   /** A clock, in ms. */
@@ -22,7 +25,8 @@ const keyOf = (server: string, tool: string): string => `${server} ${tool}`
 
 /**
  * Learns which tools are called after a search: a tool that was found and then called by the same principal is counted
- * for the words of the query. These counters break ties in later searches, and are stored with the server's catalogue.
+ * for the words of the query. In later searches, the counts decide between tools with almost the same score. They are
+ * stored with the server's catalogue.
  */
 export class ToolUseLearning {
   readonly #deps: LearningDeps
@@ -40,10 +44,10 @@ export class ToolUseLearning {
   }
 
   /**
-   * Moves tools that were called after similar queries before others with almost the same score, and remembers the
-   * query until the next call.
-   * @param found best first; scores from 0 to 1
+   * Moves tools that were called after similar queries before others with almost the same score. Remembers the search,
+   * so that `countCall` can count the calls that follow it.
    * @param words the words of the query
+   * @param found the found tools, best first, with scores from 0 to 1
    */
   async rankAndRemember (
     principal: string, words: readonly string[], found: readonly SearchHit[]
@@ -66,7 +70,10 @@ export class ToolUseLearning {
     return ranked
   }
 
-  /** Counts a successful call by `call_tool`, if the last search of the principal has found the tool. */
+  /**
+   * Counts a successful call by `call_tool`, if the principal's last search was recent and found the tool.
+   * @param tool the server's own name of the tool
+   */
   countCall (principal: string, server: string, tool: string): void {
     const search = this.#searches.get(principal)
     if (!search || this.#now() - search.at > bounds.time || !search.found.has(keyOf(server, tool))) return
@@ -77,7 +84,7 @@ export class ToolUseLearning {
     })
   }
 
-  /** Stores the uses that were counted since the last write. */
+  /** Stores the calls that were counted since the last write. */
   async close (): Promise<void> {
     await this.#counting
     clearTimeout(this.#timer)

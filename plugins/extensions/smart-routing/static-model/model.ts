@@ -1,26 +1,27 @@
 import { wordsOf } from '../words/tokens.ts'
 
 /**
- * The file format of a model: `TH01`; the number of words, the number of dimensions and the length of the list of words
- * in bytes, as 32-bit little-endian integers; the words, in UTF-8, separated by line feeds; then, from the next
- * multiple of four, the scale of each word as a 32-bit float, and its vector as 8-bit integers.
+ * The first bytes of a model file. Then follow: the number of words, the number of dimensions and the length in bytes
+ * of the list of words, as 32-bit little-endian integers; the words, in UTF-8, separated by line feeds; from the next
+ * multiple of four, the scale of each word as a 32-bit float; and the vector of each word as 8-bit integers.
  */
 export const modelMagic = 'TH01'
+/** The length of a model file's part before the list of words, in bytes. */
 export const modelHeaderLength = 16
 
 /** Max number of distinct known words that are added to a text's vector; further ones are ignored. */
 const maxWords = 200
 
-/** Word vectors. The vector of a text is the sum of the vectors of its words. */
+/** A model with a vector for each of its words. The vector of a text is the normalized sum of its words' vectors. */
 export class StaticModel {
   readonly dimensions: number
   readonly #rows = new Map<string, number>()
   readonly #scales: Float32Array
   readonly #vectors: Int8Array
 
-  /** @throws Error if these are not the bytes of a model */
+  /** @param bytes the content of a model file @throws Error if they do not begin with `modelMagic` */
   constructor (bytes: Uint8Array) {
-    // A copied buffer begins at a multiple of four.
+    // In the copy, offsets are multiples of four where `Float32Array` needs them.
     const { buffer } = new Uint8Array(bytes)
     const view = new DataView(buffer)
     if (Buffer.from(buffer, 0, 4).toString('latin1') !== modelMagic) {
@@ -38,9 +39,10 @@ export class StaticModel {
   }
 
   /**
-   * Returns the unit vector of weighted texts, given as words. A repeated word is added once, with the weight of the
-   * first text that has it.
-   * @returns undefined if no word is known
+   * Returns a vector of length 1 for several texts together. A repeated word is added once, with the weight of the
+   * first text that contains it.
+   * @param parts the words of each text, with the weight of the text
+   * @returns undefined if the model has none of the words
    */
   embed (parts: ReadonlyArray<readonly [weight: number, words: Iterable<string>]>): Float32Array | undefined {
     const sum = new Float32Array(this.dimensions)
@@ -62,12 +64,12 @@ export class StaticModel {
   }
 }
 
-/** Returns the products of a vector with each row of a matrix. */
+/** Returns the dot product of a vector with each row of a matrix. @param rows the rows, one after another */
 export function dotProducts (vector: Float32Array, rows: Float32Array): Float32Array {
   const size = vector.length
   const found = new Float32Array(rows.length / size)
   for (let row = 0, from = 0; row < found.length; row++, from += size) {
-    // Two sums, so that an addition need not wait for the previous one.
+    // Two sums are faster than one: an addition need not wait for the previous one.
     let [even, odd] = [0, 0]
     for (let i = 0; i < size; i += 2) {
       even += (vector[i] ?? 0) * (rows[from + i] ?? 0)
@@ -84,5 +86,5 @@ export function dotProduct (one: Float32Array, other: Float32Array): number {
   return sum
 }
 
-/** Returns the words of a text as the model knows them. @param max max number of words */
+/** Splits a text into words that the model may have. @param max max number of words */
 export const modelWordsOf = (text: string, max: number): string[] => wordsOf(text, max, false)

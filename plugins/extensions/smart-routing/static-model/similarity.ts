@@ -6,33 +6,35 @@ import { modelWordsOf, dotProducts, StaticModel } from './model.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.staticModel
-/** The weights of a tool's parts in its vector. */
+/** The weights of the parts of a tool in its vector. `summary`: the first sentence of the description. */
 const partWeights = { name: 1, summary: 1, parameters: 0.5 }
-/** Min cosine similarity at which a tool that shares no word with a query is found. */
+/** Min cosine similarity of a tool that is found although it shares no word with the query. */
 const minCosine = 0.4
 
 /**
- * The tools of a view in order, with their concatenated vectors. The vector is zero if the model knows no word of the
- * tool.
+ * The tools of a view, and their vectors, one after another in the same order. The vector of a tool without known words
+ * is zero.
  */
 interface ToolVectors<Tool> { readonly tools: readonly Tool[], readonly vectors: Float32Array }
 
 let loading: Promise<StaticModel> | undefined
 
-/** Loads the model of `assets/search/` once, with the first search. @throws if it is missing or invalid */
+/** Loads the model from `assets/search/` at the first call. @throws if it is missing or invalid */
 async function loadModel (): Promise<StaticModel> {
   loading ??= readAssetBytes('search/model.bin').then((bytes) => new StaticModel(bytes))
   return await loading
 }
 
-/** Compares queries with tools by the word vectors shipped with the gateway. */
+/** Compares queries with tools by the static model, whose word vectors are shipped with the gateway. */
 export class StaticSimilarity<Tool extends SearchableTool = SearchableTool> {
   readonly #vectors = new WeakMap<Tool, Float32Array>()
   readonly #views = new WeakMap<ReadonlyMap<string, Tool>, Promise<ToolVectors<Tool>>>()
 
   /**
-   * Returns the cosine similarities of the tools nearest to a query, and of all that were found by words.
+   * Returns the cosine similarities of the tools nearest to a query, and of the tools that were found by words.
    * @param words the words of the query
+   * @param tools the searched tools, by name
+   * @param found the tools that were found by words
    * @returns undefined if the model knows none of the words
    */
   async cosines (
@@ -63,7 +65,7 @@ export class StaticSimilarity<Tool extends SearchableTool = SearchableTool> {
       if (vector) {
         const from = at * model.dimensions
         vectors.set(vector, from)
-        // A view on the same memory; it is reused for the next list of this view.
+        // A subarray shares the memory of `vectors`. It is reused when the tools of the view change.
         this.#vectors.set(tool, vectors.subarray(from, from + model.dimensions))
       }
       if (budget.isSpent) await budget.yieldToEventLoop()
@@ -72,7 +74,7 @@ export class StaticSimilarity<Tool extends SearchableTool = SearchableTool> {
   }
 }
 
-/** Returns the `count`-th highest cosine, rounded down to a hundredth. */
+/** Returns the `count`-th highest cosine, rounded down to a hundredth; 0 if there are fewer cosines. */
 function nthHighest (cosines: Float32Array, count: number): number {
   const steps = new Uint32Array(102)
   for (const cosine of cosines) {
@@ -84,7 +86,7 @@ function nthHighest (cosines: Float32Array, count: number): number {
   return step / 100
 }
 
-/** Returns the vector of a tool: of its name, the first sentence of its description and the names of its parameters. */
+/** Returns the vector of a tool's name, title, first sentence of the description, and names of parameters. */
 function vectorOf (
   { ownName, title = '', description = '', inputSchema }: SearchableTool, model: StaticModel
 ): Float32Array | undefined {
@@ -98,7 +100,7 @@ function vectorOf (
   ])
 }
 
-/** Returns the first sentence or line of a description. */
+/** Returns the first sentence or line of a description, truncated if it is long. */
 export function firstSentence (description: string): string {
   const text = description.trimStart().slice(0, bounds.sentence)
   return /^[^]*?(?:[.!?。](?=\s)|\n)/.exec(text)?.[0] ?? text

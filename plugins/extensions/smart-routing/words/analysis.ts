@@ -5,25 +5,26 @@ import { wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * A tool's terms with their weights, in units of 1 / `weightUnit`. It depends only on the tool, so all indexes share
- * it.
+ * The terms of a tool, with their weights. All indexes share the analysis of a tool, since it depends on nothing else.
  */
 export interface Analysis {
   /** The terms of the name, in order. */
   readonly name: readonly string[]
+  /** The terms of the tool, each once. */
   readonly tokens: readonly WordToken[]
+  /** The weight of each of `tokens`, in units of 1 / `weightUnit`. */
   readonly weights: Uint16Array
 }
 
-/** Weights are integers: a weight of 1 is stored as this number. */
+/** The integer as which a weight of 1 is stored. */
 export const weightUnit = 64
-/** The max stored weight of a term. */
+/** The highest weight of a term that can be stored, in units of 1 / `weightUnit`. One less than a power of two. */
 export const maxWeight = 1023
 
 /**
- * `weight`: of one word. `length`: the typical number of words; `norm`: how much a longer field lowers the weight of
- * each word (b of BM25F). `maxWords`: max number of words that are indexed. `repeats`: max number of occurrences of a
- * term that are counted.
+ * How a field of a tool is indexed. `weight`: weight of one word. `length`: typical number of words. `norm`: how much a
+ * longer field lowers the weight of each word (b of BM25F). `maxWords`: max number of indexed words. `repeats`: max
+ * number of occurrences of a term that count.
  */
 interface Field {
   readonly weight: number
@@ -46,7 +47,7 @@ const bounds = extensionsLimits.wordSearch
 /** Max length of an enum value, in characters; longer ones are truncated. */
 const maxValueLength = 40
 
-/** Returns the terms of a tool. */
+/** Returns the terms of a tool with their weights. */
 export function analyseTool (tool: SearchableTool): Analysis {
   clearFullWordCache()
   const terms = new Terms()
@@ -61,7 +62,7 @@ export function analyseTool (tool: SearchableTool): Analysis {
   return terms.analysis(wordsOf(tool.ownName.slice(0, 256), fields.name.maxWords, false).map(stemOf))
 }
 
-/** Splits a description into its first sentence and the rest. */
+/** Splits a description, up to a max length, into its first sentence (or 200 characters) and the rest. */
 function summaryOf (description: string): [string, string] {
   const text = description.slice(0, bounds.text).trimStart()
   const end = /[.!?。](?=\s|$)|\n/.exec(text.slice(0, 300))
@@ -69,7 +70,7 @@ function summaryOf (description: string): [string, string] {
   return [text.slice(0, length), text.slice(length)]
 }
 
-/** Returns the names, descriptions and enum values of a schema's properties, including nested ones. */
+/** Returns the names, descriptions and enum values of a schema's properties, including nested properties. */
 function parametersOf (schema: unknown): string[] {
   const texts: string[] = []
   let properties = 0
@@ -92,23 +93,24 @@ function parametersOf (schema: unknown): string[] {
 }
 
 /**
- * Returns the first enum values of a parameter, which may be actions: `create`, `list`. Long lists usually hold data
- * such as countries.
+ * Returns the first enum values of a parameter, separated by spaces. They may be actions such as `create` and `list`;
+ * further values are ignored, since long lists usually contain data such as countries.
  */
 function valuesOf (values: readonly unknown[]): string {
   const texts = values.slice(0, bounds.values).filter((value) => typeof value === 'string')
   return texts.map((text) => text.slice(0, maxValueLength)).join(' ')
 }
 
-/** For each term number: 1 + the index of the term in the tool being analysed; 0 if the tool does not have it. */
+// The following arrays are reused, since only one tool is analysed at a time.
+
+/** For each term number: 1 + the index of the term in the tool being analysed; 0 if the tool does not have the term. */
 const places: number[] = []
-/**
- * For each term index of the tool being analysed: its weight, and below, its number of occurrences in the current
- * field. Only one tool is analysed at a time.
- */
+/** The weight of each term of the tool being analysed, by the index of the term in the tool. */
 const weightAt = new Float64Array(bounds.terms)
+/** The number of occurrences of each term in the field being analysed, by the index of the term in the tool. */
 const timesAt = new Uint16Array(bounds.terms)
 
+/** Collects the terms of one tool, field by field. */
 class Terms {
   readonly #tokens: WordToken[] = []
 
@@ -143,6 +145,7 @@ class Terms {
     if (times < repeats) weightAt[at] = (weightAt[at] ?? 0) + each
   }
 
+  /** Returns the result, and resets the reused arrays. @param name the terms of the tool's name */
   analysis (name: readonly string[]): Analysis {
     for (const { number } of this.#tokens) places[number] = 0
     const weights = new Uint16Array(this.#tokens.length)

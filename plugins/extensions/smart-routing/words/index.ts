@@ -13,14 +13,14 @@ import { toTermShares, type ScoreExplanation } from './score-explanation.ts'
 export type { SearchableTool } from './search-tool.ts'
 export type { ScoreExplanation } from './score-explanation.ts'
 
-/** A tool found by words, with its score. `explanation`: the parts of the score, if the search explains. */
+/** A tool found by words, with its score. `explanation`: the parts of the score; undefined unless requested. */
 export interface RankedTool {
   readonly tool: SearchableTool
   readonly score: number
   readonly explanation?: ScoreExplanation
 }
 
-/** A synonym is ignored if it occurs in more than `tools` tools, and in more than the share `part` of all tools. */
+/** A synonym is ignored if it occurs in more than `tools` tools and in more than the share `part` of all tools. */
 const common = { tools: 500, part: 0.1 }
 /** Added to the score of a tool whose name equals the query. */
 const exactNameBonus = 1_000
@@ -176,7 +176,10 @@ export class ToolIndex {
     return scores
   }
 
-  /** Returns the terms of a concept that are not too frequent, with the factor of each. */
+  /**
+   * Returns the terms of a concept: its first term, and the others that are not too frequent. `factor`: what the term's
+   * saturated weight in a tool is multiplied by.
+   */
   #termsOf ({ weight, variants }: Concept): Array<{ term: string, factor: number }> {
     const [first] = variants
     const highest = first && first.weight > 0.75 ? this.#rarityOf(first.term, variants) : Infinity
@@ -191,7 +194,7 @@ export class ToolIndex {
     return Math.log(1 + (count - places + 0.5) / (places + 0.5))
   }
 
-  /** Returns the IDF of a term, moved towards that of its most frequent synonym. */
+  /** Returns the IDF of a term, moved towards the IDF of its most frequent synonym. */
   #rarityOf (term: string, variants: readonly Variant[]): number {
     const own = this.#rarity(term)
     let least = own
@@ -200,8 +203,8 @@ export class ToolIndex {
   }
 
   /**
-   * Returns the share of a tool's name that the query mentions, from 0 to 1. Words in most tool names of its server are
-   * ignored.
+   * Returns the share of a tool's name that the query mentions, from 0 to 1. Words that are in most tool names of the
+   * same server are ignored.
    */
   #namePart (slot: number, server: string, queryWeights: ReadonlyMap<string, number>): number {
     let [all, part] = [0, 0]
@@ -226,13 +229,13 @@ export class ToolIndex {
   }
 }
 
-/** Returns the weight of a term in a tool, with saturation (BM25). */
+/** Returns the weight of a term in a tool, with saturation (BM25). @param place a place of the `Vocabulary` */
 function saturatedWeight (place: number): number {
   const amount = placeWeight(place) / weightUnit
   return amount * (tuning.saturation + 1) / (amount + tuning.saturation)
 }
 
-/** Returns the weight that each term of a query has in the name of a tool, from 0 to 1. */
+/** Returns the weight from 0 to 1 with which each term of a query counts when it occurs in the name of a tool. */
 function weightsInQuery (concepts: readonly Concept[]): Map<string, number> {
   const terms = new Map<string, number>()
   for (const { weight, variants } of concepts) {

@@ -7,40 +7,48 @@ import { foldCaseAndAccents, isUnspaced, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { letterBits, WordList } from './typos.ts'
 
-/** A term that can replace another one; `weight`: its value relative to an exact match. */
+/** A term that can stand for another term. `weight`: its value relative to an exact match, from 0 to 1. */
 export interface Variant { readonly term: string, readonly weight: number }
-/** The English meaning of a foreign word, as a term and in words. */
+/** An English meaning of a word of another `language`, in words (`english`) and as a term. */
 export interface EnglishMeaning { readonly language: string, readonly english: string, readonly term: string }
 
 /**
- * The English terms of the tools' domains. `common`: everyday words. `same`: groups of spellings with one meaning.
- * `synonyms`: groups whose first term is the main synonym of the others.
+ * The content of the file of English terms. `common`: everyday words, separated by spaces. `same`: groups of spellings
+ * with one meaning. `synonyms`: groups whose first term is the main synonym. Commas separate the terms of a group.
  */
 interface DomainFile { common: string, same: string[], synonyms: string[] }
 /**
- * `stop`: the stop words of the language. `words`: for each English text, the foreign words for it, comma-separated.
+ * The content of the file of another language. `stop`: its stop words, separated by spaces. `words`: for each English
+ * text, the words for it in the language, comma-separated; `word*` also stands for longer words that begin with `word`.
  */
 interface LanguageFile { language: string, stop: string, words: Record<string, string> }
 
 const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
-/** Max number of letters that `*` stands for in `word*`. */
+/** Max number of letters that `*` stands for in `word*` of a language file. */
 const maxEndingLength = 5
 /** Max number of characters of a word in a script without spaces. */
 const maxUnspacedLength = 8
 
-/** The thesaurus of domain terms, and its translations. A term is a stem, or several stems joined: `pullrequest`. */
+/** A thesaurus of English terms, with translations. A term is a stem, or several stems joined: `pullrequest`. */
 export class Lexicon {
+  /** By term, the groups of spellings that contain it. */
   readonly #equivalents = new Map<string, string[][]>()
+  /** By term, the groups of synonyms that contain it. */
   readonly #synonyms = new Map<string, string[][]>()
+  /** By stop word, the languages that have it. */
   readonly #stopWords = new Map<string, string[]>()
+  /** The meanings of whole words and phrases of other languages. */
   readonly #foreign = new Map<string, EnglishMeaning[]>()
+  /** The meanings of beginnings of words of other languages. */
   readonly #beginnings = new Map<string, EnglishMeaning[]>()
+  /** The meanings of words in scripts without spaces. */
   readonly #unspaced = new Map<string, EnglishMeaning[]>()
   readonly #commonWords = new Set<string>()
-  /** All English words of the lexicons, unstemmed. */
+  /** The English words of the files, unstemmed. */
   readonly #englishWords = new Set<string>()
   /** An unstemmed English word for each stem. */
   readonly wordByStem = new Map<string, string>()
+  /** The words of `wordByStem`, by length. */
   readonly #byLength = new Map<number, WordList>()
 
   addDomain ({ common, same, synonyms }: DomainFile): void {
@@ -80,12 +88,12 @@ export class Lexicon {
     return term
   }
 
-  /** Whether the lexicon has this English term. */
+  /** Whether an English term is in a group of spellings or synonyms. */
   knows (term: string): boolean { return this.#equivalents.has(term) || this.#synonyms.has(term) }
 
   /**
-   * Whether a word is a written form of an English word or inflection. Comparing stems would not suffice: the stem of
-   * `invoce` is that of `invocation`.
+   * Whether a word is an English word of the lexicon, or an inflection of one. Comparing stems would not suffice: the
+   * misspelled `invoce` has the stem of `invocation`.
    */
   isEnglishWord (word: string): boolean {
     const bare = word.replace(/(?:ing|ed)$/, '')
@@ -98,10 +106,10 @@ export class Lexicon {
   /** Whether a word is an everyday word, which is never treated as a typo. */
   isCommon (word: string): boolean { return this.#commonWords.has(word) || stopWords.has(word) }
 
-  /** Returns the English words of a given length. */
+  /** Returns the English words of a given length; undefined if there are none. */
   wordsOfLength (length: number): WordList | undefined { return this.#byLength.get(length) }
 
-  /** Returns the synonyms and spellings of a term, without the term itself; best first. */
+  /** Returns the synonyms and other spellings of a term, without the term itself, best first. */
   variants (term: string): Variant[] {
     const found = new Map<string, number>()
     const add = (other: string, weight: number): void => {
@@ -123,7 +131,7 @@ export class Lexicon {
   /** Returns the languages in which a word is a stop word. */
   languagesWithStopWord (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
-  /** Returns the meanings of a word, or of several words joined by spaces, in all languages. */
+  /** Returns the English meanings that a word, or several words joined by spaces, have in any of the languages. */
   meaningsOf (text: string): readonly EnglishMeaning[] {
     for (const spelling of [text, text.replace(/([aou])e/g, '$1')]) {
       const found = [...this.#foreign.get(spelling) ?? [], ...this.#findByBeginning(spelling)]
@@ -132,7 +140,7 @@ export class Lexicon {
     return []
   }
 
-  /** Whether a language has exactly this word; a common prefix is not enough. */
+  /** Whether the file of another language has exactly this word; a matching `word*` is not enough. */
   isForeign (word: string): boolean { return this.#foreign.has(word) }
 
   #findByBeginning (word: string): readonly EnglishMeaning[] {
@@ -143,7 +151,10 @@ export class Lexicon {
     return []
   }
 
-  /** Splits text without spaces into words, the longest at each position. @returns the meanings of each word */
+  /**
+   * Splits a text in a script without spaces into known words, the longest at each position.
+   * @returns the meanings of each word
+   */
   splitUnspaced (text: string): EnglishMeaning[][] {
     const found: EnglishMeaning[][] = []
     const characters = [...text]
@@ -163,7 +174,7 @@ export class Lexicon {
 
 let loading: Promise<Lexicon> | undefined
 
-/** Loads the lexicon of `assets/lexicons/` once, in steps. @throws if a file is missing or invalid */
+/** Loads the lexicon from `assets/lexicons/` at the first call, in steps. @throws if a file is missing or invalid */
 export async function loadLexicon (): Promise<Lexicon> {
   loading ??= readAll()
   return await loading

@@ -1,18 +1,21 @@
 // Literal values in a query, such as a file name, an address or a quotation. The kind of a literal says more about the
 // wanted tool than its words.
 
-/** A piece of a query. `weight`: the weight of its words. `hint`: the kind of a literal, in English words. */
+/**
+ * A piece of a query. `weight`: the weight of its words. `hint`: English words for the kind of a literal; undefined for
+ * plain text.
+ */
 interface Piece { readonly text: string, readonly weight: number, readonly hint?: string }
 
 interface Kind {
   readonly pattern: RegExp
   readonly weight: number
   readonly hint?: string
-  /** A further, case-sensitive condition for the value. */
+  /** A case-sensitive pattern that the value must match as well; `pattern` ignores case. */
   readonly only?: RegExp
 }
 
-/** The kinds of literals; the first match applies. */
+/** The kinds of literals. If several match at one position, the first of them applies. */
 const kinds: readonly Kind[] = [
   { pattern: /\bselect\s[^;]{1,300}\sfrom\s/, weight: 0.3, hint: 'run sql query' },
   { pattern: /["“„«][^"“”„«»]{1,200}["”“»]/, weight: 0.4 },

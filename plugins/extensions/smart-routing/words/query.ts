@@ -1,27 +1,32 @@
 import { splitAtLiterals } from './literals.ts'
 import type { EnglishMeaning, Lexicon, Variant } from './lexicon.ts'
 import { similarToolWords, similarWords } from './spelling.ts'
-import { stemOf } from './stem.ts'
+import { clearFullWordCache, stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
 import { stopWords } from './stop-words.ts'
 import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** A word of a query with its synonyms, spellings and translations. A tool scores by its best variant. */
+/**
+ * A word or phrase of a query, as the terms that tools may have for it: synonyms, spellings and translations. The best
+ * one that a tool has counts.
+ */
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 
 /**
- * `words`: the words of the query; foreign words are translated, and unknown words are followed by their corrections.
+ * `words`: the words of the query without stop words; foreign words are translated, and unknown words are followed by
+ * their corrections.
  */
 interface InterpretedQuery { readonly concepts: readonly Concept[], readonly words: readonly string[] }
 
 const bounds = extensionsLimits.wordSearch
-/** Max number of words of a foreign phrase. */
+/** Max number of words of a phrase in another language. */
 const maxPhraseWords = 4
 
-/** Interprets a query, using the terms of a vocabulary. */
+/** Interprets a query. @param vocabulary the terms of the searched tools; other terms are not part of concepts */
 export function interpretQuery (query: string, lexicon: Lexicon, vocabulary: Vocabulary): InterpretedQuery {
+  clearFullWordCache()
   const { concepts, words } = new QueryReader(query.slice(0, bounds.question), lexicon, vocabulary)
   return { concepts: withoutRepetition(concepts), words }
 }
@@ -56,12 +61,14 @@ class QueryReader implements InterpretedQuery {
   readonly #lexicon: Lexicon
   readonly #vocabulary: Vocabulary
   readonly #list: string[] = []
-  /** The weight of each word, by the kind of the literal that contains it. */
+  /** The weight of each word of `#list`: that of the literal that contains the word, or 1. */
   readonly #weights: number[] = []
   readonly #stems: readonly string[]
-  /** The probable languages of the query, without English. */
+  /** The languages, other than English, that the query is probably in. */
   readonly #languages: ReadonlySet<string>
+  /** The first terms of the added concepts. */
   readonly #added = new Set<string>()
+  /** The number of words so far for which similar words were looked up. */
   #lookUps = 0
 
   constructor (query: string, lexicon: Lexicon, vocabulary: Vocabulary) {
@@ -96,10 +103,13 @@ class QueryReader implements InterpretedQuery {
     return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
   }
 
-  /** Whether a tool has a word, or it is a form of an English word in the lexicon. */
+  /** Whether a word, or another form of it, is in a tool or is an English word of the lexicon. */
   #isKnown (word: string): boolean { return this.#vocabulary.has(stemOf(word)) || this.#lexicon.isEnglishWord(word) }
 
-  /** Adds a concept with the synonyms of its terms, once for each first term. */
+  /**
+   * Adds a concept of the terms and their synonyms that tools have. Does nothing if a concept with the same first term
+   * was added before.
+   */
   #add (meant: readonly Variant[], weight: number): void {
     const [first] = meant
     if (!first || this.#added.has(first.term)) return
@@ -117,15 +127,16 @@ class QueryReader implements InterpretedQuery {
     this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
   }
 
+  /** Adds a foreign word. @param more terms for the word besides its translations */
   #addForeign (meanings: readonly EnglishMeaning[], weight: number, more: readonly Variant[] = []): void {
     this.#add([...more, ...meanings.map(({ term }) => ({ term, weight: tuning.translation }))], weight)
     for (const { english } of meanings.slice(0, 1)) this.words.push(...english.split(' '))
   }
 
   /**
-   * Adds the longest foreign phrase that begins at an index; otherwise two English words as one, besides the single
-   * words.
-   * @returns the number of words that need no further processing
+   * Adds the longest foreign phrase that begins at an index of `#list`. If there is none, adds the two words at the
+   * index as one joined term, if that is known; both are then also added as single words.
+   * @returns the number of words that need no further processing; 0 if there is no foreign phrase
    */
   #addPhrase (at: number): number {
     for (let length = Math.min(maxPhraseWords, this.#list.length - at); length > 1; length--) {
@@ -143,14 +154,14 @@ class QueryReader implements InterpretedQuery {
     return 0
   }
 
-  /** Returns the meanings of foreign words in the languages of the query, or in all languages if there are none. */
+  /** Returns the meanings of foreign words in the languages of the query, or, if there are none, in any language. */
   #foreign (words: string): readonly EnglishMeaning[] {
     const all = this.#lexicon.meaningsOf(words)
     const own = all.filter(({ language }) => this.#languages.has(language))
     return own.length > 0 ? own : all
   }
 
-  /** Adds one word. @returns 1 */
+  /** Adds the word at an index of `#list`. @returns 1, the number of processed words */
   #addWord (at: number): number {
     const [word = '', term = '', factor = 1] = [this.#list[at], this.#stems[at], this.#weights[at]]
     if (stopWords.has(word)) return 1
@@ -171,7 +182,10 @@ class QueryReader implements InterpretedQuery {
     return 1
   }
 
-  /** Adds a word that no tool has: as a tool's word that differs by one letter, a foreign word, or a misspelled one. */
+  /**
+   * Adds a word that no tool has. It is taken for a word of a tool that differs by one letter; if there is none, for a
+   * foreign word; otherwise for a misspelled word.
+   */
   #addUnknown (word: string, foreign: readonly EnglishMeaning[], factor: number): void {
     const isLookedUp = this.#lookUps++ < bounds.misspelled
     const near = isLookedUp && !this.#lexicon.isForeign(word) ? similarToolWords(word, this.#vocabulary) : []

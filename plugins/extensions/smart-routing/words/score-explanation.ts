@@ -1,18 +1,22 @@
-/** The parts of a tool's score. */
+/** The parts of a tool's score in the search by words. */
 export interface ScoreExplanation {
   /** The terms of the query that the tool has, ordered by their share of the score, highest first. */
   readonly terms: readonly Term[]
-  /** The share of its name that the query mentions, from 0 to 1; it raises the score. */
+  /** The share of the tool's name that the query mentions, from 0 to 1; it raises the score. */
   readonly name: number
-  /** Whether the query equals its name. */
+  /** Whether the query equals the tool's name. */
   readonly isNamed: boolean
 }
 
-/** `word`: in the tools; `asked`: in the query, if different; `part`: its share of the score by terms, from 0 to 1. */
+/**
+ * A term that a tool and the query have in common. `word`: as written in tools. `asked`: as written in the query, if
+ * different. `part`: the term's share of the sum of all terms' scores, from 0 to 1.
+ */
 interface Term { readonly word: string, readonly asked?: string, readonly part: number }
 
 /**
- * Converts the scores of a tool by concept to shares of their sum; the scores of a term in several concepts are added.
+ * Converts the scores of a tool for the concepts of a query to shares of their sum, highest first. Scores of the same
+ * word are added.
  */
 export function toTermShares (
   scored: ReadonlyArray<{ readonly word: string, readonly asked?: string, readonly score: number }>

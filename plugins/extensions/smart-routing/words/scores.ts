@@ -1,4 +1,4 @@
-/** Arrays that all searches reuse; searches are synchronous. */
+/** Arrays that all searches reuse, one after another, since a search is synchronous. */
 const sharedArrays = {
   sums: new Float64Array(1_024),
   offers: new Float64Array(1_024),
@@ -13,8 +13,9 @@ export class Scores {
   readonly #sums: Float64Array
   readonly #offers: Float64Array
   readonly #covered: Float64Array
-  /** Slots with an offer in this round, and slots with a score. */
+  /** The slots with an offer in this round. */
   #offered: number[] = []
+  /** The slots with a score. */
   readonly #scored: number[] = []
 
   /** @param size number of slots */
@@ -29,7 +30,7 @@ export class Scores {
     this.#covered = sharedArrays.covered.fill(0, 0, size)
   }
 
-  /** Offers a score to a slot. Only the highest offer of a round is added. */
+  /** Offers a score to a slot. Of the offers of a round, only the highest is added to the score. */
   offer (slot: number, amount: number): void {
     const before = this.#offers[slot] ?? 0
     if (before === 0) this.#offered.push(slot)
@@ -47,7 +48,7 @@ export class Scores {
     this.#offered = []
   }
 
-  /** Multiplies each score by `base` plus the covered share of the query. */
+  /** Multiplies each score by `base` plus the share of the query for which the slot had offers. */
   applyCoverage (base: number): void {
     for (const slot of this.#scored) this.scale(slot, base + (this.#covered[slot] ?? 0))
   }
@@ -56,7 +57,7 @@ export class Scores {
 
   of (slot: number): number { return this.#sums[slot] ?? 0 }
 
-  /** Returns at least `count` slots with the highest scores, unsorted, including all that tie with the last of them. */
+  /** Returns the `count` slots with the highest scores, unsorted, and all that tie with the lowest of these scores. */
   best (count: number): number[] {
     if (this.#scored.length <= count) return this.#scored
     const least = this.#lowestOfHighest(count)

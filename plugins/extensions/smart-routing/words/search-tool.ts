@@ -1,8 +1,8 @@
-/** A tool to be searched. An unchanged tool must stay the same object. */
+/** A tool to be searched. An unchanged tool must stay the same object, since its analysis is cached by object. */
 export interface SearchableTool {
   /** The name on the route, for example `github-create_issue`. */
   readonly name: string
-  /** Its name on the server. */
+  /** The server's own name of the tool, for example `create_issue`. */
   readonly ownName: string
   readonly server: string
   readonly title?: string

@@ -2,17 +2,19 @@ import { addTo } from '../../../../protocol/grouping.ts'
 import { stemOf } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 
-/** A word identifies servers only if at most this many have it in their names. */
+/** Max number of servers that a word may name; a word in the names of more servers names none. */
 const maxNamesakes = 3
 
-/** Finds the servers that a query names, and the words that are usual in the tool names of a server. */
+/** Knows by which words a query names a server, and which words are usual in the tool names of a server. */
 export class ServerNames {
+  /** The slots of each server's tools. */
   readonly #slots = new Map<string, Set<number>>()
-  /** The servers by each word of their names. */
+  /** The servers, by each word of their names. */
   readonly #named = new Map<string, Set<string>>()
   /** For each server, the number of tool names that contain each word. */
   readonly #nameWords = new Map<string, Map<string, number>>()
 
+  /** Adds a tool of a server. @param name the terms of the tool's name */
   add (slot: number, server: string, name: readonly string[]): void {
     this.#countNames(server, name, 1)
     const isNew = !this.#slots.has(server)
@@ -20,6 +22,7 @@ export class ServerNames {
     if (isNew) for (const term of termsOf(server)) addTo(this.#named, term, server)
   }
 
+  /** Removes a tool. @param name the terms of the tool's name, as given to `add` */
   remove (slot: number, server: string, name: readonly string[]): void {
     this.#countNames(server, name, -1)
     const slots = this.#slots.get(server)
@@ -44,15 +47,15 @@ export class ServerNames {
     if (counts.size === 0) this.#nameWords.delete(server)
   }
 
-  /** Whether most tool names of a server contain a word, so that it does not distinguish them. */
+  /** Whether most tool names of a server contain a term, so that the term does not distinguish its tools. */
   isUsual (term: string, server: string): boolean {
     const size = this.#slots.get(server)?.size ?? 0
     return size > 2 && (this.#nameWords.get(server)?.get(term) ?? 0) > size / 2
   }
 
   /**
-   * Returns the slots of the tools of servers that these terms name.
-   * @param count returns the number of tools with a term; frequent terms do not name a server
+   * Returns the slots of the tools of the servers that these terms name; none if there is only one server.
+   * @param count returns the number of tools that contain a term; a term in many tools of other servers names none
    */
   namedBy (terms: Iterable<string>, count: (term: string) => number): Set<number> {
     const found = new Set<number>()

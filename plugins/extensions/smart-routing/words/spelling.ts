@@ -5,22 +5,25 @@ import { editDistance, letterBits, maxMistakes, type ComparableWord, type WordLi
 import type { Vocabulary } from './vocabulary.ts'
 
 /**
- * A possible correction. `rank`: mistakes plus penalties; the lowest is best. `places`: the number of tools that have
- * it.
+ * A possible correction. `rank`: mistakes plus penalties; the lowest is best. `places`: the number of tools that
+ * contain the term.
  */
 interface Candidate { readonly term: string, readonly rank: number, readonly mistakes: number, readonly places: number }
 
-/** A word of the tools, or, without `places`, of the lexicon. */
+/** A word with which a misspelled word is compared: of the tools, or, if it has no `places`, of the lexicon. */
 interface KnownWord extends ComparableWord { readonly places?: readonly number[] }
 
-/** Returns the known words of a given length. */
+/** Returns the words of a given length with which a misspelled word is compared. */
 type Source = (length: number) => ReadonlyArray<WordList<KnownWord> | undefined>
 
-/** Three consonants, such as `snd`: only such three-letter words are treated as misspelled. */
+/** Matches three consonants, such as `snd`. Other words of three letters are not treated as misspelled. */
 const lacksVowel = /^[b-df-hj-np-tv-xz]{3}$/
 /** Numbers are not corrected: `8080` is not a misspelling of `800`. */
 const numberPattern = /^\d+$/
-/** Penalties, in mistakes: for another first letter, and for a word of the lexicon that no tool has. */
+/**
+ * Penalties, in mistakes. `first`: for another first letter. `useless`: for a word of the lexicon of which no tool has
+ * a synonym.
+ */
 const penalty = { first: 0.8, useless: 0.9 }
 
 const maxMistakesIn = (word: string): number =>
@@ -49,7 +52,8 @@ function visitSimilar (
 }
 
 /**
- * Returns at most three candidates of the best rank, the most frequent first; if tools have some of them, only those.
+ * Returns at most three terms of the candidates of the best rank, the most frequent first. If tools contain the most
+ * frequent one, terms that no tool contains are omitted.
  */
 function toVariants (candidates: Candidate[]): Variant[] {
   const [first, ...others] = candidates.sort((a, b) =>
@@ -65,7 +69,7 @@ function toVariants (candidates: Candidate[]): Variant[] {
  * Returns the words of the tools that differ from a word by one letter other than the first: `contaner` becomes
  * `container`.
  * @param word in lower case; no tool has it
- * @returns at most three, the most frequent ones; none for words of fewer than four letters
+ * @returns at most three, the most frequent ones; usually none for words of fewer than four letters
  */
 export function similarToolWords (word: string, vocabulary: Vocabulary): Variant[] {
   const found: Candidate[] = []
@@ -79,10 +83,10 @@ export function similarToolWords (word: string, vocabulary: Vocabulary): Variant
 }
 
 /**
- * Returns the words of the tools and of the lexicon that a misspelled word may stand for, ordered by mistakes and
- * penalties, then by frequency.
+ * Returns the words of the tools and of the lexicon that a misspelled word most probably stands for, the most frequent
+ * first.
  * @param word an unknown word, in lower case
- * @returns at most three
+ * @returns at most three terms, with the same number of mistakes and penalties
  */
 export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lexicon): Variant[] {
   const max = maxMistakesIn(word)

@@ -6,13 +6,15 @@ const consonant = '[^aeiou]'
 const vowel = '[aeiouy]'
 const consonants = `${consonant}[^aeiouy]*`
 const vowels = `${vowel}[aeiou]*`
-/**
- * Porter's measure m, the number of vowel-consonant sequences: m > 0, m = 1, m > 1; and `*v*`, the stem has a vowel.
- */
+/** Matches a stem with a measure above 0. Porter's measure is the number of sequences of a vowel and a consonant. */
 const measureAbove0 = new RegExp(`^(${consonants})?${vowels}${consonants}`)
+/** Matches a stem with the measure 1. */
 const measureIs1 = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels})?$`)
+/** Matches a stem with a measure above 1. */
 const measureAbove1 = new RegExp(`^(${consonants})?${vowels}${consonants}${vowels}${consonants}`)
+/** Matches a stem with a vowel. */
 const hasVowel = new RegExp(`^(${consonants})?${vowel}`)
+/** Matches a stem of one consonant, one vowel and another consonant other than w, x and y. */
 const shortEnd = new RegExp(`^${consonants}${vowel}[^aeiouwxy]$`)
 
 const derivationalEndings: Array<[RegExp, string]> = [
@@ -31,7 +33,7 @@ const adjectiveEndings: Array<[RegExp, string]> = [
 const endings = /^(.+?)(al|ance|ence|er|ic|able|ible|ant|ement|ment|ent|ou|ism|ate|iti|ous|ive|ize)$/
 const ionEnding = /^(.+?[st])ion$/
 
-/** @param word in lower case @returns its stem; the word itself if it is short or has letters other than a to z */
+/** Returns the stem of a word in lower case; the word itself if it is short or has characters other than a to z. */
 function stem (word: string): string {
   const own = exceptions.get(word)
   if (own !== undefined) return own
@@ -50,7 +52,7 @@ function stem (word: string): string {
   return stemmed.toLowerCase()
 }
 
-/** Removes the plural ending (step 1a); `ies` becomes `i`. */
+/** Removes the plural ending (step 1a of the algorithm); `ies` becomes `i`. */
 export function withoutPluralEnding (word: string): string {
   if (/(ss|i)es$/.test(word)) return word.slice(0, -2)
   return /[^s]s$/.test(word) ? word.slice(0, -1) : word
@@ -66,7 +68,7 @@ function withoutVerbEnding (word: string): string {
   return shortEnd.test(base) ? `${base}e` : base
 }
 
-/** Replaces the first matching ending, if the measure of the rest is above 0. */
+/** Replaces the first matching ending, unless the measure of the rest of the word is 0. */
 function replaceEnding (word: string, rules: Array<[RegExp, string]>): string {
   for (const [ending, by] of rules) {
     const base = ending.exec(word)?.[1]
@@ -76,8 +78,8 @@ function replaceEnding (word: string, rules: Array<[RegExp, string]>): string {
 }
 
 /**
- * Words that the algorithm would conflate with words of another meaning; they and their plurals are not stemmed
- * further.
+ * Words that the algorithm would conflate with words of another meaning, and their plurals; each is mapped to the
+ * singular, which is used instead of a stem.
  */
 const exceptions = new Map<string, string>([
   'news', 'customer', 'terminal', 'container', 'general', 'generic', 'important', 'internal', 'international',
@@ -85,17 +87,17 @@ const exceptions = new Map<string, string>([
   'engineer', 'community', 'department', 'apartment', 'university', 'several', 'organ', 'instant', 'former', 'hospital'
 ].flatMap((word) => [[word, word], [`${word.replace(/y$/, 'ie')}s`, word]]))
 
-/** A folded word, and its stem, by which words are compared. */
+/** A word in lower case without accents, and its stem (`term`), by which words are compared. */
 export interface WordToken {
   readonly word: string
   readonly term: string
-  /** The number of the term in the cache. Counting terms in an array is faster than in a map. */
+  /** The number of the term in the cache, for counting terms in an array, which is faster than in a map. */
   readonly number: number
 }
 
 const tokens = new Map<string, WordToken>()
 const numbers = new Map<string, number>()
-/** Cache of the words of each run of letters and digits; most runs occur many times. */
+/** Cache of the words of each run of letters and digits, since most runs occur many times. */
 const runs = new Map<string, readonly WordToken[]>()
 
 /** Returns a word with its stem, from a cache. Equal words share one object, which keeps large indexes small. */
@@ -146,7 +148,7 @@ export function tokensOfAll (parts: readonly string[], max: number): WordToken[]
 /** Copies a word: a slice of a long text would keep the whole text in memory. */
 const copyOf = (text: string): string => text.length < 13 ? text : ` ${text}`.slice(1)
 
-/** Empties the cache when it is full. This renumbers terms, so it must not be called while terms are being counted. */
+/** Empties the caches if they are full. This renumbers terms; it must not be called while terms are being counted. */
 export function clearFullWordCache (): void {
   if (Math.max(tokens.size, runs.size) < extensionsLimits.wordSearch.cachedWords) return
   tokens.clear()

@@ -8,7 +8,7 @@ const noWord = /[^A-Za-z0-9]+/
 const lowerCase = /^[a-z]+$/
 const capitalized = /^[A-Z](?:[a-z]+|[A-Z]*)$/
 const plainAscii = /^[\t-\r -~]*$/
-/** Matches texts with ASCII letters and digits, for a fast path. Dashes, quotes, arrows and boxes are allowed. */
+/** Matches texts whose letters and digits are all ASCII; these take a faster path. Unicode punctuation is allowed. */
 const asciiWords =
   /^[\t-\r -~\u00a0\u00ab\u00b7\u00bb\u2010-\u2016\u2018-\u203d\u203f-\u205e\u2190-\u21ff\u2500-\u2775]*$/
 /** Scripts without spaces between words, and Hangul, whose words have endings without spaces. */
@@ -32,8 +32,8 @@ export function foldCaseAndAccents (word: string): string {
  * Returns the words of a text, in order: `createPullRequest` is create, pull, request; `GitHub` is git, hub, github;
  * `oauth2` is oauth2, oauth.
  * @param max max number of words
- * @param isWhole whether a split identifier is also a word as a whole: yes for an index, no for a query, where order
- *   matters
+ * @param isWhole whether a split identifier is also returned as a whole: true for an index, false for a query, where
+ *   adjacent words matter
  */
 export function wordsOf (text: string, max: number, isWhole = true): string[] {
   const words: string[] = []
@@ -46,8 +46,8 @@ export function wordsOf (text: string, max: number, isWhole = true): string[] {
 }
 
 /**
- * Returns the runs of letters and digits of a text, each cut to `maxWordLength`; some may be empty. `wordsOf` splits
- * them.
+ * Returns the runs of letters and digits of a text, each truncated to `maxWordLength`; some may be empty. `wordsOf`
+ * splits the runs into words.
  */
 export function runsOf (text: string): readonly string[] {
   const runs = asciiWords.test(text) ? text.split(noWord) : text.normalize('NFKC').match(run) ?? []
@@ -97,10 +97,10 @@ function pairs (text: string): string[] {
   return characters.slice(1).map((character, i) => `${characters[i] ?? ''}${character}`)
 }
 
-/** Returns the runs of characters in scripts without spaces. For Korean, a run may contain single spaces. */
+/** Returns the runs of characters in scripts without spaces, or Hangul. A run may contain single spaces (Korean). */
 export function unspacedRuns (text: string): string[] {
   return text.normalize('NFKC').match(unspacedRun) ?? []
 }
 
-/** Whether a word is written in a script without spaces. */
+/** Whether a word contains characters of a script without spaces, or Hangul. */
 export const isUnspaced = (word: string): boolean => withoutSpaces.test(word)

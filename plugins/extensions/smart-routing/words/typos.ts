@@ -1,7 +1,7 @@
 /** A word that a misspelled word can be compared with. `bits`: its letters as a bit set. */
 export interface ComparableWord { readonly word: string, readonly term: string, readonly bits: number }
 
-/** Returns the max number of mistakes in a word of this length. */
+/** Returns the max number of mistakes that are corrected in a word of a given length. */
 export const maxMistakes = (length: number): number => length < 4 ? 0 : length < 8 ? 1 : 2
 
 /** Returns the edit distance of two words with transpositions (optimal string alignment), at most `maxDistance + 1`. */
@@ -27,13 +27,13 @@ export function editDistance (a: string, b: string, maxDistance: number): number
   return last[b.length] ?? 0
 }
 
-/** Length of the rows, in characters; words are shorter. */
+/** Length of the reused rows of the distance matrix; a longer word counts as too different. */
 const rowLength = 64
 const rows: [
   Uint8Array, Uint8Array, Uint8Array
 ] = [new Uint8Array(rowLength), new Uint8Array(rowLength), new Uint8Array(rowLength)]
 
-/** Returns the letters of a word as a bit set. Words that differ in few letters differ in few bits. */
+/** Returns the set of a word's letters as 32 bits. Words that differ in few letters differ in few bits. */
 export function letterBits (word: string): number {
   let bits = 0
   for (let i = 0; i < word.length; i++) bits |= 1 << (word.charCodeAt(i) % 32)
@@ -68,7 +68,7 @@ export class WordList<Entry extends ComparableWord = ComparableWord> {
   [Symbol.iterator] (): Iterator<Entry> { return this.#words[Symbol.iterator]() }
 
   /**
-   * Returns the words whose bit set is similar.
+   * Returns the words whose bit sets differ from another one in few bits.
    * @param bits a word's `letterBits`
    * @param maxBits max number of different bits
    */

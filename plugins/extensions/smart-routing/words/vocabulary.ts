@@ -2,21 +2,22 @@ import { maxWeight, type Analysis } from './analysis.ts'
 import { letterBits, WordList, type ComparableWord } from './typos.ts'
 
 /**
- * A term with its first written form and its places: slots of tools with weights, packed as `slot << bits | weight`.
- * `removedCount`: the number of places being removed.
+ * A term of the vocabulary. `word`: the first written form that was added. `places`: for each tool with the term, the
+ * tool's slot and the term's weight, packed as `slot << bits | weight`. `removedCount`: the number of places that
+ * `remove` has yet to remove.
  */
 interface Entry extends ComparableWord { places: number[], removedCount: number }
 
 const bits = Math.log2(maxWeight + 1)
-/** Returns the slot of the tool in a place. */
+/** Returns the slot of the tool that a place (of a term in a tool) contains. */
 export const slotOf = (place: number): number => place >>> bits
-/** Returns the weight of the term in a place, in units of 1 / `weightUnit`. */
+/** Returns the weight of the term that a place contains, in units of 1 / `weightUnit`. */
 export const placeWeight = (place: number): number => place & maxWeight
 
 /** The terms of all tools of an index. */
 export class Vocabulary {
   readonly #entries = new Map<string, Entry>()
-  /** The entries by length and first letter of their word, to find spelling mistakes and prefixes. */
+  /** The entries, by the length and the first letter of their word, for finding similar words. */
   readonly #byLength = new Map<number, Map<number, WordList<Entry>>>()
 
   add (slot: number, { tokens, weights }: Analysis): void {
@@ -41,13 +42,13 @@ export class Vocabulary {
     words.add(entry)
   }
 
-  /** Frees the spare capacity of the lists of places. */
+  /** Frees the spare memory of the arrays of places. */
   trim (): void {
     for (const entry of this.#entries.values()) if (entry.places.length > 1) entry.places = entry.places.slice()
   }
 
   /**
-   * Removes tools. Each of their terms is processed once, however many of the tools have it.
+   * Removes tools. A term is processed once, however many of the removed tools contain it.
    * @param slots the slots, with the analyses that were added for them
    * @param count the number of all slots
    */
@@ -86,12 +87,12 @@ export class Vocabulary {
 
   has (term: string): boolean { return this.#entries.has(term) }
 
-  /** Returns the words of a given length that begin with a letter. @param letter its character code */
+  /** Returns the words of a given length that begin with a letter. @param letter the character code of the letter */
   startingWith (letter: number, length: number): WordList<Entry> | undefined {
     return this.#byLength.get(length)?.get(letter)
   }
 
-  /** Returns the words of a given length that do not begin with a letter. */
+  /** Returns the words of a given length that begin with any other letter. @param letter the code of this letter */
   notStartingWith (letter: number, length: number): Array<WordList<Entry>> {
     return [...this.#byLength.get(length) ?? []].filter(([other]) => other !== letter).map(([, words]) => words)
   }
