@@ -72,17 +72,18 @@ export class SubscriptionTable {
   clear (): void { for (const id of [...this.#byClient.keys()]) this.removeClient(id) }
 
   /**
-   * Finds the clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, but
-   * not `r://10`. Only the first `gatewayLimits.subscriptions.levels` levels of the URI are compared. A client with
-   * several matching subscriptions is returned several times.
+   * Finds the clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, but not
+   * `r://10`. Only the first `gatewayLimits.subscriptions.levels` levels of the URI are compared. A client with several
+   * matching subscriptions is returned once.
    */
   * subscribersOf (uri: string): Iterable<Client> {
-    yield * this.exactSubscribersOf(uri)
-    let left: number = levels
-    for (const { index } of uri.matchAll(/[/?#]/g)) {
-      if (left-- === 0) return
-      if (index > 0) yield * this.exactSubscribersOf(uri.slice(0, index))
-      if (index + 1 < uri.length) yield * this.exactSubscribersOf(uri.slice(0, index + 1))
+    const found = new Set<string>()
+    for (const each of containingUrisOf(uri)) {
+      for (const client of this.exactSubscribersOf(each)) {
+        if (found.has(client.id)) continue
+        found.add(client.id)
+        yield client
+      }
     }
   }
 
@@ -98,5 +99,16 @@ export class SubscriptionTable {
     releases?.get(uri)?.()
     releases?.delete(uri)
     if (releases?.size === 0) this.#byClient.delete(id)
+  }
+}
+
+/** Returns a URI itself, and the URIs of the resources that contain it, with and without a delimiter at the end. */
+function * containingUrisOf (uri: string): Iterable<string> {
+  yield uri
+  let left: number = levels
+  for (const { index } of uri.matchAll(/[/?#]/g)) {
+    if (left-- === 0) return
+    if (index > 0) yield uri.slice(0, index)
+    if (index + 1 < uri.length) yield uri.slice(0, index + 1)
   }
 }
