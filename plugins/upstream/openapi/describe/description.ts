@@ -72,7 +72,9 @@ export class ApiDescription {
   }
 
   #toUpstreamError (error: unknown): unknown {
-    const subject = this.#url === undefined ? 'the description' : `the description at ${withoutQuery(this.#url)}`
+    const url = this.#url
+    const isUrl = url !== undefined && URL.canParse(url)
+    const subject = isUrl ? `the description at ${withoutQuery(url)}` : 'the description'
     if (error instanceof DescriptionError) {
       return new UpstreamError('refused', `${subject} cannot be used: ${error.message}`)
     }
