@@ -125,15 +125,18 @@ export const upstreamLimits = {
   catalogueReads: { perSecond: 1024 * 1024, burst: 4 * 1024 * 1024 },
 
   /**
-   * Max size of one item, and of the members of a list beside its items, in characters; beyond that, it is omitted,
-   * with a warning.
+   * Max size of one item, and of the other members of a list result, in characters; beyond that, the item or these
+   * members are omitted, with a warning.
    */
   itemSize: 1024 * 1024,
 
-  /** Max length of a description, in characters; beyond that, it is truncated. */
+  /** Max length of the description of an item, such as a tool, in characters; beyond that, it is truncated. */
   description: 16 * 1024,
 
-  /** Min time until list requests wait again for a catalogue that was not read within `newClass`, in ms. */
+  /**
+   * Min time until list requests wait again for a catalogue that was not read within the gateway's limit `newClass`, in
+   * ms.
+   */
   newClassRetry: 60_000,
 
   /** Max time for a server to answer a list request, in ms; beyond that, the request fails. */
@@ -193,10 +196,7 @@ export const upstreamLimits = {
     instructions: 4 * 1024,
     /** Max warnings listed one by one per description; beyond that, the others are counted. */
     warnings: 20,
-    /**
-     * Max size of the tools and request plans on one page of the tool list, in characters; beyond that, a new page
-     * begins.
-     */
+    /** Size of the tools on one page of the tool list, in characters, at which the next page begins. */
     page: 128 * 1024,
     /** Max size of an answer of the API, in bytes; beyond that, the call fails. */
     answer: 16 * 1024 * 1024,

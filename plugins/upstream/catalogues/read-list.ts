@@ -12,7 +12,7 @@ import { upstreamLimits } from '../limits.ts'
 /** One list of an upstream, as far as it was read. */
 export interface ListRead {
   readonly items: Item[]
-  /** The other members of the first page's result, as the JSON text of an object. */
+  /** The other members of the first page's result, except those about caching, as the JSON text of an object. */
   readonly extra: string
   /** How long, and for whom, the list may be cached; undefined if the server does not state it. */
   readonly caching: Caching | undefined

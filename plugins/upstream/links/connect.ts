@@ -143,7 +143,8 @@ interface EraVerdict { readonly era: Era, readonly ignoresDiscover: boolean, rea
 /**
  * Remembers the era of one server: whether it uses MCP 2026-07-28 or an earlier ("legacy") revision. The gateway's own
  * link finds out the era whenever it is opened, since the server may have been replaced; other links use the result. If
- * a server exits at `server/discover`, or does not answer it, all links use the legacy era for an hour.
+ * a server exits at `server/discover`, or does not answer it, all links use the legacy era for an hour, unless the
+ * server refuses that era.
  */
 export class EraMemory {
   readonly #now: () => number

@@ -30,7 +30,7 @@ interface PassedHeaderTraits {
   principal: string
   /** A hash of the header values. */
   digest: string
-  /** Whether the client is a single session. The identity of a REST caller may stand for many people. */
+  /** Whether the client is a single MCP session, rather than a REST caller, whose id may stand for many people. */
   session: boolean
   /**
    * Whether a connection accepts other header values with each request (streamable HTTP), not only on opening (SSE).

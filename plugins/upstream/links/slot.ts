@@ -13,7 +13,7 @@ import { TaskRegistry } from './task-registry.ts'
 /** The level at which most servers send log messages if none is set. */
 const defaultLevel: LogLevel = 'info'
 
-/** See the members of `Slot`. */
+/** The members of `Slot` with the same names, which are all optional. */
 interface SlotOptions {
   readonly owner?: Client
   readonly shareOwner?: string

@@ -158,7 +158,7 @@ export class ConnectionSupervisor {
     this.#heartbeat.stop()
   }
 
-  /** Opens the slot's link, restores the subscriptions and log level that the slot keeps, and reads unknown lists. */
+  /** Opens the slot's link, restores the slot's subscriptions and log level, and reads the lists if needed. */
   async #open (slot: Slot): Promise<Link> {
     if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
     const isBase = slot === this.#pool.base

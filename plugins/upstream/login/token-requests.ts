@@ -198,7 +198,7 @@ function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): s
   }
 }
 
-/** @param text a PKCS #8 key as PEM, or a JWK as JSON */
+/** Parses a private key. @param text a PKCS #8 key as PEM, or a JWK as JSON */
 const keyFrom = (text: string): KeyObject => text.trimStart().startsWith('{')
   ? createPrivateKey({ key: JSON.parse(text) as Record<string, string>, format: 'jwk' })
   : createPrivateKey(text)

@@ -39,7 +39,7 @@ const formEncode = (text: string): string => new URLSearchParams({ '': text }).t
 export const clientBasicAuthorization = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${formEncode(id)}:${formEncode(secret)}`).toString('base64')}`
 
-/** Whether a media type is `application/json` or has the suffix `+json`. */
+/** Whether a media type is JSON: its subtype is `json` or ends with `+json`. It may have parameters. */
 export const isJsonMediaType = (type: string): boolean => /^[^;]*[/+]json\s*(;|$)/i.test(type)
 
 /** Returns the format in which a request body with this media type is encoded. */

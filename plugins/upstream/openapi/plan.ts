@@ -66,7 +66,7 @@ export interface OperationPlan {
   method: string
   /** The path as a template, with `{name}` for each path parameter. */
   path: string
-  /** The operation's own server as an absolute URL, if it differs from the description's. */
+  /** The server of the operation or its path item, as an absolute URL; undefined: the description's server is used. */
   server?: string
   /** Whether the operation needs no credentials (`security: []`), so that none are sent. */
   anonymous?: true

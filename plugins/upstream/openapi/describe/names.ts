@@ -68,7 +68,7 @@ export class ToolNames {
 }
 
 /**
- * Adds the name in the request to an argument's description, if the argument has a different name.
+ * Adds the name in the request to an argument's description, unless the argument's own name begins with it.
  * @param name the name of the parameter or field in the request
  * @returns the description; undefined if there is none and nothing is added
  */

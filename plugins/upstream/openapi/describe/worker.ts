@@ -9,7 +9,7 @@ import { upstreamLimits } from '../../limits.ts'
 export interface ReadTask {
   /** The bytes of the document, in JSON or YAML. */
   readonly document: Uint8Array
-  /** The URL that relative server URLs are resolved against. */
+  /** The URL against which relative server URLs are resolved. */
   readonly baseUrl: string | undefined
 }
 
