@@ -67,7 +67,7 @@ export class RequestRunner {
   /** Resolves to the slot's link once it is open. @throws RpcError -32001 */
   async waitForLink (slot: Slot, exchange?: Exchange): Promise<Link> {
     const { connectionWait } = gatewayLimits
-    // After a failure, the waiting time counts from the begin of the attempt, so that later requests wait less.
+    // After a failure, the waiting time counts from the start of the attempt, so that later requests wait less.
     const since = slot.circuit.failures > 0 && slot.opening ? Date.now() - slot.lastTry : 0
     return await this.#connected(this.#supervisor.ensureLink(slot), Math.max(connectionWait - since, 0), exchange)
   }

@@ -7,12 +7,18 @@ export interface BearerChallenge {
 }
 
 /**
+ * Matches each parameter of a challenge. A match begins at the start of a word only: otherwise a long word that is not
+ * followed by `=` would take quadratic time.
+ */
+const parameterPattern = /(?<![\w-])([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g
+
+/**
  * Returns a challenge's parameters, by name in lower case; of repeated ones, the first. The pattern consumes quoted
  * values as a whole, so that text within quotes is not taken for a parameter.
  */
 function parametersOf (text: string): Map<string, string> {
   const found = new Map<string, string>()
-  for (const [, name = '', quoted, plain = ''] of text.matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g)) {
+  for (const [, name = '', quoted, plain = ''] of text.matchAll(parameterPattern)) {
     const key = name.toLowerCase()
     if (!found.has(key)) found.set(key, quoted?.replace(/\\(.)/g, '$1') ?? plain)
   }
