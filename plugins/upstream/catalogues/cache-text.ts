@@ -135,7 +135,10 @@ const isTime = (value: unknown): value is number => Number.isSafeInteger(value) 
 const isEntry = (value: unknown): value is readonly [string, number] =>
   Array.isArray(value) && typeof value[0] === 'string' && isTime(value[1])
 
-/** Validates cached claims. @returns undefined if they are invalid as a whole; invalid entries are omitted */
+/**
+ * Validates cached claims, the times at which items were first listed. Invalid entries are omitted.
+ * @returns undefined if the value as a whole is invalid
+ */
 function toClaims (value: unknown): StoredItemClaims | undefined {
   if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) {
     return undefined

@@ -32,7 +32,7 @@ interface CataloguesDeps {
 /** Max capability classes whose catalogues are stored on disk. */
 const maxStoredClasses = 8
 
-/** The catalogues (all lists) of one upstream, by capability class. Those of single clients are kept in their slots. */
+/** The catalogues (all lists) of one upstream, by set of client capabilities (class). Single clients' are in slots. */
 export class Catalogues {
   readonly #deps: CataloguesDeps
   readonly #byClass = new BoundedMap<string, Catalogue>(upstreamLimits.classesPerServer, {

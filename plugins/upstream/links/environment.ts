@@ -100,8 +100,8 @@ export const isGatewaySecretName = (name: string): boolean =>
 const minHiddenLength = 4
 
 /**
- * Members of a config for whose single values `storedByUser` records the author. If it records authors, variables in
- * other members are not expanded.
+ * The members of a config in which `storedByUser` records who wrote each value. If a config has such records, variables
+ * in its other members are not expanded.
  */
 const attributedMembers: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
 

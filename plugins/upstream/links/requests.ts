@@ -50,9 +50,9 @@ export class RequestRunner {
   }
 
   /**
-   * Sends a client's notification on a slot's link, which is opened if needed. The notification is dropped if the
-   * server keeps failing, too many notifications wait for the link, or it is about the roots, which a new link requests
-   * itself.
+   * Sends a client's notification on a slot's link, which is opened if needed. If the link is not open, the
+   * notification is dropped if the server keeps failing, too many notifications wait already, or it announces a change
+   * of the roots, which a new link requests itself.
    */
   notify (slot: Slot, method: string, paramsText: string): void {
     if (slot.link) { slot.link.notify(method, paramsText); return }

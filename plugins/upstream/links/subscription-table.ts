@@ -72,9 +72,9 @@ export class SubscriptionTable {
   clear (): void { for (const id of [...this.#byClient.keys()]) this.removeClient(id) }
 
   /**
-   * Finds the clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, but not
-   * `r://10`. Only the first `gatewayLimits.subscriptions.levels` levels of the URI are compared. A client with several
-   * matching subscriptions is returned once.
+   * Finds the clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, but
+   * not `r://10`. Only the first `gatewayLimits.subscriptions.levels` levels of the URI are compared. A client with
+   * several matching subscriptions is returned once.
    */
   * subscribersOf (uri: string): Iterable<Client> {
     const found = new Set<string>()

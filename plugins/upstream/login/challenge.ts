@@ -7,8 +7,8 @@ export interface BearerChallenge {
 }
 
 /**
- * Matches each parameter of a challenge. A match begins at the start of a word only: otherwise a long word that is not
- * followed by `=` would take quadratic time.
+ * Matches each parameter of a challenge. A match begins only at the start of a word: otherwise the search in a long
+ * word without `=` after it would take quadratic time.
  */
 const parameterPattern = /(?<![\w-])([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g
 

@@ -20,7 +20,7 @@ interface ServerValuesDeps {
   readonly records: UserValueRecords
   /** Returns the key under which a user's values for this config are stored; undefined if there is no such user. */
   readonly keyOf: (user: string) => UserValueKey | undefined
-  /** Creates a page on which the user of this key enters values. */
+  /** Creates a page on which the user in this key enters values. */
   readonly openPage: (key: UserValueKey) => Promise<PageAddress>
   readonly changed: ValuesListener
 }
