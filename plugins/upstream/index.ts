@@ -14,7 +14,7 @@ export type { Upstreams } from './upstreams.ts'
 export type { UserValues } from './values/values.ts'
 export type { UpstreamPluginOptions } from './parts.ts'
 
-/** The running servers, as providers of the gateway. */
+/** Registers the plugins that connect to the upstream servers, and that make them providers of the gateway. */
 export default fp<UpstreamPluginOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'upstream-wing', dependencies: ['gateway-wing', 'identity'] })

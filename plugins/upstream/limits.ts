@@ -1,4 +1,4 @@
-/** Bounds of servers. docs/limits.md is generated from them. */
+/** The limits of upstream servers, and of connections and requests to them; docs/limits.md is generated from this. */
 export const upstreamLimits = {
   /**
    * Logins at upstream servers. `holders`: max logins of one server in memory; beyond that, the least recently used one
@@ -19,16 +19,17 @@ export const upstreamLimits = {
   },
 
   /**
-   * Tests of servers before they are stored. `places`: max at the same time, `perOwner`: max of one owner; beyond that,
-   * 429. `time`: max time of one test, in ms; beyond that, the test fails.
+   * Tests of servers before they are stored. `places`: max tests at the same time, with a share for each owner; beyond
+   * that, 429 or 503. `time`: max time of one test, in ms; beyond that, the test fails.
    */
   serverTests: { places: 8, time: 60_000 },
 
   /**
-   * Questions of modern servers to clients of earlier revisions. `rounds`: max times that one call is answered with
-   * questions, `questions`: max in one such answer; beyond that, the call fails. `pause`: time until a request without
-   * questions is sent again, in ms, multiplied by the number of the round. `headerPages`: max pages of tools that are
-   * read to learn the headers of one tool; beyond that, the tool is called without them.
+   * Questions (requests for input) of servers with MCP 2026-07-28 to clients of earlier revisions. `rounds`: max
+   * answers to one call that request input, `questions`: max questions in one answer; beyond that, the call fails.
+   * `pause`: time until a call is repeated when an answer requests input without asking a question, in ms, multiplied
+   * by the number of the round. `headerPages`: max pages of `tools/list` that are read to find the headers of one tool;
+   * beyond that, the tool is called without these headers.
    */
   inputRounds: { rounds: 32, questions: 32, pause: 100, headerPages: 100 },
 
@@ -39,13 +40,13 @@ export const upstreamLimits = {
   classesPerServer: 32,
 
   /**
-   * Requests to a server that keeps failing. `failures`: max connections and requests that fail one after the other;
-   * beyond that, requests are refused with -32001 until the server answers a check. `pause`: max time until the next
+   * Requests to a server that keeps failing. `failures`: number of consecutive failures, of connections or requests,
+   * after which requests are refused with -32001 until the server answers a check. `pause`: max time until the next
    * check, in ms.
    */
   circuit: { failures: 5, pause: 10_000 },
 
-  /** Max notifications of clients that wait for one connection to be opened; beyond that, they are dropped. */
+  /** Max client notifications that wait for one connection to be opened; beyond that, new ones are dropped. */
   waitingNotifications: 16,
 
   /**
@@ -58,26 +59,28 @@ export const upstreamLimits = {
   taskTime: 60 * 60_000,
 
   /**
-   * Max upstream connections per server, with a share for each owner; beyond that, the oldest idle one is closed (one
-   * of the same owner, if its share is used up); -32001 when none is idle and none is `leftUnanswered`.
+   * Max upstream connections per server, with a share for each owner; beyond that, the connection that has been idle
+   * for longest is closed (one of the same owner, if its share is used up); -32001 when none is idle and none is
+   * `leftUnanswered`.
    */
   linksPerServer: 64,
 
   /**
-   * Time after which a question is treated as unanswered, in ms: when an owner has used up its share of connections,
-   * the connection whose calls have all waited longest for answers is closed.
+   * Time after which a server's question to a client is treated as unanswered, in ms. When an owner has used up its
+   * share of connections and none is idle, a connection whose calls have all waited at least this long for answers of
+   * clients is closed: the one that has waited longest.
    */
   leftUnanswered: 10_000,
 
   /**
-   * Max processes of one stdio server that one owner causes to run; beyond that, the oldest idle one is ended, and
-   * without an idle one, the request fails with -32001.
+   * Max processes of one stdio server that run for one owner; beyond that, the process that has been idle for longest
+   * is ended. If none is idle or `leftUnanswered`, the request fails with -32001.
    */
   childrenPerOwner: 8,
 
   /**
-   * Max processes of all stdio servers that one owner causes to run; beyond that, the oldest idle one is ended, and
-   * without an idle one, the request fails with -32001.
+   * Max processes of all stdio servers that run for one owner; beyond that, the process of the requested server that
+   * has been idle for longest is ended. If none is idle or `leftUnanswered`, the request fails with -32001.
    */
   allChildrenPerOwner: 16,
 
@@ -122,15 +125,18 @@ export const upstreamLimits = {
   catalogueReads: { perSecond: 1024 * 1024, burst: 4 * 1024 * 1024 },
 
   /**
-   * Max size of one item, and of the members of a list beside its items, in characters; beyond that, it is omitted,
-   * with a warning.
+   * Max size of one item, and of the other members of a list result, in characters; beyond that, the item or these
+   * members are omitted, with a warning.
    */
   itemSize: 1024 * 1024,
 
-  /** Max length of a description, in characters; beyond that, it is truncated. */
+  /** Max length of the description of an item, such as a tool, in characters; beyond that, it is truncated. */
   description: 16 * 1024,
 
-  /** Min time before list requests wait again for a catalogue that took longer than `newClass`, in ms. */
+  /**
+   * Min time until list requests wait again for a catalogue that was not read within the gateway's limit `newClass`, in
+   * ms.
+   */
   newClassRetry: 60_000,
 
   /** Max time for a server to answer a list request, in ms; beyond that, the request fails. */
@@ -142,16 +148,20 @@ export const upstreamLimits = {
    */
   undeclaredTools: 5_000,
 
-  /** First delay before a failed list is requested again, in ms; it grows with each failure. */
+  /** Delay before a list is requested again after its first failure, in ms; it grows with each further failure. */
   listRetry: 5_000,
 
-  /** Bounds of servers of type `openapi`; beyond, unless stated otherwise: the description is rejected. */
+  /**
+   * Limits of servers of type `openapi`. Beyond a limit, the OpenAPI description is rejected, unless stated otherwise.
+   */
   openapi: {
     /** Max size of a description, in bytes. */
     document: 32 * 1024 * 1024,
-    /** Max values in a description; the target of a YAML alias is counted at each use. */
+    /** Max JSON or YAML values in a description; the target of a YAML alias is counted at each use. */
     values: 5_000_000,
-    /** Max characters of the texts and names in a description, counted in the same way. */
+    /**
+     * Max characters of the strings and member names in a description; the target of an alias is counted at each use.
+     */
     characters: 64 * 1024 * 1024,
     /** Max nesting depth of a description. */
     depth: 300,
@@ -161,7 +171,7 @@ export const upstreamLimits = {
     readTime: 30_000,
     /** Max heap of the thread that reads one description, in MB. */
     readHeap: 1_024,
-    /** Max time that such a thread may be idle, in ms; beyond that, it ends. */
+    /** Max time that a thread that reads descriptions may be idle, in ms; beyond that, it ends. */
     readIdle: 5_000,
     /** Max operations per description; beyond that, the rest is omitted, with a warning. */
     operations: 10_000,
@@ -186,10 +196,7 @@ export const upstreamLimits = {
     instructions: 4 * 1024,
     /** Max warnings listed one by one per description; beyond that, the others are counted. */
     warnings: 20,
-    /**
-     * Max size of the tools and request plans on one page of the tool list, in characters; beyond that, a new page
-     * begins.
-     */
+    /** Size of the tools on one page of the tool list, in characters, at which the next page begins. */
     page: 128 * 1024,
     /** Max size of an answer of the API, in bytes; beyond that, the call fails. */
     answer: 16 * 1024 * 1024,
@@ -202,7 +209,8 @@ export const upstreamLimits = {
   },
 
   /**
-   * Max lines of a child's stderr logged per second, and their size in characters; beyond that, the others are counted.
+   * Output lines of one server's process that are logged per second. `lines`: max number, `size`: max size in
+   * characters; beyond that, the others are counted.
    */
   stderrLines: { lines: 100, size: 32 * 1024 }
 } as const

@@ -21,18 +21,20 @@ declare module 'fastify' {
 
 interface UpstreamOptions {
   catalogueCache: CatalogueCache
-  /** In ms. */
+  /** Max time for a connection to be initialized, in ms. */
   initTimeout: number
+  /** Default timeout of a request to a server, in ms. */
   requestTimeout: number
-  /** The environment that children may inherit from. */
+  /** The environment from which the processes of stdio servers may inherit variables. */
   environment: Readonly<Record<string, string | undefined>>
-  /** The user that children run as; undefined for the gateway's own user. */
+  /** The user as whom the processes of stdio servers run; undefined for the gateway's own user. */
   childUser?: ProcessUser
   /**
-   * The folder that records the processes of servers, so that they can be ended after a `kill -9`; undefined for none.
+   * The folder in which the processes of stdio servers are recorded, so that those left over after a `kill -9` of the
+   * gateway can be ended at the next start; undefined to record none.
    */
   childRecord?: string
-  /** Whether servers are connected; false for commands that work on the settings alone. */
+  /** Whether the gateway connects to the servers; false for commands that need the settings only. */
   connects?: boolean
 }
 
@@ -40,7 +42,7 @@ export interface UpstreamPluginOptions extends UpstreamOptions {
   storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens' | 'userValues'>
 }
 
-/** Receives the lines that a server's process prints, except its messages. */
+/** Receives the lines that a server's process prints, except MCP messages. */
 type LineListener = (server: string, line: string) => void
 /** Returns the reason why a server cannot be started with its config, as a clause; undefined if no problem is known. */
 type StartCheck = (config: ServerConfig) => Promise<string | undefined>
@@ -57,7 +59,7 @@ class UpstreamHooks {
   /** Registers a check that runs before a server's command is started. */
   beforeStart (check: StartCheck): void { this.#checks.push(check) }
 
-  /** Registers the review that decides which items of the servers' catalogues are listed. */
+  /** Sets the review that decides which items of the servers' catalogues are listed. It replaces the former one. */
   reviewCatalogues (review: CatalogueReview): void { this.#review = review }
 
   get review (): CatalogueReview { return this.#review }
@@ -76,7 +78,10 @@ class UpstreamHooks {
   }
 }
 
-/** Decorates `app.upstreams`: the servers as providers. They connect once the app is ready, without delaying it. */
+/**
+ * Decorates `app.upstreams` (the running servers, as providers of the gateway) and `app.upstreamHooks`. The gateway
+ * begins to connect to the servers once the app is ready.
+ */
 const upstream = fp<UpstreamOptions>(async (app, options) => {
   const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser, childRecord, connects = true } =
     options
@@ -139,14 +144,14 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
   })
 }, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins', 'user-values'] })
 
-/** The servers of a snapshot, each with the current rights of those who stored it. */
+/** Returns the servers of a snapshot, each restricted by the current rights of the users who stored it. */
 const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
   new Map([...snapshot.servers].map(([name, server]) => {
     const config = withCurrentRights(snapshot, server.config)
     return [name, config === server.config ? server : { ...server, config }]
   }))
 
-/** The connections to servers, and the logins at servers that require OAuth. */
+/** Registers the connections to servers, the logins at servers that require OAuth, and the values users provide. */
 export default fp<UpstreamPluginOptions>(async (app, options) => {
   await app.register(logins, { ...options.storage, environment: options.environment })
   await app.register(userValues, { ...options.storage, connects: options.connects })

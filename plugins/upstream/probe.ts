@@ -3,9 +3,10 @@ import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import type { Upstream } from './upstream.ts'
 
-/** The result of one attempt to connect to a server. `error`: the reason why it is not connected, for its managers. */
+/** The result of one attempt to connect to a server. */
 export interface ProbeResult {
   readonly status: Exclude<ProviderStatus, 'connecting' | 'disabled'>
+  /** The reason why the server is not connected, as shown to its managers; null if it is connected. */
   readonly error: string | null
   readonly warnings: readonly string[]
   readonly catalogue: Catalogue | undefined
@@ -46,7 +47,7 @@ export async function probeServer (
   }
 }
 
-/** The dependencies of an upstream that is connected once: it stores nothing, and sends nothing to clients. */
+/** Dependencies of an upstream that is only tested: it stores nothing, and sends nothing to clients. */
 export const probeDeps = {
   allowance: { setHeldSize: () => {}, waitTime: () => 0, store: () => {} },
   listener: {

@@ -12,13 +12,13 @@ const statusWords = {
   oauth_required: { failing: 'waiting for a login', working: 'connected' }
 } as const
 
-/** Logs changes of one upstream's status, and each remark about it at most once per period. */
+/** Logs changes of one upstream's status, and remarks about it: the same warning at most once per period. */
 export class StatusLog {
   readonly #log: Log
   readonly #now: () => number
-  /** The outage that was logged last, and the status that it is about. */
-  #current: { readonly recordStatus: keyof typeof statusWords, readonly outage: OutageLog } | undefined
-  /** When each remark was last logged, in ms since the epoch. */
+  /** The log of the last outage, and the status that the upstream had during it. */
+  #current: { readonly status: keyof typeof statusWords, readonly outage: OutageLog } | undefined
+  /** When each warning was last logged, in ms since the epoch. */
   readonly #logged = new BoundedMap<string, number>(baseLimits.outages.sentences)
 
   /** @param now the clock, in ms since the epoch */
@@ -28,8 +28,8 @@ export class StatusLog {
   }
 
   /**
-   * Records a change of the status.
-   * @param error the reason why it is not connected; null if it was stopped until needed
+   * Records a change of the upstream's status.
+   * @param error the reason why it is not connected; null if there is none, because it was stopped until needed
    * @param version the MCP revision of the connection, while it is connected
    */
   status (status: ProviderStatus, error: string | null, version?: string): void {
@@ -43,7 +43,7 @@ export class StatusLog {
     }
   }
 
-  /** Logs a remark unless it was logged recently: otherwise a server could fill the log. */
+  /** Logs a remark, but skips a warning that was logged recently: otherwise a server could fill the log. */
   readonly remark: Log = (level, sentence, more) => {
     if (level === 'warn') {
       const now = this.#now()
@@ -56,17 +56,23 @@ export class StatusLog {
   /** Stops the timers. */
   end (): void { this.#current?.outage.stop() }
 
-  /** A missing login and an unreachable server are different outages. */
+  /**
+   * Returns the outage log for a status. A change of the status begins a new one: a missing login and an unreachable
+   * server are different outages.
+   */
   #outageOf (status: keyof typeof statusWords): OutageLog {
-    if (this.#current?.recordStatus === status) return this.#current.outage
+    if (this.#current?.status === status) return this.#current.outage
     this.#current?.outage.stop()
     const made = new OutageLog((level, sentence) => { this.#log(level, sentence) }, statusWords[status], this.#now)
-    this.#current = { recordStatus: status, outage: made }
+    this.#current = { status, outage: made }
     return made
   }
 }
 
-/** Creates a printer for the output lines of one server's process, up to a number of lines and a size per second. */
+/**
+ * Wraps a function that prints the output lines of one server's process, so that it prints at most
+ * `upstreamLimits.stderrLines` per second.
+ */
 export function limitedPrinter (print: (line: string) => void): TransportDeps['onLine'] {
   const { lines, size } = upstreamLimits.stderrLines
   const limit = new LogLineLimiter(
@@ -76,13 +82,12 @@ export function limitedPrinter (print: (line: string) => void): TransportDeps['o
   return ({ length, text }) => { if (limit.admit(Math.max(length, size / lines))) print(text()) }
 }
 
-/**
- * Max sentences logged per server: about corrected messages, and, for each reading of its lists, about omitted items.
- */
+/** Max sentences in one log of corrections or omissions. */
 const maxSentences = 20
+/** Max length of the description of a message in a sentence, in characters. */
 const maxNameLength = 100
 
-/** Logs corrections in a server's messages other than lists: one sentence per kind of message, once. */
+/** Logs corrections that were made in a server's messages other than lists: one sentence per kind of message. */
 export class CorrectionLog {
   readonly #byMessage = new Map<string, string>()
   readonly #warn: (sentence: string) => void
@@ -93,8 +98,8 @@ export class CorrectionLog {
   get sentences (): string[] { return [...this.#byMessage.values()] }
 
   /**
-   * Logs the corrections in a kind of message, if they are the first ones.
-   * @param message the kind of message, such as `result of tools/call`; it may contain parts from the server
+   * Logs the corrections in a message, unless corrections in a message of the same kind were logged before.
+   * @param message the kind of message, such as `result of tools/call`; it may contain text from the server
    * @param places the paths of the corrected members
    */
   readonly add = (message: string, places: readonly string[]): void => {
@@ -106,7 +111,7 @@ export class CorrectionLog {
 }
 
 /**
- * The remarks about items that a reading of a server's lists omitted: the first sentences, and the number of others.
+ * Logs the items that are omitted in one reading of a server's lists: the first sentences, and the number of others.
  */
 export class OmissionLog {
   readonly sentences: string[] = []
@@ -121,7 +126,7 @@ export class OmissionLog {
     else this.#more++
   }
 
-  /** Adds the number of the omissions that were not logged. */
+  /** Adds a sentence with the number of omissions that were not logged, if there are any. */
   end (): void {
     if (this.#more > 0) this.#add(`${this.#more} more of its items were omitted`)
   }

@@ -14,36 +14,40 @@ export interface UpstreamListener {
   statusChanged: () => void
   /** Called before a question is sent to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
-  /** Sends a notification that belongs to no request in flight by calling `send`, unless it must not be sent. */
+  /**
+   * Called with the params of a notification that belongs to no request in flight. Calls `send` with the params to send
+   * to the client, or does not call it to drop the notification.
+   */
   onNotification: (paramsText: string, send: (paramsText: string) => void) => void
-  /** Sends a notification to every listener that sees this server and that the server serves. */
+  /** Sends a notification to every listening client that can see this server and for which `serves` returns true. */
   broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
   /**
-   * The id under which a client knows a task of this server; undefined if the client does not know the task.
-   * @param task the new state of the task, as JSON text, if the message contains it
+   * Returns the id under which a client knows a task of this server; undefined if the client does not know the task.
+   * @param id the server's id of the task
+   * @param task the new state of the task as JSON text, if the message contains it
    */
   taskHandle: (client: Client, id: string, task?: string) => string | undefined
 }
 
 export interface UpstreamDeps {
   connecting: ConnectionSettings
-  /** Counts the processes that clients have caused at all servers. */
+  /** Counts the processes of all stdio servers by the owner whose request started them. */
   children: ChildCounts
   listener: UpstreamListener
-  /** Begins the logins of the server; undefined if it accepts none. */
+  /** Returns the logins at the server; undefined if the gateway does not log in there. */
   openLogin: (listener: LoginListener) => ServerLogin | undefined
-  /** Opens the values that the server's users provide; undefined if it has no such variables. */
+  /** Returns the values that users provide for the server; undefined if its config has no user variables. */
   openValues: (changed: ValuesListener) => ServerValues | undefined
   allowance: CatalogueAllowance
   review: CatalogueReview
   /**
-   * `isUserOwned`: whether a user without admin rights owns it. `shouldWaitFor`: whether a merged list waits for its
-   * first lists.
+   * `isUserOwned`: whether a user without admin rights owns the server. `shouldWaitFor`: whether a merged list for this
+   * client waits until the server's lists have been read for the first time.
    */
   waiting: { isUserOwned: () => boolean, shouldWaitFor: (client: Client) => boolean }
 }
 
-/** The host before a gateway is connected: it ignores everything. */
+/** A `ProviderHost` that ignores all events; used until the gateway is connected. */
 export const noProviderHost: ProviderHost = {
   onListsChanged: () => {},
   onQuestion: async () => {},

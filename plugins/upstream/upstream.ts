@@ -30,12 +30,12 @@ import type { UpstreamDeps } from './upstream-deps.ts'
 import { renewLinks } from './values/renew.ts'
 import type { ServerValues } from './values/server-values.ts'
 
-/** A running server: the provider of its items, on one or more links. */
+/** A running server: the provider of its items. Clients reach it through one or more links (connections). */
 export class Upstream implements Provider {
   readonly name: string
   readonly config: ServerConfig
   readonly remote: boolean
-  /** Sentences about parts of its config that have no effect. */
+  /** Warnings about parts of the config that have no effect. */
   readonly #ineffective: readonly string[]
   readonly #deps: UpstreamDeps
   readonly #placement: Placement
@@ -48,7 +48,7 @@ export class Upstream implements Provider {
   readonly #circuits: Circuits
   /** Whether headers of clients are passed on to the server. */
   readonly #passesHeaders: boolean
-  /** The logins at the server; undefined if the gateway does not log in there. */
+  /** The OAuth logins at the server; undefined if the gateway does not log in there. */
   readonly login: ServerLogin | undefined
   /** The values that users provide for this server's variables; undefined if its config has no user variables. */
   readonly values: ServerValues | undefined
@@ -134,7 +134,7 @@ export class Upstream implements Provider {
     this.#subscriptions = new ResourceSubscriptions(name, this.#placement, this.#requests, open)
   }
 
-  /** Sentences about ineffective parts of its config, and about omissions and corrections in its lists and messages. */
+  /** Warnings for the server's managers: about its config, its lists and messages, and repeated failures. */
   get warnings (): readonly string[] {
     const { sharedApi } = this.#deps.connecting.transport
     const refused = this.#circuits.sentence ?? []
@@ -149,48 +149,48 @@ export class Upstream implements Provider {
   /** The reason why the server is not connected, as shown to clients. */
   get unavailableReason (): string | undefined { return this.#supervisor.reason }
   get connectedAt (): number | undefined { return this.#supervisor.connectedAt }
-  /** The MCP revision of the gateway's link; undefined if there is no link. */
+  /** The MCP revision of the gateway's own link; undefined if that link is not open. */
   get protocolVersion (): string | undefined { return this.#placement.pool.base.link?.identity.version }
-  /** Whether it is connected, or starts when it is called. */
+  /** Whether the server can be called: it is connected, or a call would connect it. */
   get isAvailable (): boolean {
     const starts = this.status === 'disconnected' && this.error === null && this.config.startOnDemand === true
     return this.status === 'connected' || this.#waitsForUsers || starts
   }
 
-  /** Whether only the gateway's link lacks a login or values: a user's link is opened with that user's. */
+  /** Whether the gateway's own link lacks a login or values, while users' links, which use the user's own, can open. */
   get #waitsForUsers (): boolean {
     return this.values?.isOwnerLackingValues === true ||
       (this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true)
   }
 
-  /** The slots whose links use the login of a holder. */
+  /** Returns the slots whose links use the login of a holder (a user, or all users together). */
   #slotsOf (holder: string): Slot[] {
     return this.#placement.pool.all.filter(({ user }) => this.login?.holder(user) === holder)
   }
 
-  /** The error for a client that must first log in or provide values; undefined if nothing is known to be missing. */
+  /** Returns the error for a client that must first log in or provide values; undefined if no such need is known. */
   refusal (client: Client): RpcError | undefined {
     return this.values?.refusal(client) ??
       this.login?.refusal(this.login.holder(client.user))?.toRpcError(this.name, client)
   }
 
-  /** Whether requests to the server are refused, since it keeps failing. */
+  /** Whether requests on some link are refused, since the server keeps failing. */
   get isCircuitOpen (): boolean { return this.#circuits.isAnyOpen }
 
   get linkCount (): number { return this.#placement.pool.all.filter((slot) => slot.link !== undefined).length }
 
   redact (text: string): string { return this.#supervisor.redact(text) }
 
-  /** Restores the lists of the last run, unless newer ones are known. @param read reads the stored text */
+  /** Restores the lists that the last run stored, unless newer ones are known. @param read reads the stored text */
   async restore (read: () => AsyncIterable<string>): Promise<void> { await this.#catalogues.restoreFrom(read) }
 
-  /** Takes over the lists and the clients' subscriptions from the server's former upstream. */
+  /** Takes over the lists, and the subscriptions and log levels of clients, from the server's former upstream. */
   adopt (former: Upstream): void {
     this.#catalogues.takeOver(former.#catalogues)
     this.#placement.adopt(former.#placement)
   }
 
-  /** Starts to connect. Returns at once. */
+  /** Begins to connect, in the background. */
   connect (): void {
     for (const sentence of this.#ineffective) this.#deps.listener.log('warn', sentence)
     if (!this.#catalogues.isKnown) this.#catalogues.store()
@@ -219,7 +219,7 @@ export class Upstream implements Provider {
     return catalogue && this.#catalogues.caching(catalogue, kind, slot)
   }
 
-  /** The id of the client's catalogue, if it differs from its class's. */
+  /** Returns the id of the client's own catalogue; undefined if the client gets the one for its capability class. */
   ownCatalogueId (client: Client): number | undefined { return this.#placement.find(client)?.catalogue?.id }
 
   get hasOwnCatalogues (): boolean { return this.#placement.pool.all.some((slot) => slot.catalogue !== undefined) }
@@ -231,7 +231,7 @@ export class Upstream implements Provider {
   loadListsForItem (client: Client): Promise<void> | undefined { return this.#listLoader.loadListsForItem(client) }
 
   /**
-   * Sends a request. An expired session is reopened, and the request is repeated if it cannot have been executed.
+   * Sends a request. If the server cannot have executed it (expired session, no connection), it is repeated once.
    * @throws RpcError -32602 for a header that cannot be passed on
    */
   async call (exchange: Exchange, changes: ParamChanges, trace?: TraceContext): Promise<Response> {
@@ -270,7 +270,7 @@ export class Upstream implements Provider {
   }
 
   async setLevel (client: Client, paramsText?: string): Promise<void> {
-    // The link gets the level once there are values to open it with.
+    // The link gets the level when it is opened, which requires the user's values.
     if (this.values?.has(client.user) === false) return
     const headers = this.#placement.passedHeadersOf(client.headersOf?.('logging/setLevel'))
     const slot = this.#placement.useSlot(client, headers)

@@ -24,13 +24,13 @@ interface UpstreamsDeps {
   logins: Pick<Logins, 'open' | 'openForTest' | 'close'>
   userValues: Pick<UserValues, 'open' | 'openForTest' | 'close'>
   settings: {
-    /** The user that a server is counted for; undefined for an admin. */
+    /** Returns the user whose limits apply to a server; undefined if they are those of an admin. */
     userOf: (config: Server['config']) => string | undefined
-    /** Sentences about the stored config of a server that has just listed its items. */
+    /** Returns warnings about the stored config of a server whose items have just been listed. */
     remarks: (server: string, catalogue: Catalogue) => readonly string[]
   }
   review?: CatalogueReview
-  /** Receives the lines that a server's process prints, except its messages. */
+  /** Receives the lines that a server's process prints, except MCP messages. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 }
@@ -40,11 +40,11 @@ export class Upstreams implements ProviderSource {
   readonly #deps: UpstreamsDeps
   readonly #upstreams = new Map<string, Upstream>()
   readonly #ending = new Map<string, Promise<void>>()
-  /** Servers whose lists for some client differ from those of its class. */
+  /** Servers with a catalogue for a single client, which differs from the one for the client's capability class. */
   readonly #withOwnCatalogues = new Set<Upstream>()
   readonly #remarked = new WeakSet<Upstream>()
   readonly #statusLogs = new WeakMap<Upstream, StatusLog>()
-  /** The names of the servers that were last applied, including disabled ones. */
+  /** The names of the servers in the snapshot that was last applied, including disabled servers. */
   #configured: readonly string[] = []
   #host: ProviderHost = noProviderHost
   /** Whether the servers of the first snapshot have been created. */
@@ -57,7 +57,7 @@ export class Upstreams implements ProviderSource {
     this.#deps = deps
   }
 
-  /** Connects the servers to the gateway, which gets their events. */
+  /** Sets the gateway that receives the servers' events. */
   connect (host: ProviderHost): void { this.#host = host }
 
   /** Notifies the gateway that the listed items of the servers' catalogues have changed. */
@@ -71,7 +71,8 @@ export class Upstreams implements ProviderSource {
   }
 
   /**
-   * Applies the servers of a snapshot: connects, reconnects or closes only those that were added, changed or removed.
+   * Applies the servers of a settings snapshot: connects servers that were added, reconnects those whose connection
+   * settings changed, and closes those that were removed or disabled.
    */
   async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
     // A change of settings while the gateway closes must not start a server again.
@@ -137,11 +138,11 @@ export class Upstreams implements ProviderSource {
   }
 
   /**
-   * Connects to a server once, reads its lists, and closes the connection. Nothing is stored. No login is begun; a
-   * stored one for this config is used.
+   * Tests a config: connects to the server once, reads its lists, and closes the connection. Nothing is stored. A
+   * stored login for this config is used, but no new login is begun.
    * @param config the config as it would be stored
    * @param signal aborted when the result is no longer needed
-   * @throws ShareError when lists of its user's servers were read too often
+   * @throws ShareError when lists of the same user's servers were read too often
    */
   async probe (
     name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal
@@ -170,7 +171,7 @@ export class Upstreams implements ProviderSource {
     return await probeServer(make, upstreamLimits.serverTests.time, signal)
   }
 
-  /** The configured servers that are enabled, with their state. */
+  /** Returns the running servers (configured and enabled), with their state. */
   states (): Iterable<[name: string, state: Pick<Upstream, 'isAvailable' | 'isCircuitOpen'>]> {
     return this.#upstreams.entries()
   }
@@ -208,7 +209,7 @@ export class Upstreams implements ProviderSource {
     this.#ending.set(name, ending)
   }
 
-  /** Connects once the server's former upstream has closed, since both may use the same port. */
+  /** Connects a new upstream once the former upstream of the server has closed, since both may use the same port. */
   async #connect (upstream: Upstream): Promise<void> {
     await this.waitUntilClosed(upstream.name)
     if (this.#upstreams.get(upstream.name) === upstream) upstream.connect()
@@ -246,8 +247,8 @@ export class Upstreams implements ProviderSource {
           isFirst && userOf(config) === undefined ? 0 : this.#shares.waitTime(name, userOf(config)),
         recordRead: (size) => { this.#shares.recordRead(name, userOf(config), size) },
         store: (text) => {
-          // The stored lists of a removed server are removed with it, and never shown for another server of the same
-          // name.
+          // The stored lists of a removed server were removed with the server. Stored again, they could be shown for
+          // another server of the same name.
           if (isCurrent()) this.#logFailure(cache.write(name, text), name, 'its catalogue could not be kept on disk')
         }
       },
@@ -284,7 +285,7 @@ export class Upstreams implements ProviderSource {
     return { ...transport, sharedApi: new SharedApi(), pace: rateLimiterForUser(settings.userOf(config)), onLine }
   }
 
-  /** Logs the remarks once per upstream, not per connection. */
+  /** Logs warnings about the server's stored config once per upstream, not once per connection. */
   #logRemarks (upstream: Upstream): void {
     const [catalogue] = upstream.catalogues()
     if (catalogue === undefined || this.#remarked.has(upstream)) return

@@ -32,6 +32,7 @@ import { secretTargetsOf } from '../../plugins/management/servers/authorship.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import { childEnvironment, expandVariables } from '../../plugins/upstream/links/environment.ts'
 import { selectPassedHeaders, parsePassthroughHeaders } from '../../plugins/upstream/links/passthrough.ts'
+import { parseChallenge } from '../../plugins/upstream/login/challenge.ts'
 import { ArgumentNames, ToolNames } from '../../plugins/upstream/openapi/describe/names.ts'
 import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { withMembers } from '../../protocol/json.ts'
@@ -182,6 +183,10 @@ const inputs: Record<string, Input> = {
     const headers = { ...mapOf(size, () => 'v'), connection: indices(size).map((at) => `x-other-${at}`).join(', ') }
     return () => { selectPassedHeaders('s', parsePassthroughHeaders({ url: 'http://h/', passthroughHeaders: names }, true).names, headers) }
   }],
+  'the challenge of a server that requires a login: a long word': [2_000, manyTimes((size) => {
+    const header = `Bearer ${'a'.repeat(size)}`
+    return () => { parseChallenge(header) }
+  })],
   'the target of a description': [1_000, manyTimes((size) => {
     const config = { openapi: { schema: { paths: mapOf(size, () => ({ servers: [{ url: 'http://a/' }] })) } } }
     return () => { secretTargetsOf(config) }

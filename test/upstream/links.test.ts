@@ -316,6 +316,11 @@ test('slot: what outlives one connection', async (t) => {
     assert.deepEqual(subscribersOf(slot, 'file:///a/c.txt'), ['ann'])
     assert.deepEqual(subscribersOf(slot, 'file:///'), [])
   })
+  await t.test('an update goes once to who subscribed to the resource and to one that it is a part of', async () => {
+    const slot = slotOf()
+    for (const uri of ['file:///a', 'file:///a/', 'file:///a/b.txt']) subscribe(slot, uri, 'ann')
+    assert.deepEqual(subscribersOf(slot, 'file:///a/b.txt'), ['ann'])
+  })
   await t.test('a resource whose URI only begins alike is not a part of it', async () => {
     const slot = slotOf()
     subscribe(slot, 'test://static/resource/1', 'ann')

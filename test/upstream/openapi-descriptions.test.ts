@@ -429,6 +429,14 @@ test('descriptions by address: read with its rules, and again when they change',
       assert.equal(answers, attempt)
     }
   })
+  await t.test('an address that is not absolute is named as the problem', async () => {
+    const outbound = new Outbound({ allow: '' })
+    t.after(async () => { await outbound.close() })
+    const config = { type: 'openapi', url: '//openapi.json' } as const
+    const description = new ApiDescription(config, { outbound, warn: () => {}, onChange: () => {} })
+    await assert.rejects(description.current(), (error: Error) => error instanceof UpstreamError &&
+      error.message === 'the description cannot be used: its address is not an absolute http or https address')
+  })
   await t.test('failures say what and where, without what may be secret; addresses are judged', async () => {
     api.at('/gone', (_request, response) => { response.writeHead(404).end('body that is not told') })
     api.at('/large', (_request, response) => {

@@ -7,12 +7,12 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { ItemClaims, StoredItemClaims } from '../../gateway/index.ts'
 
-/** The length after which a line ends, in characters. A catalogue may have many megabytes, so it has several lines. */
+/** Length of a piece of cached text after which the next piece begins, in characters. */
 const lineSize = 64 * 1024
-/** The last line. A text without it is truncated. */
+/** The last line of a cached text: a text without it is truncated. */
 const endLine = { isWhole: true }
 
-/** The catalogues of a server, and its claims to names, as the cache on disk has them. */
+/** The cached catalogues of a server, and the times at which its items were first listed ("claims"). */
 export interface CachedCatalogues {
   /** Whether the catalogues were read from the current source (`catalogueSourceIdOf`). */
   readonly isSameSource: boolean
@@ -20,22 +20,22 @@ export interface CachedCatalogues {
   readonly claims: StoredItemClaims | undefined
 }
 
-/** The owner of a server. */
+/** Returns the username of a server's owner. */
 export const configOwner = ({ owner = 'admin' }: ServerConfig): string => owner
 
 /**
- * Identifies the source of a server's lists: its owner, and the command, address or description that they are read
- * from. Other changes of the config keep the lists valid.
+ * Returns a hash that identifies the source of a server's lists: its owner, and the command, address or OpenAPI
+ * description from which they are read. If it stays the same, a changed config keeps the lists.
  */
 export const catalogueSourceIdOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
   sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, configOwner(config)]))
 
-/** The beginning of the cached text of a server of this owner. */
+/** Returns the text with which the cached text of each server of an owner begins. */
 const ownerPrefix = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
 
 /**
- * Serializes a server's catalogues, and its claims to items that are not in them, as lines of JSON for the cache on
- * disk: the claims, each catalogue followed by its items, and the end line.
+ * Serializes a server's catalogues for the cache on disk, as lines of JSON: the claims (when each item was first
+ * listed) to items that are in none of these catalogues, then each catalogue followed by its items, then the end line.
  */
 export function * toCacheText (
   sourceId: string, owner: string, claims: ItemClaims, catalogues: readonly Catalogue[]
@@ -62,7 +62,7 @@ export function * toCacheText (
   yield `${JSON.stringify(endLine)}\n`
 }
 
-/** The elements of an array as JSON text, in pieces, without brackets and without commas between pieces. */
+/** Returns the elements of an array as JSON text, in pieces, without brackets and without commas between pieces. */
 function * elementsText (elements: readonly unknown[]): Generator<string> {
   let piece = ''
   for (const element of elements) {
@@ -77,8 +77,9 @@ function * elementsText (elements: readonly unknown[]): Generator<string> {
 /**
  * Parses a server's cached catalogues without blocking the event loop.
  * @param text the cached text, in pieces; empty if nothing was cached
- * @returns undefined when they were cached for a server of another owner
- * @throws SyntaxError when a line is not JSON or the text is truncated; errors from reading the text
+ * @param sourceId the server's `catalogueSourceIdOf`
+ * @returns undefined if nothing was cached, or it was cached for a server of another owner
+ * @throws SyntaxError if a line is not JSON or the text is truncated; errors from reading the text
  */
 export async function parseCacheText (
   text: AsyncIterable<string>, sourceId: string, owner: string
@@ -109,7 +110,7 @@ export async function parseCacheText (
   }
 }
 
-/** The lines of a text, except empty ones. */
+/** Returns the lines of a text, without empty ones. */
 async function * linesOf (text: AsyncIterable<string>): AsyncGenerator<string> {
   const lines: string[] = []
   const reader = new LineReader(Infinity, (line) => { if (line !== '') lines.push(line) })
@@ -134,7 +135,10 @@ const isTime = (value: unknown): value is number => Number.isSafeInteger(value) 
 const isEntry = (value: unknown): value is readonly [string, number] =>
   Array.isArray(value) && typeof value[0] === 'string' && isTime(value[1])
 
-/** Validates cached claims; undefined when they are invalid. */
+/**
+ * Validates cached claims, the times at which items were first listed. Invalid entries are omitted.
+ * @returns undefined if the value as a whole is invalid
+ */
 function toClaims (value: unknown): StoredItemClaims | undefined {
   if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) {
     return undefined
@@ -150,14 +154,14 @@ function toClaims (value: unknown): StoredItemClaims | undefined {
 const isItem = (value: unknown): boolean =>
   isObject(value) && typeof value.key === 'string' && typeof value.text === 'string' && value.text.startsWith('{')
 
-/** Validates a cached catalogue; undefined when it is invalid. */
+/** Validates a cached catalogue, and gives it a new id. @returns undefined if it is invalid */
 export function toCatalogue (value: unknown): Catalogue | undefined {
   if (!isObject(value) || !isObject(value.lists) || !isObject(value.extras) || !isObject(value.capabilities)) {
     return undefined
   }
   const { lists, extras } = value
   if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
-  // An earlier version had fewer list kinds.
+  // `extras` of a list kind may be missing: earlier versions of the gateway had fewer kinds.
   if (!allListKinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) &&
     typeof (extras[kind] ?? '') === 'string')) return undefined
   const { capabilities } = removeInvalidCapabilities(value.capabilities)

@@ -13,18 +13,18 @@ import { type CatalogueAllowance, catalogueSize, fitCatalogue } from './shares.t
 import { upstreamLimits } from '../limits.ts'
 
 interface CataloguesDeps {
-  /** The source of the catalogues (`catalogueSourceIdOf`): those that were cached from another one are not used. */
+  /** The source of the lists (`catalogueSourceIdOf`): catalogues that were cached from another source are not used. */
   sourceId: string
-  /** The server's owner: claims recorded for another owner are not used. */
+  /** The server's owner: claims (times of first listing) that were recorded for another owner are not used. */
   owner: string
   /** Called when the lists of any client have changed. */
   onChange: () => void
   allowance: CatalogueAllowance
-  /** Whether each user provides values: lists read on a user's link are then shown to that user only. */
+  /** Whether each user provides values, so that lists read on a user's link are shown to that user only. */
   isPerUser?: boolean
-  /** Called with each catalogue before any of its items are listed. Never rejects. */
+  /** Called with each catalogue before its items are listed. Must not reject. */
   examine: (catalogue: Catalogue, user: string | undefined) => Promise<void>
-  /** The catalogues of single clients' links that differ from those of their class. */
+  /** Returns the catalogues of single clients that differ from the one for the client's capability class. */
   ownCatalogues: () => Iterable<Catalogue>
   warn: (sentence: string) => void
 }
@@ -32,7 +32,7 @@ interface CataloguesDeps {
 /** Max capability classes whose catalogues are stored on disk. */
 const maxStoredClasses = 8
 
-/** The lists of one upstream, by capability class, and by client where they differ from the class. */
+/** The catalogues (all lists) of one upstream, by set of client capabilities (class). Single clients' are in slots. */
 export class Catalogues {
   readonly #deps: CataloguesDeps
   readonly #byClass = new BoundedMap<string, Catalogue>(upstreamLimits.classesPerServer, {
@@ -40,19 +40,19 @@ export class Catalogues {
   })
 
   readonly #reading = new Map<Slot, Promise<void>>()
-  /** Scheduled readings; `isChanged`: whether the known lists may be outdated, false for a retry after a failure. */
+  /** Scheduled readings; `isChanged`: whether the known lists may be outdated (false for a retry after a failure). */
   readonly #due = new Map<Slot, { timer: NodeJS.Timeout, isChanged: boolean }>()
   /** Scheduled readings that are in progress, with their start time (ms since the epoch). */
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, ReadingPace>()
-  /** How long each catalogue may be cached according to its server, and from which time. */
+  /** How long, and from which time on, each catalogue may be cached according to the server. */
   readonly #freshness = new WeakMap<Catalogue, Freshness>()
   readonly #undeclared = new UndeclaredToolsReader()
   #claims = new ItemClaims()
   /** Settles when the stored catalogues have been restored. */
   #restoring: Promise<unknown> | undefined
   #known = false
-  /** The first sentences about items that the last reading on the gateway's link omitted. */
+  /** Sentences about the items that the last reading on the gateway's own link omitted. */
   #omissions: readonly string[] = []
   #closed = false
 
@@ -60,29 +60,29 @@ export class Catalogues {
     this.#deps = deps
   }
 
-  /** Whether a catalogue has ever been read, in this run or an earlier one. If not, the server may never answer. */
+  /** Whether a catalogue has been read, in this run or an earlier one. If not, the server may never have answered. */
   get isKnown (): boolean { return this.#known }
 
-  /** The first sentences about items omitted from its lists. */
+  /** Sentences about the items that the last reading on the gateway's own link omitted. */
   get omissions (): readonly string[] { return this.#omissions }
 
-  /** When each item was first listed. */
+  /** The times at which each item was first listed. */
   get claims (): ListingHistory { return this.#claims }
 
   get all (): Catalogue[] { return [...this.#byClass.values()] }
 
-  /** Whether the lists for this class are known. */
+  /** Whether the lists for a capability class are known. */
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
 
   /**
-   * The catalogue for a client: that of its link, otherwise that of its class, otherwise that of clients without
-   * capabilities.
+   * Returns the catalogue for a client: the one of its own slot, or else of its capability class, or else of clients
+   * without capabilities.
    */
   of (slot: Slot | undefined, capabilityClass: string): Catalogue | undefined {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(emptyCapabilityClass)
   }
 
-  /** Takes over the claims of the server's former upstream, and its lists if their source is the same. */
+  /** Takes over the claims of the server's former upstream if the owner is the same, and its lists if the source is. */
   takeOver (former: Catalogues): void {
     if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
     if (former.#deps.sourceId !== this.#deps.sourceId) { this.#claims.reconfigure(); return }
@@ -93,8 +93,8 @@ export class Catalogues {
   }
 
   /**
-   * Restores the catalogues stored in the last run, unless newer ones are known. Lists read meanwhile are published
-   * afterwards: otherwise their items would be recorded as listed for the first time.
+   * Restores the catalogues that the last run stored, unless newer ones are known. Lists that are read in the meantime
+   * are published afterwards: otherwise their items would be recorded as listed for the first time.
    */
   async restoreFrom (read: () => AsyncIterable<string>): Promise<void> {
     if (this.#known) return
@@ -113,7 +113,7 @@ export class Catalogues {
     for (const catalogue of usable) await this.#deps.examine(catalogue, undefined)
     if (!cached || this.#known || this.#closed) return
     const { isSameSource, catalogues, claims } = cached
-    // If the source has changed, only the claims to names are used.
+    // If the source has changed, only the claims are used.
     if (isSameSource) {
       this.#known = true
       for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
@@ -124,18 +124,18 @@ export class Catalogues {
     if (!isSameSource || catalogues.length === 0) this.#claims.reconfigure()
   }
 
-  /** Stores the catalogues and claims for the next run. */
+  /** Stores catalogues of up to `maxStoredClasses` capability classes, and the claims, for the next run. */
   store (): void {
     const { sourceId, owner, allowance } = this.#deps
     allowance.store(toCacheText(sourceId, owner, this.#claims, this.all.slice(0, maxStoredClasses)))
   }
 
-  /** Records the claims to the items that are listed now. @returns whether any is listed for the first time */
+  /** Records which items are listed now. @returns whether any item is listed for the first time */
   #recordClaims (): boolean {
     return !this.#closed && this.#claims.record([...this.all, ...this.#deps.ownCatalogues()])
   }
 
-  /** Reads the lists on a slot's link, and publishes changes. @param isBase whether it is the gateway's slot */
+  /** Reads the lists on a slot's link, and publishes changes. @param isBase whether it is the gateway's own slot */
   read (slot: Slot, isBase: boolean): Promise<void> {
     const running = this.#reading.get(slot)
     if (running) return running
@@ -144,13 +144,13 @@ export class Catalogues {
     return reading
   }
 
-  /** Handles `list_changed`: reads the lists again, once for a burst of notifications. */
+  /** Handles a `list_changed` notification: schedules a reading of the lists, one for a burst of notifications. */
   refresh (slot: Slot, isBase: boolean): void { this.#readIn(this.#paceOf(slot).changeDelay, slot, isBase, true) }
 
   /**
-   * Reads the lists for a client's request if a `list_changed` is pending or a list has expired.
-   * @param isAlone whether no other slot reads the lists of its class
-   * @returns the reading and its start time (ms since the epoch); undefined if nothing has changed
+   * Reads a slot's lists for a client's request, if a `list_changed` is pending or a list has expired.
+   * @param isAlone whether this slot reads the lists of its capability class, rather than the gateway's slot
+   * @returns the reading in progress and its start time (ms since the epoch); undefined if there is none
    */
   catchUp (slot: Slot, isBase: boolean, isAlone = isBase): { since: number, done: Promise<void> } | undefined {
     if (this.#due.get(slot)?.isChanged === true || this.#isStale(slot, isAlone)) this.#readAgain(slot, isBase)
@@ -158,8 +158,8 @@ export class Catalogues {
   }
 
   /**
-   * How long a list of a catalogue may still be cached; undefined if its server does not state it.
-   * @param slot the slot on which changes of the list are announced
+   * Returns how long a list of a catalogue may still be cached; undefined if the server does not state it.
+   * @param slot the slot on whose link the server announces changes of the list
    */
   caching (catalogue: Catalogue, kind: ListKind, slot: Slot): Caching | undefined {
     const fresh = this.#freshness.get(catalogue)
@@ -172,7 +172,7 @@ export class Catalogues {
     }
   }
 
-  /** Whether a slot's lists have expired, and can be read now. */
+  /** Whether a slot's lists have expired and can be read now. If so, records the time as that of their renewal. */
   #isStale (slot: Slot, isAlone: boolean): boolean {
     const catalogue = isAlone ? this.of(slot, slot.key.capabilityClass) : slot.catalogue
     const fresh = catalogue && this.#freshness.get(catalogue)
@@ -196,10 +196,10 @@ export class Catalogues {
     this.#due.clear()
   }
 
-  /** Reports the memory that the catalogues use, after some were read, taken over, restored or removed. */
+  /** Reports the memory that the catalogues use. To be called after some were read, taken over, restored or removed. */
   reportSize (): void { if (!this.#closed) this.#deps.allowance.setHeldSize(this.#sizeBeside(undefined)) }
 
-  /** The size of all catalogues but one, in bytes of memory. @param excluded undefined for none */
+  /** Returns the total size of the catalogues, in bytes of memory. @param excluded a catalogue that does not count */
   #sizeBeside (excluded: Catalogue | undefined): number {
     let size = 0
     for (const catalogue of this.#byClass.values()) if (catalogue !== excluded) size += catalogueSize(catalogue)
@@ -207,7 +207,7 @@ export class Catalogues {
     return size
   }
 
-  /** The part of a catalogue that fits into its owner's memory limit, when it replaces a former one. */
+  /** Omits items of a new catalogue beyond the owner's memory limit. @param former the catalogue that it replaces */
   #fitting (catalogue: Catalogue, former: Catalogue | undefined): Catalogue {
     return fitCatalogue(catalogue, this.#deps.allowance.remainingSize() - this.#sizeBeside(former), this.#deps.warn)
   }
@@ -232,7 +232,7 @@ export class Catalogues {
     this.#refreshing.set(slot, { since: Date.now(), done })
   }
 
-  /** Waits for the reading in progress, which may have begun before the change. */
+  /** Reads the lists once the reading in progress, which may have begun before the change, has ended. */
   async #readAfterCurrent (slot: Slot, isBase: boolean): Promise<void> {
     await this.#reading.get(slot)?.catch(() => {})
     try {
@@ -263,7 +263,7 @@ export class Catalogues {
     const isSame = before !== undefined && isSameCatalogue(before, catalogue)
     pace.recordReading(isComplete, isSame)
     if (!isComplete) this.#readIn(pace.retryDelay, slot, isBase, false)
-    // A list that a server gives for one user's login is not shown to others.
+    // Lists that a server declares as private, and lists read with one user's values, are not shown to other users.
     const isPrivate = slot.user !== undefined &&
       (this.#deps.isPerUser === true || Object.values(fresh.lists).some(({ isPublic }) => !isPublic))
     const isOwn = slot.key.affinity !== 'shared' && (before !== undefined || isPrivate)
@@ -271,11 +271,11 @@ export class Catalogues {
     this.#freshness.set(shown, fresh)
     if (isOwn) this.#publishTo(slot, isSame ? undefined : shown)
     else if (!isSame) this.#publish(shown, slot, isBase && before !== undefined)
-    // The gateway's lists are unchanged, so the lists of other classes are taken as unchanged, too.
+    // The lists of the gateway's own link are unchanged, so those of other classes are assumed to be unchanged, too.
     else if (isBase) for (const each of this.all) Object.assign(this.#freshness.get(each) ?? {}, { learnedAt })
   }
 
-  /** Publishes a change of one client's lists to that client only, until the lists of its class are the same. */
+  /** Publishes a change to one client only. @param own its catalogue; undefined if the class has the same one */
   #publishTo (slot: Slot, own: Catalogue | undefined): void {
     if (own === undefined && slot.catalogue === undefined) return
     slot.catalogue = own
@@ -285,7 +285,7 @@ export class Catalogues {
     this.#deps.onChange()
   }
 
-  /** Publishes a change to all clients of a class. @param forgetOthers other classes' lists may have changed too */
+  /** Publishes a change to all clients of a class. @param forgetOthers whether to drop other classes' catalogues */
   #publish (catalogue: Catalogue, slot: Slot, forgetOthers: boolean): void {
     const { capabilityClass } = catalogue
     slot.catalogue = undefined

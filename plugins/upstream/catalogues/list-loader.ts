@@ -16,35 +16,38 @@ interface ListLoaderDeps {
   readonly supervisor: ConnectionSupervisor
   /** Whether the server is not a local process. */
   readonly isRemote: boolean
-  /** Whether only the gateway's link lacks a login or values: a user's link is opened with that user's. */
+  /** Whether the gateway's own link lacks a login or values, while users' links, which use the user's own, can open. */
   readonly waitsForUsers: () => boolean
-  /** Whether the client's user is known to lack required values. Without them no link is opened. */
+  /** Whether the client's user is known to lack required values, so that no link can be opened for the client. */
   readonly lacksValues: (client: Client) => boolean
   /** Whether a user without admin rights owns the server. */
   readonly isUserOwned: () => boolean
-  /** Whether a merged list for this client waits for the server's first lists. */
+  /** Whether a merged list for this client waits until the server's lists have been read for the first time. */
   readonly shouldWaitFor: (client: Client) => boolean
 }
 
 /**
- * Reads a server's lists when a client asks for lists that are not known for its capability class, and decides how long
- * the answer to that client waits for the reading.
+ * Reads a server's lists when a client requests lists that are unknown for its capability class, or outdated, and
+ * decides how long the answer to that client waits.
  */
 export class ListLoader {
   readonly #deps: ListLoaderDeps
-  /** When clients of each capability class began to wait for lists that are still missing, in ms since the epoch. */
+  /**
+   * When clients of a capability class began to wait for lists that are still unknown, in ms since the epoch, by class.
+   */
   readonly #waitingSince = new BoundedMap<string, number>(upstreamLimits.classesPerServer)
 
   constructor (deps: ListLoaderDeps) {
     this.#deps = deps
   }
 
-  /** Lets clients wait again for lists that were not read in time, because somebody has logged in at the server. */
+  /** Lets clients wait again for lists that were not read in time. Called when a login or values have changed. */
   resetWaits (): void { this.#waitingSince.clear() }
 
   /**
-   * The readings that the answer to a list request waits for; none when the lists are known.
-   * @param isSingleServer whether the route shows this server alone; false: a merged list
+   * Begins to read lists that are unknown or outdated.
+   * @param isSingleServer whether the client's route shows this server alone; false for a merged list
+   * @returns the readings for which the answer to the list request waits
    */
   loadLists (client: Client, isSingleServer: boolean): ListLoading[] {
     const { placement, catalogues, isRemote, isUserOwned, shouldWaitFor } = this.#deps
@@ -52,14 +55,15 @@ export class ListLoader {
     const { capabilityClass } = key
     const own = placement.pool.find(key)
     const reading = this.#catchUp(own)
-    // Merged lists do not wait for a user's server whose lists are known: `list_changed` follows.
+    // Merged lists do not wait for a server of a user without admin rights if its lists are known: the client gets
+    // `list_changed` later.
     const isAwaited = isSingleServer || !isUserOwned()
     const changed = isAwaited ? reading : []
     if (catalogues.has(capabilityClass) || own?.catalogue || this.#deps.lacksValues(client)) return changed
     const maxWait = this.#maxWait(capabilityClass, isSingleServer)
     if (maxWait <= 0) return changed
-    // In a merged list, a new capability class gets the lists of clients without capabilities, and no process is
-    // started to read its own.
+    // In a merged list, clients of a new capability class get the lists of clients without capabilities. No process is
+    // started to read the lists of the new class.
     const isShown = !isSingleServer && catalogues.has(emptyCapabilityClass)
     if (isShown && !isRemote && !own?.link) return changed
     const slot = isSingleServer || isShown ? placement.listingSlot(client) : placement.pool.base
@@ -68,7 +72,7 @@ export class ListLoader {
     return isLeftOut ? changed : [...changed, { done, maxWait }]
   }
 
-  /** Reads the lists for a client if they are unknown and the server is connected. */
+  /** Reads the lists for a client if they are unknown and the server is connected; returns undefined otherwise. */
   loadListsForItem (client: Client): Promise<void> | undefined {
     const { placement, catalogues, supervisor } = this.#deps
     const { capabilityClass } = placement.keyOf(client)
@@ -76,13 +80,15 @@ export class ListLoader {
     return supervisor.status !== 'connected' || isKnown ? undefined : this.#read(placement.listingSlot(client))
   }
 
-  /** The client's own slot, if list changes are announced there as well as on the gateway's slot. */
+  /**
+   * Returns the slot unless it is the gateway's own, or its lists are not shown; `list_changed` is expected there, too.
+   */
   ownSlot (slot: Slot | undefined): Slot | undefined {
     const { placement } = this.#deps
     return slot && slot !== placement.pool.base && placement.canList(slot) ? slot : undefined
   }
 
-  /** Reads changed or expired lists again. @param slot the client's slot, if there is one */
+  /** Reads lists again that have changed or expired. @param slot the client's slot; undefined if there is none */
   #catchUp (slot: Slot | undefined): ListLoading[] {
     const { base } = this.#deps.placement.pool
     const own = this.ownSlot(slot)
@@ -95,7 +101,7 @@ export class ListLoader {
     return readings
   }
 
-  /** Max wait for the lists of a class of clients, in ms. */
+  /** Returns the max time that an answer waits for the unknown lists of a capability class, in ms. */
   #maxWait (capabilityClass: string, isSingleServer: boolean): number {
     const { supervisor, isRemote, waitsForUsers } = this.#deps
     if (supervisor.status === 'connecting') {
@@ -103,15 +109,16 @@ export class ListLoader {
     }
     if (supervisor.status !== 'connected' && !waitsForUsers()) return 0
     const since = Date.now() - (this.#waitingSince.get(capabilityClass) ?? -Infinity)
-    // After the first wait timed out, no client waits for this class again until `newClassRetry` has passed.
+    // Once `newClass` has passed without the lists, clients do not wait for this class until `newClassRetry` has
+    // passed.
     const left = since > upstreamLimits.newClassRetry ? gatewayLimits.newClass : gatewayLimits.newClass - since
-    // In a merged list, clients wait only briefly for a server that needs no process (it answers at once, or hangs) or
-    // that is known to be slow.
+    // In a merged list, clients wait only briefly for a remote server, which answers at once or not at all, and for a
+    // server that started slowly before.
     const startsInTime = !isRemote && supervisor.openTime < gatewayLimits.newClass
     return isSingleServer || startsInTime ? left : Math.min(left, gatewayLimits.firstAnswerBudget)
   }
 
-  /** Reads the lists on a slot. @throws UpstreamError */
+  /** Opens a slot's link and reads the lists there, if they are unknown. @throws UpstreamError */
   async #read (slot: Slot): Promise<void> {
     const { catalogues, supervisor, placement } = this.#deps
     const { capabilityClass } = slot.key
@@ -121,13 +128,13 @@ export class ListLoader {
     try {
       await supervisor.ensureLink(slot)
     } catch (error) {
-      // The next client may have logged in, so it waits as if no client had waited before.
+      // The user of the next client may be logged in, so that client waits as if no client had waited before.
       if (error instanceof UserActionRequired) this.#waitingSince.delete(capabilityClass)
       throw error
     }
     const isKnown = (): boolean => catalogues.has(capabilityClass) || slot.catalogue !== undefined
     if (!isKnown()) await catalogues.read(slot, slot === placement.pool.base)
-    // The lists are known. If a change makes them unknown again, clients wait for them again.
+    // If a change makes the lists unknown again, clients wait for them again.
     if (isKnown()) this.#waitingSince.delete(capabilityClass)
   }
 }

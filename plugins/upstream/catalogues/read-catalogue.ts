@@ -12,7 +12,7 @@ import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import { type ListRead, readList } from './read-list.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** Max sentences about single capabilities in the log. */
+/** Max warnings about invalid capabilities for each reading. */
 const maxProblems = 10
 
 /** A connection that lists can be read from. */
@@ -20,22 +20,22 @@ export interface ListConnection {
   readonly key: { readonly capabilityClass: string }
   readonly identity: ServerIdentity
   readonly closed?: boolean
-  /** Sends a request; resolves to the text of its result. @throws RpcError, UpstreamError */
+  /** Sends a request; resolves to the result, as JSON text. @throws RpcError, UpstreamError */
   request: (method: string, paramsText: string) => Promise<string>
 }
 
-/** The result of reading one list; `failure` says why the list, or its later pages, are missing. */
+/** The result of reading one list. `failure`: why the list (without `items`), or its later pages, could not be read. */
 type ListReading = Partial<ListRead>
 
 /**
- * Reads all lists of an upstream. When a list fails, its former items are kept.
- * @param before the catalogue read before
+ * Reads all lists of an upstream. If a list or its later pages cannot be read, its former items are kept.
+ * @param before the catalogue that was read before; undefined if there is none
  * @param maxSize max memory of each list, in bytes
- * @param timeout max wait for the other lists after the first one, in ms
- * @param undeclared reads tools that are not declared
- * @param warn gets a sentence for each failure and each omission
- * @returns `isComplete`: whether all lists were read; `fresh`: how long each list may be cached
- * @throws UpstreamError when no list can be read
+ * @param timeout max time to wait for the other lists once the first list has been read, in ms
+ * @param undeclared reads the tools of a server that does not declare tools
+ * @param warn called with a sentence for each failure and each omission
+ * @returns `isComplete`: whether all lists were read completely; `fresh`: how long each list may be cached
+ * @throws UpstreamError if no list can be read, or the connection has ended
  */
 export async function readCatalogue (
   link: ListConnection,
@@ -101,16 +101,17 @@ export async function readCatalogue (
   return { catalogue, isComplete, fresh: { learnedAt, lists: fresh } }
 }
 
-/** The items that were read, and former items that may be on the missing pages. */
+/** Returns the items that were read, and the former items that may be on the pages that could not be read. */
 function withFormer (items: readonly Item[], former: readonly Item[]): readonly Item[] {
   const read = new Set(items.map(({ key }) => key))
   return [...items, ...former.filter(({ key }) => !read.has(key))]
 }
 
 /**
- * Waits for all lists.
- * @returns the readings; undefined for one that takes longer than the timeout
- * @throws UpstreamError when no list can be read, or the connection has ended
+ * Waits until all lists are read.
+ * @param timeout max time to wait for the other lists once the first list has been read, in ms
+ * @returns the readings, in the same order; undefined for a list that failed or took too long
+ * @throws UpstreamError if no list can be read, or the connection has ended
  */
 async function readAll (
   reading: ReadonlyArray<Promise<ListReading>>, timeout: number
@@ -128,7 +129,10 @@ async function readAll (
   return outcomes.map((outcome) => outcome.status === 'fulfilled' ? outcome.value : undefined)
 }
 
-/** Reads one list. A server with resources need not have templates: an unknown method is an empty list. */
+/**
+ * Reads one declared list. If the server does not know the method, the list is empty: for example, a server that
+ * declares resources need not have templates.
+ */
 async function readOne (
   link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void
 ): Promise<ListReading> {
@@ -140,7 +144,7 @@ async function readOne (
   }
 }
 
-/** Reads all pages of one list. @throws RpcError; UpstreamError, also when the connection ended before the last page */
+/** Reads all pages of one list. @throws RpcError; UpstreamError, also if the connection ends before the last page */
 async function readFrom (
   link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void
 ): Promise<ListRead> {
@@ -153,29 +157,30 @@ async function readFrom (
   return list
 }
 
-/** After this many consecutive connection failures, the tools are not requested again. */
+/** Number of consecutive connection failures after which undeclared tools are not requested again. */
 const maxLosses = 3
 const emptyList = { items: [], extra: '{}', caching: undefined }
 
 /**
- * Reads the tools of a server that does not declare tools, since some servers list them nevertheless. Each server is
- * asked once, and again with each reading if it lists tools; one that does not answer, or whose connection ends because
- * of the request, is not asked again.
+ * Reads the tools of one server that does not declare tools, since some servers list them nevertheless. If the server
+ * lists tools, it is asked again at each reading. If it answers with an error or not at all, or its connection ends
+ * because of the request, it is not asked again.
  */
 export class UndeclaredToolsReader {
   /** The reason why the server has no tools, as a clause; undefined if it lists tools. */
   #refusal: string | undefined
   #isMethodUnknown = false
-  /** The number of connection failures during the request: these do not show whether there are tools. */
+  /** The number of consecutive connection failures during the request: they do not show whether there are tools. */
   #losses = 0
 
   get isWorthAsking (): boolean { return this.#refusal === undefined || (this.#losses > 0 && this.#losses < maxLosses) }
 
   /**
-   * @param read reads the list
-   * @param isGone whether its connection has ended
-   * @returns an empty list when there is no answer
-   * @throws UpstreamError when its connection has ended
+   * Reads the tools.
+   * @param read requests the list
+   * @param isGone whether the connection has ended
+   * @returns an empty list if the server answers with an error or not at all
+   * @throws UpstreamError if the connection has ended
    */
   async read (read: () => Promise<ListRead>, isGone: () => boolean): Promise<ListRead> {
     this.#refusal = 'its connection ended when they were requested'
@@ -199,7 +204,11 @@ export class UndeclaredToolsReader {
     }
   }
 
-  /** A sentence for the log. @param count the number of tools @param hasOthers whether other lists are declared */
+  /**
+   * Returns a warning about the undeclared or missing tools; undefined if none is needed.
+   * @param count the number of tools that the server lists
+   * @param hasOthers whether the server declares prompts or resources
+   */
   sentence (count: number, hasOthers: boolean): string | undefined {
     if (count > 0) return 'it lists tools without declaring the capability: they are included'
     if (hasOthers && (this.#refusal === undefined || this.#isMethodUnknown)) return undefined

@@ -9,21 +9,23 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import { toItem } from './to-item.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** One list of an upstream, as far as it was read. `extra`: the other members of the result, as an object's text. */
+/** One list of an upstream, as far as it was read. */
 export interface ListRead {
   readonly items: Item[]
+  /** The other members of the first page's result, except those about caching, as the JSON text of an object. */
   readonly extra: string
+  /** How long, and for whom, the list may be cached; undefined if the server does not state it. */
   readonly caching: Caching | undefined
   /** The reason why the later pages of the list are missing. */
   readonly failure?: string
 }
 
 /**
- * Reads all pages of one of an upstream's lists. When a later page fails, the earlier ones are returned.
- * @param request sends a request to the upstream; resolves to the text of its result
- * @param warn gets a sentence for everything that is omitted or corrected
- * @param maxSize max memory of its items, in bytes; at most `upstreamLimits.listSize`
- * @throws RpcError, UpstreamError when the first page cannot be read
+ * Reads all pages of one list of an upstream. If a later page fails, the items of the earlier ones are returned.
+ * @param request sends a request to the upstream; resolves to the result, as JSON text
+ * @param warn called with sentences about omitted and corrected items
+ * @param maxSize max memory of the items, in bytes; at most `upstreamLimits.listSize` is used
+ * @throws RpcError, UpstreamError if the first page cannot be read
  */
 export async function readList (
   kind: ListKind,
@@ -42,7 +44,7 @@ class ListReader {
   readonly #items: Item[] = []
   readonly #seen = new Set<string>()
   #size = 0
-  /** Whether the list accepts no more items. */
+  /** Whether a limit is reached, so that all further items are omitted. */
   #isFull = false
   #repeatedPages = 0
   #mended = 0
@@ -81,7 +83,7 @@ class ListReader {
         result = await this.#request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
       } catch (error) {
         if (page === 0 || !(error instanceof RpcError || error instanceof UpstreamError)) throw error
-        // Some servers write an empty cursor on the last page.
+        // Some servers write an empty cursor on the last page, and answer a request with this cursor with an error.
         if (cursor === '""' && error instanceof RpcError) return { items, extra, caching }
         this.#warn(
           `page ${page + 1} and those after it could not be read, so their items are missing: ${error.message}`
@@ -92,7 +94,8 @@ class ListReader {
       const { list, next, rest, problem } = pagePartsOf(result, this.#kind)
       if (problem !== undefined) this.#warn(`${page === 0 ? '' : `page ${page + 1}: `}${problem}`)
       if (budget.isSpent) await budget.yieldToEventLoop()
-      // The cache lifetime differs between readings, so it is not part of the list.
+      // The members about caching may differ with each reading. They are handled separately, and are not part of
+      // `extra`.
       if (page === 0) extra = detachedCopy(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
       caching = page === 0 ? cachingOf(rest) : combineCaching(caching, cachingOf(rest))
       if (extra.length > upstreamLimits.itemSize) {
@@ -156,7 +159,10 @@ class ListReader {
     }
   }
 
-  /** Counts an item. @returns the reason to omit it and all following ones; undefined if it is within the limits */
+  /**
+   * Counts an item.
+   * @returns the reason why it and all further items are omitted; undefined if it is within the limits
+   */
   #overflow ({ text }: Item): string | undefined {
     if (this.#items.length >= upstreamLimits.listItems) return `only the first ${upstreamLimits.listItems} are included`
     this.#size += memoryOf(text)
@@ -165,24 +171,27 @@ class ListReader {
 }
 
 /**
- * Copies the items from index `first` on out of their page's text if much of it is omitted: otherwise they would keep
- * all of the text in memory.
+ * Replaces the texts of the items from index `first` on by copies, if much of their page is omitted: as substrings,
+ * they would keep the text of the whole page in memory.
  */
 function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   if (!isMuchLeftOut) return
   for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: detachedCopy(text) }
 }
 
+/** The parts of one page of a list, as JSON texts. */
 interface PageParts {
+  /** The array of items. */
   readonly list: string
+  /** The value of `nextCursor`. */
   readonly next: string | undefined
-  /** The other members of the result. */
+  /** An object with the other members of the result. */
   readonly rest: string
   /** The problem of the list, as a clause, if it is not an array. */
   readonly problem: string | undefined
 }
 
-/** Finds the parts of a page in one pass, since a page may have several megabytes. */
+/** Finds the parts of a page in one pass, since a page may be several megabytes long. */
 function pagePartsOf (result: string, kind: ListKind): PageParts {
   let written: string | undefined
   let next: string | undefined
@@ -195,7 +204,7 @@ function pagePartsOf (result: string, kind: ListKind): PageParts {
   return { ...toList(written, kind), next, rest: mend(`{${rest.join()}}`, listResultShape).text }
 }
 
-/** The items of a list, and the problem if the server did not send an array. */
+/** Returns the array of a list's items, and the problem if the server did not send an array. */
 function toList (written: string | undefined, kind: ListKind): Pick<PageParts, 'list' | 'problem'> {
   if (written?.startsWith('[') === true) return { list: written, problem: undefined }
   const list = written === undefined ? undefined : indexedObjectToList(written)

@@ -1,15 +1,15 @@
 import { upstreamLimits } from '../limits.ts'
 
-/** The delay between a `list_changed` and the reading it causes, in ms, so that one reading serves a burst. */
+/** Delay between a `list_changed` and the reading it causes, in ms, so that a burst causes one reading only. */
 const settleTime = 30
-/** Max of that delay, in ms. It doubles with each reading that finds no change. */
+/** Max delay between a `list_changed` and its reading, in ms. It doubles with each reading that finds no change. */
 const longestSettleTime = 10_000
 /** Max delay before a failed list is read again, in ms. The delay starts at `upstreamLimits.listRetry` and grows. */
 const longestRetry = 60_000
-/** Max consecutive failures that lengthen `timeout` and `retry`. */
+/** Number of consecutive failures after which `timeout` and `retryDelay` no longer grow. */
 const maxFailures = 5
 
-/** Decides when the lists of one connection are read again. */
+/** Decides when the lists of one slot (connection) are read again. */
 export class ReadingPace {
   /** The time at which the lists were last read because of their age, in ms since the epoch. */
   renewedAt = -Infinity
@@ -18,19 +18,19 @@ export class ReadingPace {
   #readAt = -Infinity
   #failures = 0
 
-  /** The delay before the reading that a `list_changed` causes now, in ms. */
+  /** The delay between a `list_changed` that arrives now and the reading that it causes, in ms. */
   get changeDelay (): number {
     if (Date.now() - this.#readAt > 10 * this.#settle) this.#settle = settleTime
     return this.#settle
   }
 
-  /** Max time that the next reading waits for its remaining lists, in ms. It grows with the number of failures. */
+  /** Max time that the next reading waits for the other lists after the first one, in ms. Grows with each failure. */
   get timeout (): number { return upstreamLimits.listTime * 2 ** this.#failures }
 
-  /** Time until lists that failed are read again, in ms. */
+  /** The time until the lists are read again after a failure, in ms. */
   get retryDelay (): number { return Math.min(upstreamLimits.listRetry * 2 ** (this.#failures - 1), longestRetry) }
 
-  /** Records a reading. @param isComplete whether no list failed @param isSame whether nothing had changed */
+  /** Records a reading. @param isComplete whether all lists were read @param isSame whether it found no change */
   recordReading (isComplete: boolean, isSame: boolean): void {
     this.#readAt = Date.now()
     this.#failures = isComplete ? 0 : Math.min(this.#failures + 1, maxFailures)

@@ -3,30 +3,36 @@ import { memoryOf } from '../../../protocol/text.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** Limits the size of a server's catalogues and how often they are read, and stores them. Sizes are memory in bytes. */
+/**
+ * Limits the size of one server's catalogues and how often they are read, and stores them on disk. Sizes are in bytes
+ * of memory.
+ */
 export interface CatalogueAllowance {
-  /** The max size that the catalogues of all classes may reach together. */
+  /** Returns the max total size of the server's catalogues, which exist for several capability classes and clients. */
   readonly remainingSize: () => number
-  /** Reports the total size of the catalogues. */
+  /** Reports the total size of the server's catalogues. */
   readonly setHeldSize: (size: number) => void
   /**
-   * The time until the lists may be read again, in ms, if its owner's lists were read too often; 0: at once.
-   * @param isFirst whether nothing is known of the server yet
+   * Returns the time until the lists may be read again, in ms; 0 unless they were read too often.
+   * @param isFirst whether no list of the server is known yet
    */
   readonly waitTime: (isFirst: boolean) => number
-  /** Reports the size of the lists that were read. */
+  /** Reports the size of lists that were just read. */
   readonly recordRead: (size: number) => void
-  /** Stores a text for the next run, given in pieces. */
+  /** Stores the catalogues for the next run, as a text in pieces. */
   readonly store: (text: Iterable<string>) => void
 }
 
 /** Limits the total size of the lists of each user's servers, and how often they are read. */
 export class CatalogueShares {
-  /** The size of each server's lists, by server. */
+  /** The owner and the size of each server's lists, by the server's name; without servers of admins. */
   readonly #held = new Map<string, { readonly user: string, readonly size: number }>()
   readonly #reads = new TokenBucket(upstreamLimits.catalogueReads)
 
-  /** How much a server may add to its lists, in bytes. @param user its owner; undefined: an admin, without a limit */
+  /**
+   * Returns the max size of a server's lists, in bytes of memory: what the user's other servers leave.
+   * @param user the server's owner; undefined for an admin, who has no limit
+   */
   remainingSize (server: string, user: string | undefined): number {
     if (user === undefined) return Infinity
     let room: number = upstreamLimits.cataloguesPerUser
@@ -41,8 +47,8 @@ export class CatalogueShares {
   }
 
   /**
-   * The time until a server's lists may be read again, in ms. The servers of one user share a limit; each server of an
-   * admin has its own.
+   * Returns the time until a server's lists may be read again, in ms. The servers of one user share a limit; each
+   * server of an admin has its own.
    */
   waitTime (server: string, user: string | undefined): number {
     return this.#reads.waitTime(readBucketKey(server, user), 0)
@@ -54,11 +60,11 @@ export class CatalogueShares {
   }
 }
 
-/** The key under which readings are counted. */
+/** Returns the key under which the readings of a server's lists are counted. */
 const readBucketKey = (server: string, user: string | undefined): string =>
   user === undefined ? `server ${server}` : `user ${user}`
 
-/** The memory of a catalogue, in bytes. */
+/** Returns the size of a catalogue's items and instructions, in bytes of memory. */
 export function catalogueSize ({ lists, instructions = '' }: Catalogue): number {
   let size = memoryOf(instructions)
   for (const kind of allListKinds) for (const { text } of lists[kind]) size += memoryOf(text)
@@ -66,9 +72,9 @@ export function catalogueSize ({ lists, instructions = '' }: Catalogue): number 
 }
 
 /**
- * A catalogue with the first items that fit.
- * @param room in bytes of memory
- * @param warn gets a sentence per omission
+ * Limits the size of a catalogue: keeps the items that fit, in their order, and omits the others.
+ * @param room the max size, in bytes of memory
+ * @param warn called with a sentence if items are omitted
  */
 export function fitCatalogue (catalogue: Catalogue, room: number, warn: (sentence: string) => void): Catalogue {
   if (room === Infinity || catalogueSize(catalogue) <= room) return catalogue

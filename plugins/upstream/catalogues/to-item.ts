@@ -12,9 +12,13 @@ import { upstreamLimits } from '../limits.ts'
 
 /** Receives remarks about single items. */
 interface ItemRemarks {
-  /** Called when an item is omitted, with the reason. */
+  /** Called with a sentence when an item is omitted, for all clients or for clients of earlier revisions. */
   readonly warn: (sentence: string) => void
-  /** Called when an invalid member of an item is ignored. @param place the path of the member within the item */
+  /**
+   * Called when an invalid member of an item is treated as absent.
+   * @param name the name or URI of the item
+   * @param place the path of the member within the item
+   */
   readonly mended: (name: string, place: string) => void
 }
 
@@ -27,7 +31,9 @@ const invisibleCharacters = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 /** Items longer than this, in characters, are not parsed as a whole. */
 const largeItem = 16 * 1024
 
-/** The members of a large item that `toItem` reads; of schemas, only the `type`. */
+/**
+ * Parses those members of a large item that `toItem` reads. Of `inputSchema` and `outputSchema`, parses only `type`.
+ */
 function parseMembers (text: string, key: string, kind: ListKind): Record<string, unknown> {
   const names = new Set([key, ...checkedMembers(kind)])
   const members: Record<string, unknown> = {}
@@ -40,7 +46,11 @@ function parseMembers (text: string, key: string, kind: ListKind): Record<string
   return members
 }
 
-/** Converts an item to the stored form. @param written the server's text @returns undefined if the item is omitted */
+/**
+ * Converts an item from a server's list to the form in which it is stored.
+ * @param written the server's JSON text
+ * @returns undefined if the item is omitted
+ */
 export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): Item | undefined {
   const { key } = listKinds[kind]
   const { warn } = remarks
@@ -64,7 +74,7 @@ export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): 
     return undefined
   }
   const changes: Record<string, string> = {}
-  // A resource without a name gets its URI as its name, which is used for display only.
+  // An item that must have a name but has none (a resource) gets its URI as its name, which is for display only.
   if (value.name === undefined && checkedMembers(kind).includes('name')) {
     changes.name = JSON.stringify(name)
     value.name = name
@@ -82,7 +92,7 @@ export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): 
   if (typeof description === 'string' && description.length > upstreamLimits.description) {
     changes.description = JSON.stringify(truncate(description, upstreamLimits.description))
   }
-  // MCP requires the type; the arguments of a tool are always an object.
+  // MCP requires the type `object`; servers that omit it mean an object, too.
   if (isObject(inputSchema) && inputSchema.type === undefined) {
     changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
   }
@@ -95,8 +105,9 @@ export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): 
   return item
 }
 
-// MCP's rules for the members of items, common to all revisions. Strict clients reject a whole list because of one
-// invalid item. Unknown members, and values that MCP does not restrict, are not checked.
+// What follows are MCP's rules for the members of items, common to all revisions. Items are checked because strict
+// clients reject a whole list if one item is invalid. Unknown members, and values that MCP does not restrict, are not
+// checked.
 
 const optionalMembers = <Schema extends TSchema>(members: Record<string, Schema>): TObject =>
   Type.Object(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])))
@@ -152,7 +163,7 @@ const itemChecks =
 
 const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)
 
-/** The problem of an item, as a clause; undefined: none. @param item has at least its `checkedMembers` */
+/** Returns the problem of an item, as a clause; undefined if it is valid. @param item with at least `checkedMembers` */
 function itemProblem (kind: ListKind, item: Readonly<Record<string, unknown>>): string | undefined {
   if (itemChecks[kind]?.Check(item) === true) return undefined
   const { path, message } = firstSchemaProblem(schemas[kind], item) ?? { path: '', message: 'it is not valid' }

@@ -1,35 +1,38 @@
-/** A message of an upstream on a link, with the facts that determine its recipient. */
+/** The facts that determine which client gets a message of an upstream. */
 export interface RecipientFacts<Call, Owner> {
   /**
-   * The call on whose stream the message arrived, if known; `over`: that call, or a request of the gateway, has already
-   * been answered.
+   * The call on whose HTTP stream the message arrived; undefined if unknown; `over`: the message arrived on the stream
+   * of a call that has been answered, or of a request of the gateway.
    */
   origin: Call | 'over' | undefined
-  /** The calls open on the link, oldest first. */
+  /** The open calls on the link, oldest first. */
   open: readonly Call[]
+  /** Identifies the client that made a call. */
   ownerOf: (call: Call) => string
-  /** Whether a call waits for its client's answer to a question. Default: none does. */
+  /** Whether a call waits for its client's answer to a question of the upstream. Default: no call does. */
   isAsked?: (call: Call) => boolean
-  /** The owners of the tasks that run on the link: the message may be about one of these tasks. */
+  /** The clients (as in `ownerOf`) whose tasks run on the link: the message may be about one of these tasks. */
   taskOwners: readonly string[]
-  /** The only session that uses the link, if there is just one. */
+  /** The client that has the link for itself; undefined if the link may serve several clients. */
   owner: Owner | undefined
 }
 
-/** The recipient of a message, or the reason why it has none. */
+/**
+ * The recipient of a message, or the reason why it has none: `over` (the call that it belongs to has ended), `idle` (no
+ * call is open), or `contested` (calls or tasks of several clients are open).
+ */
 export type MessageRecipient<Call, Owner> =
   | { kind: 'call', call: Call }
   | { kind: 'owner', owner: Owner }
   | { kind: 'over' }
   | { kind: 'idle' }
-  // Calls of several clients are open.
   | { kind: 'contested' }
 
 /**
- * Finds the recipient of a question or notification: the call on whose stream it arrived, or nobody if that call has
- * ended; otherwise the latest call, if all open calls belong to one client and no tasks of other clients run there,
- * preferably a call that does not wait for its client's answer; otherwise the session that owns the link; otherwise
- * nobody. It never guesses between two clients.
+ * Finds the recipient of a question or notification of an upstream. If the call on whose stream it arrived is known,
+ * the recipient is that call, or nobody if that call has ended. Otherwise, if all open calls and running tasks on the
+ * link belong to one client, it is that client's latest open call, preferably one that does not wait for the client's
+ * answer. Otherwise it is the client that has the link for itself, or nobody: no guess is made between clients.
  */
 export function findMessageRecipient<Call extends object, Owner> ({
   origin,

@@ -3,7 +3,10 @@ import type { Placement } from '../links/placement.ts'
 import type { UpstreamListener } from '../upstream-deps.ts'
 import type { DispatchDeps } from './dispatch.ts'
 
-/** Creates the dependencies of the dispatch of a server's messages. @param wake opens links that clients wait for */
+/**
+ * Creates the dependencies that are needed to dispatch the messages of one server.
+ * @param wake opens the links of slots with subscriptions
+ */
 export function createDispatchDeps (
   name: string,
   { broadcast, log, ...listener }: UpstreamListener,

@@ -13,35 +13,36 @@ import type { Slot } from '../links/slot.ts'
 import { findMessageRecipient, type MessageRecipient } from './attribution.ts'
 import { dispatchStreamEvent } from './stream-events.ts'
 
-/** The dependencies of the dispatch of the questions and notifications that an upstream sends. */
+/** The dependencies of `dispatchQuestion` and `dispatchNotification`, for one server. */
 export interface DispatchDeps {
   /** The server's name. */
   name: string
   /** Called when the upstream announces that a list has changed. */
   refresh: (slot: Slot) => void
-  /** Called when several clients had calls open, so that a question had no certain recipient. */
+  /** Called if a question has no certain recipient, because calls or tasks of several clients are open. */
   onContested: () => void
   /** Called before a question is sent to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
-  /** Forwards a notification that belongs to no request in flight. */
+  /** Called with a notification for one client that is not sent on an open request; calls `send` to deliver it. */
   onNotification: (paramsText: string, send: (paramsText: string) => void) => void
-  /** Sends to every client that the slot serves, unless a principal other than the client's has used the link. */
+  /** Sends to each client that the slot serves, but skips a client if other principals have used the link. */
   broadcast: (slot: Slot, link: Link, method: string, paramsText: string) => void
   /**
-   * The id under which a client knows a task of this server; undefined if the client does not know the task.
-   * @param task the new state of the task, as JSON text, if the message contains it
+   * Returns the id under which a client knows a task of this server; undefined if the client does not know the task.
+   * @param id the server's id of the task
+   * @param task the new state of the task as JSON text, if the message contains it
    */
   taskHandle: (client: Client, id: string, task?: string) => string | undefined
-  /** Called when a message is dropped because it has no certain recipient. */
+  /** Called when a notification is dropped, because it has no certain recipient or the recipient is gone. */
   onDropped: (method: string) => void
 }
 
 const clientIdOf = ({ client }: Call): string => client.id
 
 /**
- * Identifies the client that is asked about a call. A session of an earlier revision is one client. Requests of MCP
- * 2026-07-28 belong to one client if their principal and capabilities are the same. Unauthenticated callers are
- * distinguished: many people may share an address.
+ * Identifies the client that is asked a question about a call. Up to MCP 2025-11-25, each session is a client. Requests
+ * of MCP 2026-07-28 come from the same client if their principal, owner and capabilities are the same. Requests without
+ * credentials are each treated as another client, since many people may share an address.
  */
 function askedClientOf ({ client, exchange }: Call): string {
   if (exchange?.canSuspend !== true || isWithoutCredentials(exchange)) return client.id
@@ -52,6 +53,7 @@ function askedClientOf ({ client, exchange }: Call): string {
 const isWithoutCredentials = ({ address, client }: Exchange): boolean =>
   address !== undefined && client.owner === ownerOfAddress(address)
 
+/** The number of questions about each call that its client has not answered yet. */
 const pendingQuestions = new WeakMap<Call, number>()
 
 interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAsked?: (call: Call) => boolean }
@@ -60,8 +62,8 @@ const forQuestions: Recipients = { ownerOf: askedClientOf, isAsked: (call) => pe
 const forNotifications: Recipients = { ownerOf: clientIdOf }
 
 /**
- * The client that a message is sent to. A message about a task goes to the client that waits for the task's result,
- * otherwise to the one that started the task.
+ * Finds the recipient of a message. A message about a task goes to the call that waits for the task's result
+ * (`tasks/result`), otherwise to the client that started the task or last asked about it.
  */
 function recipientOf (
   { tasks, owner }: Slot,
@@ -90,7 +92,7 @@ function recipientOf (
 
 type QuestionRecipient = Extract<MessageRecipient<Call, Client>, { kind: 'call' | 'owner' }>
 
-/** The client that a question is sent to. @throws RpcError, the answer to the upstream, if there is no such client */
+/** Finds the recipient of a question. @throws RpcError, to be sent to the upstream, if there is no certain recipient */
 function questionRecipientOf (
   { name, onContested }: DispatchDeps, slot: Slot, link: Link, { method, params }: Question, origin: MessageOrigin
 ): QuestionRecipient {
@@ -107,7 +109,11 @@ function questionRecipientOf (
   )
 }
 
-/** Sends an upstream's question to its recipient. @throws RpcError, the answer to the upstream if it fails */
+/**
+ * Sends an upstream's question (a request to a client, such as `elicitation/create`) to its recipient.
+ * @returns the client's answer
+ * @throws RpcError, to be sent to the upstream, if there is no certain recipient or the question is not allowed
+ */
 export async function dispatchQuestion (
   deps: DispatchDeps, slot: Slot, link: Link, question: Question, origin: MessageOrigin
 ): Promise<Response> {
@@ -115,14 +121,14 @@ export async function dispatchQuestion (
   if (target.kind === 'owner') return await askClient(deps, slot, question, target.owner, target.owner)
   const { call } = target
   const askedClient = askedClientOf(call)
-  // Only timing relates the question to the call.
+  // The question is assigned to the call only because the call is open.
   const isGuessed = origin === undefined && call.exchange?.canSuspend === true
   try {
     return await countWhilePending(
       call, askClient(deps, slot, isGuessed ? { ...question, outlivesRequest: true } : question, call.client, call)
     )
   } catch (error) {
-    // The call has ended, but the question may be about another call of the same client.
+    // The guessed call has ended, but the question may be about another open call of the same client.
     const isLeft = origin === undefined && call.isOver && !question.signal.aborted &&
       link.openCalls.some((each) => askedClientOf(each) === askedClient)
     if (!isLeft) throw error
@@ -130,7 +136,10 @@ export async function dispatchQuestion (
   }
 }
 
-/** Sends a question to a client, if that is allowed. @throws RpcError */
+/**
+ * Sends a question to a client, with the client's id of the related task in place of the server's.
+ * @throws RpcError if the client does not support such questions, or the question is refused
+ */
 async function askClient (
   { onQuestion, taskHandle }: DispatchDeps,
   { tasks }: Slot,
@@ -154,8 +163,8 @@ async function askClient (
 }
 
 /**
- * Finds a handle. If it is not known, the response that starts the task may still be on its way to the client, so it is
- * looked up once more after the pending events.
+ * Finds the id by which a client knows a task. If it is not known, the response that starts the task may be about to be
+ * processed, so that the id is looked up once more after the pending events.
  */
 async function findHandle (find: () => string | undefined): Promise<string | undefined> {
   const known = find()
@@ -164,7 +173,7 @@ async function findHandle (find: () => string | undefined): Promise<string | und
   return find()
 }
 
-/** Counts a call's questions while they wait for the client's answer. */
+/** Counts a question about a call as pending until the client's answer has arrived. */
 async function countWhilePending (call: Call, answer: Promise<Response>): Promise<Response> {
   pendingQuestions.set(call, (pendingQuestions.get(call) ?? 0) + 1)
   try {
@@ -208,7 +217,7 @@ export function dispatchNotification (
       deliverOfTask(deps, owner, notification, String(params.taskId)).catch(() => { deps.onDropped(method) })
       return
     }
-    // The gateway has not requested this notification; clients poll with `tasks/get`.
+    // The gateway does not subscribe to this notification of MCP 2026-07-28; clients poll with `tasks/get`.
     case 'notifications/tasks': deps.onDropped(method); return
     case 'notifications/elicitation/complete':
       deliver(deps, slot.tasks.completeElicitation(params.elicitationId), method, paramsText)
@@ -227,7 +236,7 @@ function deliver (
   else onDropped(method)
 }
 
-/** Delivers a notification about a task, with the id that the client knows the task by. */
+/** Delivers a notification about a task to a client, with the client's id of the task in place of the server's. */
 async function deliverOfTask (
   deps: DispatchDeps, client: Client | undefined, { method, paramsText }: Notification, taskId: string
 ): Promise<void> {
@@ -236,7 +245,7 @@ async function deliverOfTask (
   else deliver(deps, client, method, replaceTaskId(paramsText, taskId, handle))
 }
 
-/** Handles a log message, or a notification of an unknown kind. */
+/** Forwards a log message, or a notification of an unknown kind. */
 function dispatchOther (
   deps: DispatchDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
 ): void {
@@ -250,7 +259,7 @@ function dispatchOther (
       deliver(deps, target.owner, method, withHandle(deps, target.owner, params, paramsText))
       return
     case 'idle':
-      // A log message is sent to all listeners, unless it may be about another principal that uses the link.
+      // A log message that belongs to no call is broadcast, unless several principals have used the link.
       if (isLog && !link.isShared) deps.broadcast(slot, link, method, paramsText)
       else deps.onDropped(method)
       return
@@ -263,7 +272,7 @@ function dispatchOther (
   }
 }
 
-/** The params of a notification for a client, with the client's handle in place of the id of the related task. */
+/** Returns a notification's params for a client, with the client's id of the related task in place of the server's. */
 function withHandle (
   { taskHandle }: DispatchDeps, client: Client, params: Record<string, unknown>, paramsText: string
 ): string {
@@ -272,16 +281,13 @@ function withHandle (
   return taskId === undefined || handle === undefined ? paramsText : replaceTaskId(paramsText, taskId, handle)
 }
 
-/**
- * Whether all calls and tasks on a link belong to one principal: each of its clients may then get the messages of the
- * others.
- */
+/** Whether all open calls and tasks on a link belong to one principal: all of its clients may then get a message. */
 function isOfOnePrincipal ({ tasks }: Slot, link: Link): boolean {
   const clients = [...link.openCalls.map(({ client }) => client), ...tasks.taskClientsOn(link)]
   return new Set(clients.map(({ principalKey: principal, id }) => principal ?? id)).size === 1
 }
 
-/** The latest open call of each client. */
+/** Returns the latest open call of each client on a link. */
 function latestOfEach (link: Link): Iterable<Call> {
   return new Map(link.openCalls.map((call) => [call.client.id, call])).values()
 }

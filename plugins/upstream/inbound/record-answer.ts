@@ -5,12 +5,15 @@ import { detachedCopy, largeTextLength } from '../../../protocol/text.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
 
-/** Records what an answer starts or ends: a task, or URL elicitations that must precede a repeated call (-32042). */
+/**
+ * Records what the answer to a call says about tasks: that one was started, its state, or that its result was fetched.
+ * For an error -32042, records the URL elicitations that the client must complete before it repeats the call.
+ */
 export function recordTasksOfAnswer (
   { tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response
 ): void {
   const { client, method, params } = call
-  // A server of either era may answer with a task if the client accepts one.
+  // A server of any revision may answer a call with a task, if the client accepts tasks.
   const mayBegin = method === 'tools/call' && (params.task !== undefined ||
     (call.exchange?.taskForm !== undefined && resultText?.includes('"taskId"') === true))
   if (!mayBegin && errorText === undefined && !method.startsWith('tasks/')) return
@@ -22,7 +25,7 @@ export function recordTasksOfAnswer (
     for (const each of elicitations) if (isObject(each)) tasks.recordElicitation(each.elicitationId, client)
     return
   }
-  // The state of a task is small, so larger results are not parsed.
+  // A task's state is small, so a large result contains none, and is not parsed.
   const value: unknown = resultText === undefined || resultText.length > largeTextLength ? {} : JSON.parse(resultText)
   if (!isObject(value)) return
   const begun = value.resultType === 'task' ? value : value.task

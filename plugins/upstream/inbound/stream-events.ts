@@ -3,7 +3,10 @@ import type { Notification } from '../../../protocol/message.ts'
 import type { MessageOrigin } from '../../../protocol/upstream-session.ts'
 import type { Link } from '../links/link.ts'
 
-/** Forwards a notification on an event stream to the request of that stream only. @returns false if there is none */
+/**
+ * Forwards a notification of an event stream (`events/stream`) to the request that opened the stream.
+ * @returns false if that request is not open
+ */
 export function dispatchStreamEvent (
   link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
 ): boolean {

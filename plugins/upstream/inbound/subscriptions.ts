@@ -7,8 +7,8 @@ import type { Slot } from '../links/slot.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 /**
- * The resource subscriptions of a server's clients. The first subscriber of a URI causes the upstream subscription, and
- * the last one ends it.
+ * The resource subscriptions of one server's clients. On each link, the first subscriber of a URI causes a subscription
+ * at the upstream, and the last one ends it.
  */
 export class ResourceSubscriptions {
   readonly #server: string
@@ -16,7 +16,7 @@ export class ResourceSubscriptions {
   readonly #requests: RequestRunner
   readonly #open: (slot: Slot) => void
 
-  /** @param open opens a slot's link, and restores the state that the slot remembers */
+  /** @param open opens a slot's link, and restores the slot's subscriptions on it */
   constructor (server: string, placement: Placement, requests: RequestRunner, open: (slot: Slot) => void) {
     this.#open = open
     this.#server = server
@@ -24,17 +24,17 @@ export class ResourceSubscriptions {
     this.#requests = requests
   }
 
-  /** The URIs that a client is subscribed to. */
+  /** Returns the URIs of the resources to which a client is subscribed. */
   of (client: Client): string[] {
     return this.#placement.pool.all.flatMap(({ subscriptions }) => subscriptions.urisOf(client.id))
   }
 
   /**
-   * Subscribes a client.
-   * @param paramsText the client's params, as JSON text
-   * @returns the text of the result
-   * @throws RpcError from the upstream; -32000 when the client has too many subscriptions; -32001 when its owner has
-   *   too many, or the upstream does not answer
+   * Subscribes a client to a resource.
+   * @param paramsText the params of the client's request, as JSON text
+   * @returns the result, as JSON text
+   * @throws RpcError from the upstream; -32000 if the client has too many subscriptions; -32001 if the subscriptions of
+   *   its owner use too much memory, or the upstream does not answer
    */
   async add (client: Client, uri: string, paramsText?: string): Promise<string> {
     const slot = this.#placement.slotFor(
@@ -58,7 +58,10 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** Restores a client's subscription on its link, at once or when the link is open. @throws RpcError as `add` */
+  /**
+   * Restores a client's subscription: at once if the link is open, otherwise when it has been opened.
+   * @throws RpcError -32000, -32001 as in `add`
+   */
   restore (client: Client, uri: string): void {
     const slot = this.#placement.slotFor(
       client, this.#placement.passedHeadersOf(client.headersOf?.('resources/subscribe'))
@@ -71,9 +74,9 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Unsubscribes a client. An unreachable upstream has nothing to unsubscribe from.
-   * @param paramsText the client's params, as JSON text
-   * @returns the text of the result
+   * Unsubscribes a client from a resource. If the upstream cannot be reached, its subscription has ended as well.
+   * @param paramsText the params of the client's request, as JSON text
+   * @returns the result, as JSON text
    * @throws RpcError from the upstream
    */
   async remove (client: Client, uri: string, paramsText?: string): Promise<string> {
@@ -87,7 +90,7 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** @throws RpcError -32000 when the client has the max number of subscriptions */
+  /** @throws RpcError -32000 if the client has the max number of subscriptions on this slot */
   #checkCount ({ subscriptions }: Slot, { id }: Client): void {
     if (subscriptions.countOf(id) < gatewayLimits.subscriptionsPerSession) return
     const server = JSON.stringify(this.#server)
@@ -98,9 +101,9 @@ export class ResourceSubscriptions {
 }
 
 /**
- * Records a subscription.
- * @returns whether it is the first of its resource
- * @throws RpcError -32001 when the client's owner has too many
+ * Records a subscription on a slot.
+ * @returns whether it is the first one for the resource
+ * @throws RpcError -32001 if the subscriptions of the client's owner use too much memory
  */
 function addToTable (slot: Slot, client: Client, uri: string): boolean {
   try {

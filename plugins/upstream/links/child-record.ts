@@ -7,20 +7,18 @@ import { findProcess, isRunning, type ProcessIdentity } from '../../../protocol/
 import { ProcessTree } from '../../../protocol/transports/process-tree.ts'
 import { startChild, type StartedProcess, type StartProcess } from '../../../protocol/transports/started-process.ts'
 
-/** Time between SIGTERM and SIGKILL for processes of a former gateway, in ms. */
+/** Time between SIGTERM and SIGKILL for processes of a gateway that no longer runs, in ms. */
 const killGrace = 2_000
-/**
- * How long an entry is kept after its process has ended, in ms: in this time, the gateway ends the descendants.
- */
+/** How long an entry is kept after its process has ended, in ms: meanwhile, the gateway ends the child processes. */
 const entryLinger = 10_000
 
 type Log = (level: 'info' | 'warn', sentence: string) => void
 
 /**
  * Starts the processes of stdio servers, and records them on disk, so that the next gateway can end those that survive
- * a `kill -9` of this one. An entry is a file. Its name contains the gateway (id and start time) and the process's
- * `TOOL_HUB_CHILD`; its text is the id and start time of the process, which is a group leader. A process is ended if
- * both match, or if its environment has that `TOOL_HUB_CHILD`.
+ * a `kill -9` of this gateway. Each process has a file as its entry. The file's name contains the gateway's process id
+ * and start time, and the value of `TOOL_HUB_CHILD` in the environment of the process; the file contains the process id
+ * and start time of the process. A left-over process is ended if its id and start time, or its `TOOL_HUB_CHILD`, match.
  */
 export class ChildProcessRegistry {
   readonly #root: string
@@ -37,8 +35,8 @@ export class ChildProcessRegistry {
   }
 
   /**
-   * Begins to end the processes of gateways that do not run. `start` waits for this, since they may hold ports and
-   * files.
+   * Begins to end the processes of gateways that no longer run. `start` waits until they have ended, since they may
+   * hold ports and files.
    */
   endOrphans (): void {
     this.#sweeping = this.#sweep().catch((error: unknown) => {
@@ -51,7 +49,7 @@ export class ChildProcessRegistry {
     const { TOOL_HUB_CHILD: mark } = order.env
     if (!this.#gateway || mark === undefined) return await startChild(order)
     const file = join(this.#folder, `${this.#gateway.pid}_${this.#gateway.started}_${mark}`)
-    // Written before the process is started, so that it never runs without an entry.
+    // The entry is created first, so that the process does not run without one.
     this.#write(file, '')
     let started: StartedProcess
     try {
@@ -71,7 +69,7 @@ export class ChildProcessRegistry {
 
   /** Removes the entries of this gateway, whose processes have all ended. */
   async close (): Promise<void> {
-    // Gateways in containers have equal process ids, and may share the folder.
+    // Gateways in several containers may have the same process id and share the folder, so the start time is compared.
     const own = (await this.#entries()).filter(({ gateway: { pid, started } }) =>
       pid === this.#gateway?.pid && started === this.#gateway.started)
     await Promise.all(own.map(async ({ file }) => { await rm(file, { force: true }) }))
@@ -112,8 +110,9 @@ export class ChildProcessRegistry {
 }
 
 /**
- * Ends an orphaned process and all processes that it started.
- * @param text the content of its entry: the process id and the start time
+ * Ends an orphaned process and the processes that it started.
+ * @param mark the `TOOL_HUB_CHILD` in their environment
+ * @param text the content of the entry: process id and start time; empty if the gateway died before it wrote them
  * @returns the number of processes that were ended
  */
 async function endOrphan (mark: string, text: string): Promise<number> {
@@ -125,7 +124,10 @@ async function endOrphan (mark: string, text: string): Promise<number> {
   return tree.size
 }
 
-/** Start times count from the boot of the system, so an entry of an earlier boot could match a current process. */
+/**
+ * Returns the id of the current boot of the system. Start times of processes count from the boot, so an entry of an
+ * earlier boot could match a current process.
+ */
 function bootId (): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()

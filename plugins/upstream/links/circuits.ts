@@ -3,36 +3,37 @@ import { upstreamLimits } from '../limits.ts'
 import { UserActionRequired } from '../login/problems.ts'
 import { backoffDelay } from './heartbeat.ts'
 
-/** The circuit breaker of one slot: counts consecutive failures, and refuses requests for a while. */
+/** The state of one slot's circuit breaker, which refuses requests for a while after consecutive failures. */
 export class Circuit {
+  /** The number of failures since the last response. */
   failures = 0
-  /** Whether requests are refused until `until`, and after that until a probe has succeeded. */
+  /** Whether requests are refused: until `until` at once, afterwards unless a probe succeeds. */
   isOpen = false
   /** The end of the pause in which requests are refused without a probe, in ms since the epoch. */
   until = 0
-  /** How often it was opened since the last response. */
+  /** How often the circuit was opened since the last response. */
   timesOpened = 0
   /** The probe in progress, which all requests wait for. */
   probe: Promise<void> | undefined
-  /** Whether requests fail, and not only connection attempts. */
+  /** Whether requests have failed, and not only connection attempts. */
   hasFailedRequests = false
 }
 
 /**
- * The circuit breakers of one server, one for each slot, since clients with other credentials may be served. A circuit
- * opens after several failures without a response in between; its requests then fail at once. After a pause, the next
- * request waits for a probe: a new connection, or a ping. No client request is used as a probe.
+ * The circuit breakers of one server, one for each slot, since the server may fail for some clients only. A circuit
+ * opens after several failures without a response in between; requests on its slot then fail at once. After a pause,
+ * requests wait for a probe: a new connection or a ping. No client request is used as a probe.
  */
 export class Circuits {
   readonly #circuits: () => Iterable<Circuit>
   readonly #log: (level: 'info' | 'warn', sentence: string) => void
   readonly #now: () => number
-  /** Links whose end is already counted as a failure, since all of their requests fail with it. */
+  /** Closed links that were counted as one failure: the failures of their other requests are not counted. */
   readonly #lost = new WeakSet<object>()
   /** Whether the refusal of requests has been logged. */
   #isLogged = false
 
-  /** @param circuits the circuits of all slots @param now the clock, in ms since the epoch */
+  /** @param circuits returns the circuits of all slots @param now the clock, in ms since the epoch */
   constructor (
     circuits: () => Iterable<Circuit>, log: (level: 'info' | 'warn', sentence: string) => void, now = Date.now
   ) {
@@ -44,15 +45,18 @@ export class Circuits {
   /** Whether requests on some slot are refused, or wait for a probe. */
   get isAnyOpen (): boolean { return [...this.#circuits()].some(({ isOpen }) => isOpen) }
 
-  /** A sentence for the server's managers; undefined if no requests are refused. */
+  /** A warning for the server's managers while requests are refused; otherwise undefined. */
   get sentence (): string | undefined {
     return this.isAnyOpen ? 'it keeps failing: requests are refused at once until a check succeeds' : undefined
   }
 
-  /** How long requests are still refused, in ms; 0 if the next one waits for a probe. */
+  /** Returns how long requests are still refused at once, in ms; 0 if the next one waits for a probe. */
   pauseOf ({ until }: Circuit): number { return Math.max(until - this.#now(), 0) }
 
-  /** Records a failed connection or request. @param link the link of a request without a response */
+  /**
+   * Records a failed connection or request.
+   * @param link the link of the request; undefined for a connection or probe
+   */
   recordFailure (circuit: Circuit, error: UpstreamError, link?: { readonly closed: boolean }): void {
     if (!isFailure(error) || (link && this.#lost.has(link))) return
     if (link?.closed === true) this.#lost.add(link)
@@ -67,7 +71,10 @@ export class Circuits {
     this.#log('warn', `it failed ${count} times in a row: requests are refused at once until a check succeeds`)
   }
 
-  /** Records a successful check or connection. If requests failed before, one more failure opens the circuit. */
+  /**
+   * Records a successful probe or connection, which closes the circuit. If requests had failed, one more failure opens
+   * it again.
+   */
   recordProbe (circuit: Circuit): void {
     if (!circuit.hasFailedRequests) { this.recordAnswer(circuit); return }
     if (!circuit.isOpen) return
@@ -87,7 +94,7 @@ export class Circuits {
   }
 }
 
-/** Whether an error shows that the server, or the network path to it, does not work. */
+/** Whether an error shows that the server itself, or the network path to it, does not work. */
 function isFailure (error: UpstreamError): boolean {
   if (error instanceof UserActionRequired) return false
   switch (error.fault) {

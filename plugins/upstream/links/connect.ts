@@ -14,14 +14,15 @@ import { makeTransport, type TransportDeps } from './transport.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** Settings that the connections to all servers share. */
+/** Settings for the connections to all servers. `Transport`: the type of the dependencies of their transports. */
 export interface ConnectionSettings<Transport = TransportDeps> {
   readonly clientInfo: { readonly name: string, readonly version: string }
   readonly transport: Transport
   /** Limits how many processes are spawned and sockets connected at the same time. */
   readonly dialling: Semaphore
-  /** In ms. */
+  /** Max time for a connection to be initialized, in ms. */
   readonly initTimeout: number
+  /** Default timeout of a request, in ms. */
   readonly requestTimeout: number
 }
 
@@ -29,26 +30,26 @@ export interface ConnectDeps {
   connecting: ConnectionSettings
   warn: (sentence: string) => void
   /**
-   * Called when there is no connection after `gatewayLimits.connectionWait`.
-   * @param lastLines the last lines of the process's output
+   * Called if the connection is not open after `gatewayLimits.connectionWait`.
+   * @param lastLines the last lines that the server's process printed, or an empty text
    */
   onSlow: (lastLines: string) => void
-  /** The login that a slot's link uses; undefined if it uses none. */
+  /** Returns the source of the `Authorization` header for a slot's link; undefined if the link needs no login. */
   authorization: (slot: Slot) => AuthorizationSource | undefined
-  /** The server's era, as far as it is known. */
+  /** What is known about the server's era (whether it uses MCP 2026-07-28, or an earlier revision). */
   eras: EraMemory
-  /** The arguments that the server's tools read from headers (`Mcp-Param-*`). */
+  /** The arguments that the server's tools expect in headers as well (`Mcp-Param-*`). */
   tools: ToolParamHeaders
-  /** Whether the slot is the gateway's: other links use what its link finds out. */
+  /** Whether the slot is the gateway's own: its link finds out the era, and other links use the result. */
   isBase: boolean
 }
 
 /**
- * Opens a link for a slot, with the first transport that finds a server.
- * @param config with its variables expanded
- * @param passesHeaders whether headers of the slot's client are passed on to this server
+ * Opens a link for a slot, with the first transport that works.
+ * @param config the config, with its variables expanded
+ * @param passesHeaders whether headers of clients are passed on to this server
  * @param kinds the transports to try, in order
- * @throws UpstreamError, RpcError of the first transport
+ * @throws UpstreamError, RpcError: the error of the first transport
  */
 export async function openLink (
   slot: Slot,
@@ -64,14 +65,14 @@ export async function openLink (
       return { link: await openOnce(slot, config, passesHeaders, kind, deps, handlers), kind }
     } catch (error) {
       failure ??= error
-      // Only an answer that says "not here" is a reason to try the older transport.
+      // The next transport is tried only if the server answered, but refused this one.
       if (!(error instanceof UpstreamError && error.fault === 'refused') && !(error instanceof RpcError)) break
     }
   }
   throw kinds.length === 1 ? withTypeHint(failure) : failure
 }
 
-/** Adds a hint to the error of a server whose config states the transport: its address may have another transport. */
+/** Adds a hint to an HTTP error 404 or 405: the configured address may need another transport. */
 function withTypeHint (error: unknown): unknown {
   if (!(error instanceof UpstreamError) || (error.status !== 404 && error.status !== 405)) return error
   const { fault, message, status, detail } = error
@@ -79,8 +80,8 @@ function withTypeHint (error: unknown): unknown {
 }
 
 /**
- * Opens a link with one transport.
- * @param era the era to begin in; default: the known one
+ * Opens a link with one transport. If the server turns out to be of another era, tries once more in that era.
+ * @param era the era in which to begin; default: the one in `deps.eras`
  * @throws UpstreamError, RpcError
  */
 async function openOnce (
@@ -95,7 +96,8 @@ async function openOnce (
   const { connecting: { clientInfo, initTimeout, transport: transportDeps, dialling }, warn, eras, tools, isBase } =
     deps
   const { owner, trusted } = outboundAccessOf(config)
-  // The semaphore is held while spawning or connecting only: a slow server does not delay the connections of others.
+  // The semaphore is held only while the process is spawned or the socket is connected, so that a server that answers
+  // slowly does not delay connections to others.
   const release = await dialling.take(owner, trusted)
   try {
     const problem = transports[kind].locatedBy === 'command' ? await transportDeps.problemOf?.(config) : undefined
@@ -133,15 +135,16 @@ async function openOnce (
   return await openOnce(slot, config, passesHeaders, kind, deps, handlers, era)
 }
 
-/** How long the recorded era is valid, in ms. */
+/** How long a recorded era is used, in ms. */
 const verdictTime = 3_600_000
 
 interface EraVerdict { readonly era: Era, readonly ignoresDiscover: boolean, readonly at: number }
 
 /**
- * The era of one server, as its last connection found it. The gateway's link determines it again whenever it is opened,
- * since the server may have been replaced; other links use its result. A server that exits at `server/discover`, or
- * does not answer it, is not sent it again for an hour, unless it refuses the legacy era.
+ * Remembers the era of one server: whether it uses MCP 2026-07-28 or an earlier ("legacy") revision. The gateway's own
+ * link finds out the era whenever it is opened, since the server may have been replaced; other links use the result. If
+ * a server exits at `server/discover`, or does not answer it, all links use the legacy era for an hour, unless the
+ * server refuses that era.
  */
 export class EraMemory {
   readonly #now: () => number
@@ -152,27 +155,27 @@ export class EraMemory {
   }
 
   /**
-   * The known era for a new connection, and a callback that records the one found.
-   * @param isBase whether the connection is the gateway's own @param era the era, if the caller already knows it
+   * Returns the known era for a new connection, and a callback that records the era that the connection finds.
+   * @param isBase whether it is the gateway's own connection
+   * @param era the era in which the connection must begin; undefined to use what is remembered
    */
   eraKnowledge (isBase: boolean, era?: Era): EraKnowledge {
     const known = era ?? this.#known(isBase)
     return {
       era: known,
       onEra: (found, ignoresDiscover) => {
-        // `server/discover` was not sent, so this is no new information.
+        // The legacy era was taken from memory, and `server/discover` was not sent, so nothing new is known.
         const isOld = found === 'legacy' && known === 'legacy' && this.#verdict?.ignoresDiscover === true
         if (!isOld) this.#verdict = { era: found, ignoresDiscover, at: this.#now() }
       }
     }
   }
 
-  /** Records that the server exited at `server/discover`. */
+  /** Records that the server does not handle `server/discover`, so that the legacy era is used. */
   markLegacy (): void { this.#verdict = { era: 'legacy', ignoresDiscover: true, at: this.#now() } }
 
   /**
-   * Records that a connection failed. This clears the era, but not the fact that the server cannot handle
-   * `server/discover`.
+   * Forgets the era after a failed connection, unless the server is known not to handle `server/discover`.
    */
   forget (): void {
     if (this.#verdict?.ignoresDiscover !== true) this.#verdict = undefined

@@ -5,15 +5,15 @@ import { createConfigRedactor } from '../../base/secrets/index.ts'
 import type { ServerValues } from '../values/server-values.ts'
 import { expandVariables, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
 
-/** Members of a config that can change without reconnecting. */
+/** Members of a config that do not affect the connection, so that a change needs no new connection. */
 const unrelatedMembers: ReadonlySet<string> = new Set([
   'enabled', 'owner', 'visibility', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'skills',
   'sharedWithUsers', 'storedBy', 'pin'
 ])
 
-/** Whether a connection made with one config can be used with the other. */
+/** Whether a connection that was opened with one config can be used with the other. */
 export function canReuseConnection (a: ServerConfig, b: ServerConfig): boolean {
-  // The gateway's link has the owner's values, which were given for this server, not for a later one of the same name.
+  // The gateway's own link uses the owner's values, which must not be used for a later server of the same name.
   const hasValues = hasUserVariables(a) || hasUserVariables(b)
   if (hasValues && (a.owner !== b.owner || a.createdAt !== b.createdAt)) return false
   const names = new Set([...Object.keys(a), ...Object.keys(b)].filter((name) => !unrelatedMembers.has(name)))
@@ -22,14 +22,14 @@ export function canReuseConnection (a: ServerConfig, b: ServerConfig): boolean {
   return [...names].every((name) => textOf(a, name) === textOf(b, name))
 }
 
-/** A config to connect with, and a function that masks its secrets in a text. */
+/** A config with its variables expanded, ready to connect with, and a function that masks its secrets in a text. */
 interface ConnectableConfig {
   readonly config: ServerConfig
   readonly install: PackageIndexes | undefined
   readonly redact: (text: string) => string
 }
 
-/** Expands the variables in the config of one server. */
+/** Expands the variables in the config of one server, and masks its secrets in texts. */
 export class PreparedConfig {
   readonly #written: ServerConfig
   readonly #environment: ProcessEnvironment
@@ -38,8 +38,10 @@ export class PreparedConfig {
   #last: ConnectableConfig | undefined
 
   /**
+   * @param written the stored config, with unexpanded variables
+   * @param environment the environment from which variables are expanded
    * @param install returns the package indexes in the current settings
-   * @param values the values that its users provide; undefined if it has no such variables
+   * @param values the values that users provide; undefined if the config has no user variables
    */
   constructor (
     written: ServerConfig,
@@ -54,8 +56,8 @@ export class PreparedConfig {
   }
 
   /**
-   * The config without values of users. Recomputed only when the package indexes change: a config may have thousands of
-   * secrets.
+   * The expanded config, without values of users. It is computed again only if the package indexes have changed, since
+   * a config may have thousands of secrets.
    */
   get current (): ConnectableConfig {
     const install = this.#install?.()
@@ -65,9 +67,9 @@ export class PreparedConfig {
   }
 
   /**
-   * The config for a link of one user, with the values that the user has given.
-   * @param user undefined for links of the gateway
-   * @throws UserActionRequired, StorageError
+   * Returns the expanded config for a link, with the values that its user has provided.
+   * @param user the user of the link; undefined for a link of the gateway, which uses the owner's values
+   * @throws UserActionRequired if required values are missing, StorageError
    */
   async forUser (user: string | undefined): Promise<ConnectableConfig> {
     const { current } = this
@@ -83,7 +85,7 @@ export class PreparedConfig {
     return { config, install, redact: (text) => scrub(hide(text)) }
   }
 
-  /** Masks the secrets of the config used for the last connection, and the values of users. */
+  /** Masks the secrets of the config that was expanded last, and the values of users, in a text. */
   redact (text: string): string {
     const masked = this.#values?.mask(text) ?? text
     return this.#last?.redact(masked) ?? masked

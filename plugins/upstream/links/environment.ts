@@ -3,10 +3,10 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { createUserAuthorshipCheck } from '../../../schemas/stored-by-user.ts'
 import type { UserVariableValues } from '../../../schemas/user-variables.ts'
 
-/** The package indexes for package managers that a child runs (`systemConfig.install`). */
+/** The package indexes that a stdio server's package manager uses (`systemConfig.install`). */
 export interface PackageIndexes { npmRegistry?: string, pythonIndexUrl?: string }
 
-/** The variables that a child process inherits: enough to run, without secrets. */
+/** The variables that the process of a stdio server inherits: enough to run, without secrets. */
 const inheritedNames = [
   'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'TERM', 'SSL_CERT_FILE',
   'NODE_EXTRA_CA_CERTS', 'SystemRoot', 'APPDATA', 'PATHEXT'
@@ -23,17 +23,24 @@ const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 /** The names of variables that make a program load or run other code. */
 const codeInjectors = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
-/** The variables in `env` that a child does not get: a user without admin rights set them, and they could run code. */
+/**
+ * Returns the names of the variables in a config's `env` that the server's process does not get, because a user without
+ * admin rights set them, and they can make programs run other code.
+ */
 export function withheldVariableNames ({ env = {}, storedByUser }: ServerConfig): string[] {
   const isUsers = createUserAuthorshipCheck(storedByUser)
   return Object.keys(env).filter((name) => codeInjectors.test(name) && isUsers('env', name))
 }
 
-/** A sentence for the log about each of them. */
+/** Returns a warning for each of `withheldVariableNames`, as a sentence in which "it" is the server. */
 export const withheldVariableWarnings = (config: ServerConfig): string[] => withheldVariableNames(config).map((name) =>
   `${name} in env is not passed to it: only an admin can set this variable`)
 
-/** The whole environment of a child. @param config with its variables expanded @param environment the gateway's own */
+/**
+ * Returns the whole environment of a stdio server's process.
+ * @param config the config, with its variables expanded
+ * @param environment the gateway's own environment
+ */
 export function childEnvironment (
   config: ServerConfig,
   environment: ProcessEnvironment,
@@ -50,8 +57,7 @@ export function childEnvironment (
     [npmNames, npmRegistry],
     [pythonNames, pythonIndexUrl]
   ] as const) {
-    // If a config sets one variable of a family, none is added: a variable of another package manager could override
-    // it.
+    // If a config sets one of the names, none is added: the variable of another package manager could take precedence.
     if (address && !setsAny(own, names)) for (const name of names) result[name] = address
   }
   return { ...result, ...own }
@@ -66,19 +72,19 @@ function setsAny (env: Readonly<Record<string, string>>, names: readonly string[
 /** The environment variables of a process, by name. */
 export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
-/** A config to connect with, with its variables expanded. */
+/** The result of expanding the variables of a config. */
 interface ExpandedConfig {
-  /** Must not be stored or shown. */
+  /** The config with values in place of variables. It must not be stored or shown. */
   config: ServerConfig
-  /** Sentences about the variables that were not expanded; they do not contain values. */
+  /** Sentences about variables that were not expanded; they contain no values. */
   warnings: string[]
-  /** Replaces the values in a text by the names of their variables, for error messages. */
+  /** Replaces the expanded values in a text by their variables, for error messages. */
   hide: (text: string) => string
 }
 
 /**
- * The gateway's secrets and the files that contain them; no config may read these. Compared in upper case, since names
- * are not case-sensitive on every system.
+ * Matches the names of variables that hold the gateway's secrets, or the paths of files with secrets; no config may
+ * read these. Names are compared in upper case, since they are not case-sensitive on every system.
  */
 const gatewaySecrets = [
   /^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|METRICS_TOKEN|TOOL_HUB_KEY)(_FILE)?$/,
@@ -94,20 +100,24 @@ export const isGatewaySecretName = (name: string): boolean =>
 const minHiddenLength = 4
 
 /**
- * Members for which `storedByUser` records the author of single values. In other members that a user wrote, nothing is
- * expanded.
+ * The members of a config in which `storedByUser` records who wrote each value. If a config has such records, variables
+ * in its other members are not expanded.
  */
 const attributedMembers: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
 
-/** Expands the variables of a text at `place`, a member of the config; `within`: the name or index in that member. */
+/**
+ * Returns a text with its variables expanded.
+ * @param place the member of the config that contains the text
+ * @param within the name or index of the text in that member
+ */
 type ExpandText = (text: string, place: string, ...within: Array<string | number>) => string
 
-/** Matches a variable in a text; group 1 is its name. */
+/** Matches each variable in a text, `${NAME}`; group 1 is its name. */
 export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
 /**
- * Returns a function that tests whether variables at a place must not be expanded, because a user without admin rights
- * wrote them.
+ * Returns a function that tests whether variables at a place in a config must not be expanded, because a user without
+ * admin rights wrote, or may have written, the text there.
  */
 export function createUnexpandedCheck (
   storedByUser: ServerConfig['storedByUser']
@@ -118,8 +128,8 @@ export function createUnexpandedCheck (
 }
 
 /**
- * Maps the texts of a config in which variables are expanded: `env`, `headers`, `url`, `args`, `proxy`, `oauth`,
- * `openapi.url` and `openapi.security`.
+ * Returns a copy of a config in which `fill` has replaced the texts that may contain variables: those in `env`,
+ * `headers`, `url`, `args`, `proxy`, `oauth`, `openapi.url` and `openapi.security`.
  */
 export function mapExpandableTexts (config: ServerConfig, fill: ExpandText): ServerConfig {
   const fillAll = <Value>(value: Value, place: string): Value => {
@@ -150,16 +160,17 @@ export function mapExpandableTexts (config: ServerConfig, fill: ExpandText): Ser
 }
 
 /**
- * Matches a variable of the environment or, if group 1 is not empty, a value that each user gives; group 2 is its name,
- * group 3 its default (`${NAME:-default}`, as in shells and Claude Code).
+ * Matches each `${NAME}`, `${NAME:-default}` (as in shells and Claude Code) and `${user.NAME}` in a text. Group 1 is
+ * set for a value that each user provides (`user.`), group 2 is the name, group 3 the default.
  */
 const expansionPattern = /\$\{(user\.(?=\w+\}))?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g
 
 /**
- * Replaces `${NAME}` by its value in the environment, in the places of `mapExpandableTexts`. Values are not expanded
- * again. Variables that are unset, name a secret of the gateway, or were written by a user without admin rights are
- * replaced by their default; without one, they are left as they are.
- * @param given values of one user for `${user.NAME}`, percent-encoded in `url`; undefined: these are left as they are
+ * Replaces `${NAME}` by its value in the environment, in the texts that `mapExpandableTexts` lists. Values are not
+ * expanded again. Variables that are unset, name a secret of the gateway, or were written by a user without admin
+ * rights are replaced by their default (as are empty ones), or left as they are if they have none.
+ * @param given the values of one user for `${user.NAME}` (percent-encoded in `url`); if undefined, `${user.NAME}` is
+ *   left as it is
  */
 export function expandVariables (
   config: ServerConfig, environment: ProcessEnvironment, given?: UserVariableValues
@@ -193,7 +204,7 @@ export function expandVariables (
   const { headers, ...filled } = mapExpandableTexts(config, fill)
   const expanded: ServerConfig = {
     ...filled,
-    // Values from files often end with a line break, which headers must not contain.
+    // Values that come from files often end with a line break, which headers must not contain.
     ...(headers && { headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, text.trim()])) })
   }
   if (url !== undefined && expanded.url !== url) hideHost(values, url, expanded.url ?? '')
@@ -206,7 +217,9 @@ export function expandVariables (
   }
 }
 
-/** Hides the host as well, which errors contain: it may be part of a value. */
+/**
+ * Adds the host of the filled URL to the values to hide, if a variable is part of it: error messages contain the host.
+ */
 function hideHost (values: Map<string, string>, written: string, filled: string): void {
   const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)/i.exec(written)?.[1] ?? ''
   if (!host.includes('${') || !URL.canParse(filled)) return

@@ -1,16 +1,16 @@
 /** The settings of the two timers of a connected server. */
 interface HeartbeatOptions {
-  /** The interval of `check`, in ms; undefined: never. */
+  /** The interval at which `check` is called, in ms; undefined: never. */
   keepAlive: number | undefined
   check: () => void
-  /** `stop` runs once the server has been idle for this long, in ms; undefined: never. */
+  /** The idle time after which `stop` is called, in ms; undefined: never. */
   idle: number | undefined
-  /** The time since which the server has been idle, in ms since the epoch; undefined if it is in use. */
+  /** Returns the time since which the server has been idle, in ms since the epoch; undefined if it is in use. */
   idleSince: () => number | undefined
   stop: () => void
 }
 
-/** The timers that check a connected server, and stop it when it is idle. They do not keep the process alive. */
+/** The timers that check a connected server, and stop it when it is idle. They do not keep this process alive. */
 export class Heartbeat {
   #timers: NodeJS.Timeout[] = []
 
@@ -30,11 +30,15 @@ export class Heartbeat {
   }
 }
 
-/** The delay before the next attempt, in ms: a random part, at least half, of a time that doubles from 1 s to 60 s. */
+/**
+ * Returns the delay before the next attempt to connect, in ms: random, between half of a time and the whole time, which
+ * is 1 s after the first failure and doubles with each further one, up to 60 s.
+ * @param random returns a number from 0 to 1
+ */
 export function backoffDelay (failures: number, random: () => number = Math.random): number {
   const full = Math.min(1_000 * 2 ** Math.max(failures - 1, 0), 60_000)
   return full / 2 + random() * full / 2
 }
 
-/** After a connection that lasted longer than this, in ms, the delays start at 1 s again. */
+/** If a connection lasted longer than this, in ms, the delays before new attempts start at 1 s again. */
 export const delayResetTime = 60_000

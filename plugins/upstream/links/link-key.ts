@@ -5,32 +5,32 @@ import {
 export type Isolation = 'auto' | 'shared' | 'session' | 'user'
 type Affinity = 'shared' | 'session' | 'user'
 
-/** The properties of a server that determine which clients share a connection. */
+/** The properties of a server that determine which of its clients share a connection. */
 interface SharingPolicy {
   isolation: Isolation
-  /** Whether it is reached over the network: a link then costs a session on the server, but no local process. */
+  /** Whether the server has sessions and is reached over the network, so that a link needs no local process. */
   remote: boolean
-  /** Whether it sent a question while calls of several clients were open, so that the recipient was unknown. */
+  /** Whether the server sent a question while calls of several clients were open, so that its recipient was unknown. */
   contested: boolean
 }
 
-/** The properties of a client that determine the link which serves it. */
+/** The properties of a client that determine which link serves it. */
 export interface LinkClient {
   id: string
   user: string
   capabilities: ClientCapabilities
   hasOwnLinks?: boolean
-  /** The client whose links this client uses, if not its own. */
+  /** Another client whose links this client uses; undefined if it has its own. */
   linkOwner?: { id: string }
 }
 
-/** The headers of a client that are passed on to a server. */
+/** The properties of a client's passed-on headers that determine which link carries them. */
 interface PassedHeaderTraits {
-  /** The principal: no two principals share a link. */
+  /** The client's principal: a link with passed-on headers is not shared between principals. */
   principal: string
-  /** Identifies the values without revealing them. */
+  /** A hash of the header values. */
   digest: string
-  /** Whether the client is a single session. The identity of a REST caller may stand for many people. */
+  /** Whether the client is a single MCP session, rather than a REST caller, whose id may stand for many people. */
   session: boolean
   /**
    * Whether a connection accepts other header values with each request (streamable HTTP), not only on opening (SSE).
@@ -41,14 +41,14 @@ interface PassedHeaderTraits {
 /** Identifies the link that serves a client: clients with equal keys share a link. */
 export interface LinkKey { key: string, affinity: Affinity, capabilityClass: string }
 
-/** The key of the gateway's link, which reads the lists and is pinged, and whose state is the server's status. */
+/** The key of the gateway's own link, which reads the lists and is pinged. Its state is the server's status. */
 export const baseKey: LinkKey = {
   key: `shared ${emptyCapabilityClass}`, affinity: 'shared', capabilityClass: emptyCapabilityClass
 }
 
 /**
- * The key of the link that reads lists for a capability class when headers are passed on. It carries no client's
- * headers.
+ * Returns the key of the link that reads the lists for a capability class if clients' headers are passed on to the
+ * server. This link carries no headers of clients.
  */
 export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
   capabilityClass === base.capabilityClass
@@ -56,16 +56,16 @@ export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
     : { key: `listing ${capabilityClass}`, affinity: 'shared', capabilityClass }
 
 /**
- * The key of the link that serves a client: affinity × capability class × passed-on headers. A pure function, specified
- * by the table in its test.
- * @param passing undefined if no headers are passed on
+ * Returns the key of the link that serves a client. It depends on whether the link serves all clients, one user or one
+ * session (the affinity), on the client's capability class, and on the headers that are passed on.
+ * @param passing the client's passed-on headers; undefined if there are none
  */
 export function linkKey (server: SharingPolicy, client: LinkClient, passing?: PassedHeaderTraits): LinkKey {
   const capabilityClass = capabilityClassOf(client.capabilities)
   const affinity = affinityOf(server, client)
   const { id } = client.linkOwner ?? client
-  // A link that carries headers serves their principal only; the link of a single session uses the values of each
-  // request.
+  // A link with headers serves only the principal that sent them. The link of a single session can take the headers
+  // from each request.
   if (passing && affinity !== 'session') {
     return {
       key: `passing ${JSON.stringify([affinity, client.user, passing.principal, passing.digest])} ${capabilityClass}`,

@@ -12,24 +12,24 @@ import type {
 import type { LinkKey } from './link-key.ts'
 
 export interface LinkHandlers {
-  /** Called when the upstream sends a question. @throws RpcError to answer it with an error */
+  /** Called when the upstream sends a question (a request to a client). @throws RpcError to answer it with an error */
   question: (link: Link, question: Question, origin: MessageOrigin) => Promise<Response>
-  /** Called for each notification, except progress of an open call. */
+  /** Called for each notification of the upstream, except progress of an open call. */
   notification: (link: Link, notification: Notification, origin: MessageOrigin) => void
-  /** Called when an invalid member of a message is treated as absent. */
+  /** Called when invalid members of a message are treated as absent. */
   mended?: SessionHandlers['mended']
-  /** Called when a call is answered, before anything that the upstream sent later is forwarded. */
+  /** Called when a call is answered, before messages that the upstream sent after the answer are forwarded. */
   answered: (link: Link, call: Call, response: Response) => void
   closed: (link: Link, error: UpstreamError) => void
 }
 
 interface LinkOptions extends Omit<ClientIdentity, 'exclusive'> {
   key: LinkKey
-  /** The client that the link serves; undefined if it serves several. */
+  /** The only client that the link serves; undefined if it may serve several. */
   owner: Client | undefined
 }
 
-/** Creates the session of an era on a connection that is not open yet. */
+/** Creates an MCP session on a connection that is not open yet. */
 export type SessionFactory = (identity: ClientIdentity, handlers: SessionHandlers) => UpstreamSession
 
 /** One connection to an upstream, for the clients that share its key. It does not reconnect by itself. */
@@ -39,11 +39,11 @@ export class Link {
   /** Identifies the link among all links of all processes. */
   readonly id = randomUUID()
   lastUsed = Date.now()
-  /** The least severe log level that a client requested; undefined if the upstream decides. */
+  /** The log level that was set on the connection; undefined if none was set, so that the upstream decides. */
   level: LogLevel | undefined
   readonly #session: UpstreamSession
   #retiring = false
-  /** The principal and owner of the client that used the link first; undefined if none has used it. */
+  /** The principal and owner of the first client that used the link; undefined if none has used it. */
   #user: { readonly principal: string, readonly owner: string | undefined } | undefined
   #isShared = false
 
@@ -66,7 +66,7 @@ export class Link {
   get identity (): ServerIdentity { return this.#session.identity }
   get capabilities (): ServerCapabilities { return this.#session.identity.capabilities }
   get closed (): boolean { return this.#session.closed }
-  /** The calls without an answer, oldest first. */
+  /** The calls that are not answered yet, oldest first. */
   get openCalls (): readonly Call[] { return this.#session.openCalls }
   get busy (): boolean { return this.#session.busy }
 
@@ -77,7 +77,7 @@ export class Link {
    */
   async open (onDialled: () => void): Promise<void> { await this.#session.open(onDialled) }
 
-  /** Sends a client's request. The response may be an error. @throws UpstreamError when there is no response */
+  /** Sends a client's request. The response may be an error. @throws UpstreamError if there is no response */
   call (exchange: Exchange, options: Omit<CallOptions, 'onEnd'>): Promise<Response> {
     this.recordUser(exchange.client)
     return this.#session.call(exchange, options)
@@ -89,23 +89,23 @@ export class Link {
     else this.#user = { principal: client.principalKey ?? client.id, owner: client.owner }
   }
 
-  /** Whether clients of several principals have used the link. */
+  /** Whether clients of more than one principal have used the link. */
   get isShared (): boolean { return this.#isShared }
 
-  /** Whether no other principal has used the link. */
+  /** Whether no principal other than this client's has used the link. */
   isUsedOnlyBy (client: Client): boolean {
     return this.#user === undefined || (!this.#isShared && this.#isUser(client))
   }
 
-  /** Unauthenticated callers have one principal, and are distinguished by their owner. */
+  /** Compares the owner as well, since all unauthenticated callers have the same principal. */
   #isUser (client: Client): boolean {
     return this.#user?.principal === (client.principalKey ?? client.id) && this.#user.owner === client.owner
   }
 
   /**
-   * Sends a request of the gateway.
-   * @returns the text of its result
-   * @throws RpcError; UpstreamError without a response
+   * Sends a request that the gateway makes itself.
+   * @returns the result, as JSON text
+   * @throws RpcError for an error response; UpstreamError if there is no response
    */
   async request (method: string, paramsText?: string): Promise<string> {
     return await this.#session.request(method, paramsText)
@@ -124,9 +124,10 @@ export class Link {
   notify (method: string, paramsText?: string): void { this.#session.notify(method, paramsText) }
 
   /**
-   * Sets the minimum level of log messages (`logging/setLevel`), if the server supports logging.
-   * @param paramsText the params of the client's request, if they have other members than the level
-   * @throws as `request`
+   * Sets the minimum level of log messages (`logging/setLevel`). Does nothing if the server does not support logging,
+   * or if the level is set already and `paramsText` is undefined.
+   * @param paramsText the params of the client's request, if they have members other than the level
+   * @throws the errors of `request`
    */
   async setLevel (level: LogLevel, paramsText?: string): Promise<void> {
     const before = this.level
@@ -140,7 +141,7 @@ export class Link {
     }
   }
 
-  /** Accepts no more calls, and closes once all open calls are answered. */
+  /** Closes the link once all open calls are answered. The caller must start no more calls on it. */
   retire (): void {
     if (this.closed || this.#retiring) return
     this.#retiring = true

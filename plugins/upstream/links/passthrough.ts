@@ -23,7 +23,7 @@ const namePattern = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 export const isForwardableHeader = (name: string): boolean =>
   namePattern.test(name) && !neverPassed.has(name) && !neverPrefixes.test(name)
 
-/** The header names that a config passes on, in lower case, and a sentence for each name that cannot be passed on. */
+/** Returns the header names that a config passes on, in lower case, and a warning for each that cannot be passed on. */
 export function parsePassthroughHeaders (
   config: ServerConfig, isRemote: boolean
 ): { names: string[], warnings: string[] } {
@@ -47,11 +47,13 @@ export function parsePassthroughHeaders (
 }
 
 /**
- * The headers of a request that are passed on to a server; undefined when there are none.
- * @param names as `parsePassthroughHeaders` returns them
+ * Selects the headers of a client's request that are passed on to a server. A value that contains a credential of this
+ * gateway is omitted.
+ * @param names the names to pass on, from `parsePassthroughHeaders`
  * @param headers the request's headers, without the one that authenticated the caller
  * @param isOwnCredential whether a value contains a credential of this gateway; default: decided by its form
- * @throws RpcError -32602 for a value that cannot be sent
+ * @returns undefined if there are none
+ * @throws RpcError -32602 for a value that is too long or not allowed in a header
  */
 export function selectPassedHeaders (
   server: string,
@@ -81,18 +83,20 @@ export function selectPassedHeaders (
 
 const namesIn = (list: string): Set<string> => new Set(list.toLowerCase().split(',').map((each) => each.trim()))
 
-/** The reason why a value cannot be sent; undefined if it can. */
+/** Returns the reason why a header value cannot be sent, as a clause; undefined if it can. */
 function problemOf (value: string): string | undefined {
   if (value.length > gatewayLimits.passthroughHeader) return `is longer than ${gatewayLimits.passthroughHeader} bytes`
   return /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'contains a character that is not allowed in a header' : undefined
 }
 
-/** Repeated headers form one list (RFC 9110, section 5.3). */
+/** Returns a header as one text: the values of a repeated header form one list (RFC 9110, section 5.3). */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : undefined
 
 const digestKey = randomBytes(32)
 
-/** Identifies a set of values within this process, without revealing them. */
+/**
+ * Returns a keyed hash of passed-on headers: it is comparable within this process, and reveals nothing of the values.
+ */
 export const digestHeaders = (passed: PassedHeaders): string =>
   createHmac('sha256', digestKey).update(JSON.stringify(passed)).digest('base64url')

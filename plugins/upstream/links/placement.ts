@@ -18,13 +18,13 @@ interface PlacementDeps {
   passedNames: readonly string[] | undefined
   /** Whether a value contains a credential of this gateway, which is not passed on. Default: decided by its form. */
   isOwnCredential?: ((value: string) => boolean) | undefined
-  /** The transport of the last successful connection; undefined if there was none. */
+  /** Returns the transport of the last successful connection; undefined if there was none. */
   kind: () => TransportType | undefined
   warn: (sentence: string) => void
   children: ChildCounts
 }
 
-/** Selects the slot that serves each client of one server. */
+/** Decides which slot (connection) of a server serves which client. */
 export class Placement {
   readonly pool: SlotPool
   readonly #deps: PlacementDeps
@@ -34,7 +34,7 @@ export class Placement {
     const { name, config: { idleTimeoutMs = 300_000 }, children } = deps
     const isolation = isolationOf(deps.config)
     this.#deps = deps
-    // If links serve single sessions or users, no client may have the key of the gateway's link.
+    // If each session or user has its own link, the gateway's link has another key, so that no client shares it.
     const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
     this.pool = new SlotPool(
       { server: name, base, isProcess: !isRemote(deps.config), children, idleTimeout: idleTimeoutMs }
@@ -45,7 +45,7 @@ export class Placement {
     return transports[this.#deps.kind() ?? serverTypeOf(this.#deps.config) ?? 'stdio']
   }
 
-  /** The key of the link that serves a client. @param passed the client's headers that are passed on; default: none */
+  /** Returns the key of the link that serves a client. @param passed the client's passed-on headers; default: none */
   keyOf (client: Client, passed?: PassedHeaders): LinkKey {
     const { config } = this.#deps
     const sharing = {
@@ -61,11 +61,12 @@ export class Placement {
     })
   }
 
-  /** The slot of a client, regardless of headers that are passed on; undefined if there is none yet. */
+  /** Finds the slot that serves a client without passed-on headers; undefined if there is none yet. */
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
   /**
-   * The slot for a client's request. Its link sends notifications to the client from then on.
+   * Returns the slot for a client's request, created if needed. From then on, the client can get notifications from the
+   * slot's link.
    * @throws RpcError -32001 if all slots are in use
    */
   slotFor (client: Client, passed: PassedHeaders | undefined): Slot {
@@ -78,46 +79,53 @@ export class Placement {
 
   /** Like `slotFor`, but does not register the client for notifications. */
   useSlot (client: Client, passed: PassedHeaders | undefined): Slot {
-    // Without a session, no state can carry headers from one client to another.
+    // If the server has no sessions, headers are sent with each request, so that clients can share a link.
     if (!this.#traits.hasSession) return this.pool.take(this.keyOf(client), client)
     const slot = this.pool.take(this.keyOf(client, passed), client)
     if (this.#deps.passedNames) slot.carryHeaders(client.id, passed)
     return slot
   }
 
-  /** The slot that reads lists for clients of the same capability class. */
+  /**
+   * Returns the slot that reads the lists for clients of the same capability class as this one, created if needed.
+   * @throws RpcError -32001 if all slots are in use
+   */
   listingSlot (client: Client): Slot {
     const key = this.keyOf(client)
     return this.pool.take(this.#deps.passedNames ? listingKey(this.pool.base.key, key.capabilityClass) : key, client)
   }
 
-  /** Whether lists read on a slot are shown: not if a client's headers may have changed them. */
+  /** Whether lists that are read on a slot are shown to clients: not if passed-on headers may have changed them. */
   canList (slot: Slot): boolean {
     return this.#deps.passedNames === undefined || slot.key.affinity === 'shared'
   }
 
-  /** The headers of a request that are passed on. @throws RpcError -32602 for a value that cannot be sent */
+  /**
+   * Selects the headers that are passed on, if there are any.
+   * @throws RpcError -32602 for a value that cannot be sent
+   */
   passedHeadersOf (headers: RequestHeaders | undefined): PassedHeaders | undefined {
     const { name, passedNames, isOwnCredential } = this.#deps
     return passedNames && headers && selectPassedHeaders(name, passedNames, headers, isOwnCredential)
   }
 
-  /** Like `passedHeadersOf`, for a request. Its headers are read only if some are passed on. */
+  /** Like `passedHeadersOf`, for a client's request. Accesses its headers only if the server has headers passed on. */
   passedHeadersIn (exchange: Exchange): PassedHeaders | undefined {
     return this.#deps.passedNames && this.passedHeadersOf(exchange.headers)
   }
 
-  /** The slots that may serve a client. */
+  /** Returns the existing slots that serve a client; several if headers are passed on. */
   slotsOf (client: Client): Slot[] {
     if (this.#deps.passedNames) return this.pool.all.filter((slot) => slot.carriesHeadersOf(client))
     const slot = this.find(client)
     return slot ? [slot] : []
   }
 
-  /** The slots whose links get a client's notification. */
+  /** Returns the slots to whose links a client's notification is sent. A missing slot is created if possible. */
   notifiedSlots (client: Client, method: string): Slot[] {
     const slots = this.slotsOf(client)
-    // A link opened later requests the roots itself; if headers are passed on, the client's headers are missing here.
+    // A link that is opened later requests the roots itself. With passed-on headers, a link cannot be opened here,
+    // since a notification has no headers.
     const needsNoLink = method === 'notifications/roots/list_changed' || this.#deps.passedNames !== undefined
     if (slots.length > 0 || needsNoLink) return slots
     try {
@@ -129,8 +137,8 @@ export class Placement {
   }
 
   /**
-   * Whether a client gets notifications from a slot's link: the link serves the client, or it is the gateway's and no
-   * other link serves the client.
+   * Whether a client gets broadcast notifications from a slot's link: if the slot serves the client, or if it is the
+   * gateway's slot and no open link serves the client.
    */
   serves (slot: Slot, client: Client): boolean {
     const own = this.slotsOf(client)
@@ -138,8 +146,9 @@ export class Placement {
   }
 
   /**
-   * The slot for a request about a task: one that has the task for the principal, otherwise the client's.
-   * @throws as `slotFor`
+   * Returns the slot for a request about a task: a slot on which the client's principal has the task, otherwise the
+   * client's own slot.
+   * @throws the errors of `slotFor`
    */
   slotForTask (taskId: unknown, client: Client, passed: PassedHeaders | undefined): Slot {
     const own = this.find(client)
@@ -147,7 +156,7 @@ export class Placement {
     return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client)) ?? this.slotFor(client, passed)
   }
 
-  /** Implements `Provider.taskRun`: the tasks of a process end with the process. @throws as `slotFor` */
+  /** Implements `Provider.taskRun`: the tasks of a process end with the process. @throws the errors of `slotFor` */
   taskRun (exchange: Exchange, taskId: string): string | undefined {
     const { client } = exchange
     const { tasks, link } = this.slotForTask(taskId, client, this.passedHeadersIn(exchange))
@@ -156,7 +165,9 @@ export class Placement {
     const begin = tasks.beginOf(taskId)
     const isOwn = begin === undefined || begin.principal === principal
     if (!isRemote(this.#deps.config)) return isOnLink && isOwn ? link.id : undefined
-    // A legacy server may number the tasks per session. After the session is lost, the server may have restarted.
+    // A legacy server may give the same id to a task in each session, so for a task of this link's session, other slots
+    // do not matter. If the session was lost, the server may have restarted, and given the id to another principal's
+    // task: the principal that last started a task with this id owns it.
     if (begin && isOwn && isOnLink && eraOf(link.identity.version) === 'legacy') return ''
     let last = begin
     for (const { tasks } of this.pool.all) {
@@ -166,15 +177,15 @@ export class Placement {
     return last === undefined || last.principal === principal ? '' : undefined
   }
 
-  /** The slot that holds a client's subscription, which may have been made with other headers. */
+  /** Finds the slot with a client's subscription to a resource, which may have been made with other headers. */
   findSubscribedSlot (client: Client, uri: string): Slot | undefined {
     return this.pool.all.find(({ subscriptions }) => subscriptions.has(uri, client.id))
   }
 
   /**
-   * Creates a check for a request about a task, which may be repeated on a new link.
-   * @returns a function to call before each attempt, which returns the link, or throws RpcError -32602 when the task
-   *   ended with an earlier process
+   * Creates a check for a request about a task, since the request may be repeated on a link to another process.
+   * @returns a function to call with the link before each attempt. It returns the link, or throws RpcError -32602 if
+   *   the task ended with an earlier process. For other requests it always returns the link.
    */
   createTaskRunGuard (exchange: Exchange): (link: Link) => Link {
     const { method, params: { taskId } } = exchange
@@ -192,9 +203,9 @@ export class Placement {
   }
 
   /**
-   * Called when a question has several possible recipients on one link: from now on, clients that can answer questions
-   * have their own links, to which their subscriptions move.
-   * @returns false when they have their own links already, or the isolation is configured
+   * Called when a question of the server has several possible recipients on one link: from now on, clients that can
+   * answer questions have their own links. Their subscriptions move there.
+   * @returns false if this was done before, or the isolation is configured, so that nothing changes
    */
   isolateClients (): boolean {
     if (this.#contested || isolationOf(this.#deps.config) !== 'auto') return false
@@ -209,8 +220,8 @@ export class Placement {
   }
 
   /**
-   * Moves a client's subscriptions to the slot that serves it now; returns false if they are there already, or there is
-   * no room.
+   * Copies a client's subscriptions and log level to the slot that serves the client now.
+   * @returns false if that slot is `from` itself, or no slot is available
    */
   #move (client: Client, from: Slot): boolean {
     try {

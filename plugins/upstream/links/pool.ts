@@ -6,9 +6,7 @@ import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/**
- * Counts the processes that each owner has caused at all servers. Processes started by the gateway itself do not count.
- */
+/** Counts, by owner, the processes of all stdio servers that were started for clients. The gateway's do not count. */
 export class ChildCounts {
   readonly #counts = new Map<string, number>()
   readonly #starts =
@@ -30,13 +28,13 @@ export class ChildCounts {
 
 interface PoolOptions {
   readonly server: string
-  /** The key of the gateway's slot. */
+  /** The key of the gateway's own slot. */
   readonly base: LinkKey
   /** Whether each link is a local process, whose number is limited per owner (`upstreamLimits.childrenPerOwner`). */
   readonly isProcess: boolean
   /** The processes of all servers, limited per owner (`upstreamLimits.allChildrenPerOwner`). */
   readonly children: ChildCounts
-  /** Time after which an unused link that a class of clients shares is closed, in ms. */
+  /** Time without use after which a link that clients share is closed, in ms. The gateway's own link stays open. */
   readonly idleTimeout: number
 }
 
@@ -44,8 +42,8 @@ interface PoolOptions {
 const sweepInterval = 30_000
 
 /**
- * The slots of one server: the gateway's, and those of clients. Their number is limited, with a share for each owner; a
- * slot is counted for the owner of the client that it was created for.
+ * The slots of one server: the gateway's own slot, and those created for clients. Their number is limited, with a share
+ * for each owner; a slot counts for the owner of the client for which it was created.
  */
 export class SlotPool {
   readonly base: Slot
@@ -63,14 +61,17 @@ export class SlotPool {
 
   find ({ key }: LinkKey): Slot | undefined { return this.#slots.get(key) }
 
-  /** The slot for a key, created if needed. @throws RpcError -32001 when all slots, or the owner's share, are in use */
+  /**
+   * Returns the slot for a key, created for this client if needed.
+   * @throws RpcError -32001 if all slots, or the owner's share, are in use, or the owner starts processes too fast
+   */
   take (key: LinkKey, client: Client): Slot {
     const known = this.#slots.get(key.key)
     if (known) return known
     const owner = client.owner ?? client.id
     const { server, isProcess, children } = this.#options
-    // A slot that replaces an idle one is counted as well: otherwise processes could be started and ended without
-    // limit.
+    // This limits the starts even if an idle slot is replaced: otherwise processes could be started and ended
+    // endlessly.
     if (isProcess && !children.mayStart(owner)) {
       const sentence = `You start processes of server ${JSON.stringify(server)} faster than one caller may; try ` +
         'again later'
@@ -93,7 +94,7 @@ export class SlotPool {
     return slot
   }
 
-  /** Ends the calls, subscriptions and links of a client that is gone or has lost access to this server. */
+  /** Ends the calls, subscriptions and own links of a client that is gone or has lost access to this server. */
   async release (client: Client): Promise<void> {
     for (const slot of this.all) {
       for (const call of slot.link?.openCalls ?? []) {
@@ -104,7 +105,7 @@ export class SlotPool {
     }
   }
 
-  /** Closes the links of removed users, which also ends what servers keep for these users. */
+  /** Ends the slots of removed users, so that servers drop the sessions of these users. */
   async endLinksOf (users: ReadonlySet<string>): Promise<void> {
     await Promise.all(
       this.all.map(async (slot) => { if (slot.user !== undefined && users.has(slot.user)) await this.#end(slot) })
@@ -131,7 +132,7 @@ export class SlotPool {
 
   #ownedBy (owner: string): Slot[] { return this.all.filter((slot) => slot !== this.base && slot.shareOwner === owner) }
 
-  /** Makes room for one more slot of an owner, if needed by ending an idle one. @throws RpcError -32001 */
+  /** Makes room for one more slot of an owner: if a limit is reached, ends another slot. @throws RpcError -32001 */
   #makeRoom (owner: string): void {
     const { server, isProcess, children } = this.#options
     const maxLinks = upstreamLimits.linksPerServer
@@ -150,10 +151,10 @@ export class SlotPool {
   }
 
   /**
-   * Ends the link that has been idle for longest. If none is idle and the owner's share is used up, ends the link that
-   * has waited longest for its client's answer.
+   * Ends the slot that has been idle for longest. If none is idle and the owner's share is used up, ends the slot that
+   * has waited longest for its clients' answers.
    * @param sentence the message of the error
-   * @throws RpcError -32001 if no link can be ended
+   * @throws RpcError -32001 if no slot can be ended
    */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
     let oldest: Slot | undefined
@@ -170,7 +171,7 @@ export class SlotPool {
 
   get #sweepTime (): number { return Math.min(sweepInterval, this.#options.idleTimeout / 2) }
 
-  /** Ends unused links that a class of clients shares: a client's capabilities may be unique. */
+  /** Ends unused slots that clients share, since a set of client capabilities may never occur again. */
   #sweep (): void {
     const before = Date.now() - this.#options.idleTimeout
     const shared = this.all.filter((slot) => slot !== this.base && slot.key.affinity === 'shared')
@@ -184,7 +185,7 @@ export class SlotPool {
 const evictedClause =
   'its request was not answered, and its connection was needed for other calls of the same caller'
 
-/** The slot that has waited longest for its clients' answers, and does nothing else. */
+/** Finds the slot whose calls have all waited longest for answers of clients, at least `leftUnanswered`. */
 function findUnanswered (slots: readonly Slot[]): Slot | undefined {
   let oldest: Slot | undefined
   let since = Date.now() - upstreamLimits.leftUnanswered

@@ -9,7 +9,7 @@ import type { ConnectionSupervisor } from './supervisor.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** Runs clients' requests on a server's links: waits for a link, repeats requests, and converts errors. */
+/** Runs requests on a server's links: waits until the link is open, repeats requests, and converts errors. */
 export class RequestRunner {
   readonly #server: string
   readonly #supervisor: ConnectionSupervisor
@@ -22,10 +22,10 @@ export class RequestRunner {
   }
 
   /**
-   * Runs `work` on a slot's link once the link is open, and once more on a new link if the first one turns out to have
-   * expired.
-   * @param exchange the client's request; undefined for a request of the gateway
-   * @throws RpcError -32001 when there is no response
+   * Runs `work` on a slot's link, which is opened if needed, and once more on a new link if the server certainly did
+   * not execute the request (the session has expired, or the server is unreachable).
+   * @param exchange the client's request; undefined if no single client request causes the work
+   * @throws RpcError -32001 if there is no response
    */
   async run<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
     const { circuit } = slot
@@ -39,7 +39,7 @@ export class RequestRunner {
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         this.#circuits.recordFailure(circuit, error, link)
-        // An upstream that requires other credentials requires them on a new connection, too.
+        // An upstream that refuses the credentials would refuse them on a new connection, too.
         const repeat = isFirstTry && error.didNotRun && error.fault !== 'unauthorized' &&
           exchange?.cancelled === undefined
         if (!repeat) throw this.#toRpcError(error, exchange)
@@ -49,7 +49,11 @@ export class RequestRunner {
     }
   }
 
-  /** Sends a client's notification on a slot's link, which is opened if needed. Errors are ignored. */
+  /**
+   * Sends a client's notification on a slot's link, which is opened if needed. If the link is not open, the
+   * notification is dropped if the server keeps failing, too many notifications wait already, or it announces a change
+   * of the roots, which a new link requests itself.
+   */
   notify (slot: Slot, method: string, paramsText: string): void {
     if (slot.link) { slot.link.notify(method, paramsText); return }
     if (method === 'notifications/roots/list_changed' || slot.circuit.isOpen) return
@@ -63,12 +67,16 @@ export class RequestRunner {
   /** Resolves to the slot's link once it is open. @throws RpcError -32001 */
   async waitForLink (slot: Slot, exchange?: Exchange): Promise<Link> {
     const { connectionWait } = gatewayLimits
-    // If the last connection failed, not every request waits the full time for the next one.
+    // After a failure, the waiting time counts from the start of the attempt, so that later requests wait less.
     const since = slot.circuit.failures > 0 && slot.opening ? Date.now() - slot.lastTry : 0
     return await this.#connected(this.#supervisor.ensureLink(slot), Math.max(connectionWait - since, 0), exchange)
   }
 
-  /** Refuses requests while the slot's circuit is open, and checks the server after a pause. @throws RpcError -32001 */
+  /**
+   * Handles a request while the slot's circuit is open: refuses it during the pause, and afterwards waits for a check
+   * of the server.
+   * @throws RpcError -32001
+   */
   async #passCircuit (slot: Slot, exchange: Exchange | undefined): Promise<void> {
     const { circuit } = slot
     const pause = this.#circuits.pauseOf(circuit)
@@ -81,7 +89,7 @@ export class RequestRunner {
     await this.#connected(circuit.probe, gatewayLimits.connectionWait, exchange)
   }
 
-  /** Opens a link, or pings the open one. @throws UpstreamError */
+  /** Checks the server: opens the slot's link, or pings on the open one. @throws UpstreamError if the check fails */
   async #probe (slot: Slot): Promise<void> {
     const { link, circuit } = slot
     if (!link) { await this.#supervisor.ensureLink(slot); return }
@@ -95,7 +103,7 @@ export class RequestRunner {
         throw error
       }
     }
-    // Any response shows that the server works: not every server supports ping.
+    // An error response shows that the server works, too: not every server supports ping.
     this.#circuits.recordProbe(circuit)
   }
 
@@ -154,7 +162,10 @@ export class RequestRunner {
   #redacted (error: UpstreamError): string { return this.#supervisor.redact(error.messageForClients) }
 }
 
-/** The changes of a request's params, except that of a name to itself: unchanged params need not be rewritten. */
+/**
+ * Returns the changes of a request's params without a `name` that stays the same: params without changes are not
+ * copied.
+ */
 export function withoutUnchangedName ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
   if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes
   const { name: _, ...others } = changes

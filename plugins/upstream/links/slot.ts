@@ -13,24 +13,27 @@ import { TaskRegistry } from './task-registry.ts'
 /** The level at which most servers send log messages if none is set. */
 const defaultLevel: LogLevel = 'info'
 
-/** See the members of `Slot`. */
+/** The members of `Slot` with the same names, which are all optional. */
 interface SlotOptions {
   readonly owner?: Client
   readonly shareOwner?: string
   readonly user?: string
 }
 
-/** A place for a link. It keeps the state that outlives a connection, and restores it on the next one. */
+/**
+ * The place of a link (a connection to a server), which may be empty. It keeps the state that outlives the link, such
+ * as subscriptions, and restores it on the next link.
+ */
 export class Slot {
   readonly key: LinkKey
-  /** The client that the slot serves, if it serves a single one. */
+  /** The only client that the slot serves; undefined if it may serve several. */
   readonly owner: Client | undefined
-  /** The owner that the slot is counted for: that of the client that it was created for. */
+  /** The owner whose share the slot counts against: the owner of the client for which it was created. */
   readonly shareOwner: string
   readonly capabilities: ClientCapabilities
   /** The user whose link it is; undefined if clients of several users share it. */
   readonly user: string | undefined
-  /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
+  /** Subscription requests in flight, by URI: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
   readonly subscriptions = new SubscriptionTable()
   /** The tasks and elicitation pages that outlive the calls that started them. */
@@ -43,21 +46,21 @@ export class Slot {
   openingLink: Link | undefined
   /** Whether the slot has ended. A link that is being opened is then closed. */
   hasEnded = false
-  /** The number of notifications that are sent once the link is open. */
+  /** The number of clients' notifications that wait until the link is open. */
   waitingNotifications = 0
-  /** The params of the last request for a log level, if they have other members than the level. */
+  /** The params of the last client request for a log level, if they have members other than the level. */
   levelParams: string | undefined
   /** The time of the last attempt to open the link, in ms since the epoch. */
   lastTry = 0
   /** The number of retries since the link was last open. */
   failures = 0
-  /** The newest headers of its client, for messages that have none of their own. */
+  /** The passed-on headers of the last request on this slot, for messages without headers of their own. */
   passedHeaders: PassedHeaders | undefined
-  /** The catalogue read on this link, if it differs from that of its class. */
+  /** The catalogue that was read on this link, if it differs from the one for the capability class. */
   catalogue: Catalogue | undefined
-  /** The clients whose headers the link carries. */
+  /** The ids of the clients whose headers the link carries. */
   readonly #carriesFor = new Set<string>()
-  /** The clients that the slot serves and that can be notified. */
+  /** The clients that are registered for the messages of the link, by id. */
   readonly #clients = new Map<string, Client>()
 
   constructor (key: LinkKey, capabilities: ClientCapabilities, { owner, shareOwner = '', user }: SlotOptions = {}) {
@@ -68,7 +71,7 @@ export class Slot {
     this.user = user
   }
 
-  /** Restores on a new link the state that the slot keeps. */
+  /** Restores the log level and the subscriptions of the slot on a new link. */
   async restore (link: Link): Promise<void> {
     if (this.level !== undefined) await link.setLevel(this.level, this.levelParams).catch(() => {})
     for (const client of this.subscriptions.clients) link.recordUser(client)
@@ -79,7 +82,10 @@ export class Slot {
     }
   }
 
-  /** Records that a client's request with these headers is about to use the slot. */
+  /**
+   * Records that a client's request, with these passed-on headers, is about to use the slot.
+   * @param id the client's id
+   */
   carryHeaders (id: string, passed: PassedHeaders | undefined): void {
     this.passedHeaders = passed
     if (passed && this.owner === undefined) this.#carriesFor.add(id)
@@ -89,17 +95,20 @@ export class Slot {
     return this.#carriesFor.has(id) || this.owner?.id === (linkOwner?.id ?? id)
   }
 
-  /** Removes a client whose headers it carries. Returns true when it was the last one. */
+  /**
+   * Records that the link no longer carries headers of a client.
+   * @returns whether this was the last client whose headers it carried
+   */
   stopCarrying (id: string): boolean { return this.#carriesFor.delete(id) && this.#carriesFor.size === 0 }
 
-  /** Whether its link can be ended without effect on any client. */
+  /** Whether the slot's link can be closed without effect on any client. */
   get isIdle (): boolean {
     return this.opening === undefined && this.subscriptions.size === 0 && !this.tasks.hasAny && this.link?.busy !== true
   }
 
   /**
-   * The time since which all of its calls wait for clients' answers, in ms since the epoch; undefined if one does not,
-   * or if the link is needed for something else.
+   * The time since which all open calls of the link have waited for answers of their clients, in ms since the epoch;
+   * undefined if a call does not wait for its client, or the link is needed for something else.
    */
   get awaitingClientSince (): number | undefined {
     const calls = this.link?.openCalls ?? []
@@ -111,7 +120,7 @@ export class Slot {
     return last === Infinity ? undefined : last
   }
 
-  /** Closes its connections. The next use opens a new one, unless the slot has ended. */
+  /** Closes the link, also one that is being opened. The next use opens a new one, unless the slot has ended. */
   async closeLinks (): Promise<void> {
     const { link, openingLink } = this
     this.link = undefined
@@ -127,8 +136,8 @@ export class Slot {
   }
 
   /**
-   * The log level for its link: the least severe one that a client wants; undefined if no client has set one. A client
-   * that has set none must not miss the messages that servers send by default.
+   * The log level for the slot's link: the least severe level of its registered clients; undefined if neither a client
+   * nor the link has one. A client without a level counts as `info`, so that it gets what most servers send by default.
    */
   get level (): LogLevel | undefined {
     let lowest: LogLevel | undefined
@@ -140,7 +149,7 @@ export class Slot {
     return isSet ? lowest : undefined
   }
 
-  /** Sets the log level of the link to the one that its clients want. */
+  /** Sets the log level of the link to the slot's `level`. */
   updateLevel (): void {
     const level = this.link && this.level
     if (level !== undefined) this.link?.setLevel(level).catch(() => {})
@@ -156,7 +165,9 @@ export class Slot {
     return [...clients.values()]
   }
 
-  /** Takes over a client's state from another slot, and applies it to an open link. */
+  /**
+   * Takes over a client's subscriptions and log level from another slot, and applies them to the link if it is open.
+   */
   takeOver (from: Slot, client: Client): void {
     this.registerClient(client)
     this.updateLevel()
@@ -165,7 +176,7 @@ export class Slot {
     for (const uri of added) this.link?.subscribe(uri).catch(() => {})
   }
 
-  /** Removes a client. @returns the URIs without any subscriber left */
+  /** Removes a client and its subscriptions. @returns the URIs without a remaining subscriber */
   removeClient (id: string): string[] {
     if (this.#clients.delete(id) && this.link?.level !== undefined) this.updateLevel()
     this.tasks.removeClient(id)

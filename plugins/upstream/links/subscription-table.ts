@@ -5,12 +5,12 @@ import { gatewayLimits } from '../../gateway/index.ts'
 
 const { size, cost, levels } = gatewayLimits.subscriptions
 
-/** Limits the memory of all subscriptions of this process, in bytes. */
+/** Limits the memory of all resource subscriptions in this process, in bytes. */
 const subscriptionMemory = new Shares(size, 'subscriptions to resources')
 
 interface ResourceSubscriber { readonly client: Client, readonly releases: Map<string, Release> }
 
-/** The subscribers of each resource on one link. The cost of a look-up does not grow with their number. */
+/** The clients that are subscribed to each resource on one link. Look-ups take the same time for any number of them. */
 export class SubscriptionTable {
   readonly #byUri = new Map<string, Map<string, Client>>()
   readonly #byClient = new Map<string, ResourceSubscriber>()
@@ -19,7 +19,7 @@ export class SubscriptionTable {
   get uris (): Iterable<string> { return this.#byUri.keys() }
   get clients (): Client[] { return [...this.#byClient.values()].map(({ client }) => client) }
 
-  /** Whether a client is subscribed to a resource. */
+  /** Whether a client is subscribed to a resource. @param id the client's id */
   has (uri: string, id: string): boolean { return this.#byUri.get(uri)?.has(id) === true }
 
   /** The clients that are subscribed to a resource under exactly this URI. */
@@ -31,9 +31,9 @@ export class SubscriptionTable {
 
   /**
    * Adds a subscription, unless it exists.
-   * @param release releases memory that is reserved already; undefined to reserve memory for the client's owner
+   * @param release releases the memory that was already reserved for it; undefined to reserve memory now
    * @returns whether it is the first one for this resource
-   * @throws ShareError
+   * @throws ShareError if the client's owner has used up its memory
    */
   add (uri: string, client: Client, release?: Release): boolean {
     if (this.has(uri, client.id)) { release?.(); return false }
@@ -61,9 +61,9 @@ export class SubscriptionTable {
   removeClient (id: string): string[] { return this.urisOf(id).filter((uri) => this.remove(uri, id)) }
 
   /**
-   * Moves a client's subscriptions from another table, which then ends or removes the client. Their memory is
-   * transferred to this table.
-   * @returns the URIs that had no subscriber in this table
+   * Copies a client's subscriptions from another table, and takes over the memory reserved for them. The caller must
+   * then remove the client from the other table, or discard that table.
+   * @returns the URIs that had no subscriber in this table before
    */
   takeOver (from: SubscriptionTable, client: Client): string[] {
     return from.urisOf(client.id).filter((uri) => this.add(uri, client, from.#handOver(uri, client.id)))
@@ -72,16 +72,18 @@ export class SubscriptionTable {
   clear (): void { for (const id of [...this.#byClient.keys()]) this.removeClient(id) }
 
   /**
-   * The clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, but not
-   * `r://10`. Only the first `gatewayLimits.subscriptions.levels` levels are compared.
+   * Finds the clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, but
+   * not `r://10`. Only the first `gatewayLimits.subscriptions.levels` levels of the URI are compared. A client with
+   * several matching subscriptions is returned once.
    */
   * subscribersOf (uri: string): Iterable<Client> {
-    yield * this.exactSubscribersOf(uri)
-    let left: number = levels
-    for (const { index } of uri.matchAll(/[/?#]/g)) {
-      if (left-- === 0) return
-      if (index > 0) yield * this.exactSubscribersOf(uri.slice(0, index))
-      if (index + 1 < uri.length) yield * this.exactSubscribersOf(uri.slice(0, index + 1))
+    const found = new Set<string>()
+    for (const each of containingUrisOf(uri)) {
+      for (const client of this.exactSubscribersOf(each)) {
+        if (found.has(client.id)) continue
+        found.add(client.id)
+        yield client
+      }
     }
   }
 
@@ -97,5 +99,16 @@ export class SubscriptionTable {
     releases?.get(uri)?.()
     releases?.delete(uri)
     if (releases?.size === 0) this.#byClient.delete(id)
+  }
+}
+
+/** Returns a URI itself, and the URIs of the resources that contain it, with and without a delimiter at the end. */
+function * containingUrisOf (uri: string): Iterable<string> {
+  yield uri
+  let left: number = levels
+  for (const { index } of uri.matchAll(/[/?#]/g)) {
+    if (left-- === 0) return
+    if (index > 0) yield uri.slice(0, index)
+    if (index + 1 < uri.length) yield uri.slice(0, index + 1)
   }
 }

@@ -18,7 +18,7 @@ import type { ServerValues } from '../values/server-values.ts'
 import { isRemote, transportTypesToTry } from './transport.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** A handler that also receives the slot of the message. */
+/** The type of a handler with the slot of the message as an additional first parameter. */
 type OnSlot<Handler extends (...args: never[]) => unknown> =
   (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
 
@@ -26,7 +26,7 @@ interface SupervisorDeps {
   connecting: ConnectionSettings
   /** Whether headers of clients are passed on to the server. */
   passesHeaders: boolean
-  /** Whether lists that are read on a slot's link are shown. */
+  /** Whether lists that are read on a slot's link are shown to clients. */
   canList: (slot: Slot) => boolean
   inbound: {
     question: OnSlot<LinkHandlers['question']>
@@ -35,19 +35,19 @@ interface SupervisorDeps {
     mended: LinkHandlers['mended']
   }
   warn: (sentence: string) => void
-  /** The login that a slot's link uses; undefined if it uses none. */
+  /** Returns the source of the `Authorization` header for a slot's link; undefined if the link needs no login. */
   authorization: ConnectDeps['authorization']
   statusChanged: () => void
   circuits: Circuits
   values: ServerValues | undefined
 }
 
-/** Min time between two attempts to open one slot's link, in ms: requests cannot speed up reconnects. */
+/** Min time between two attempts to open one slot's link, in ms, however many requests wait for it. */
 const minRetryInterval = 1_000
 
 /**
- * Supervises the links of one server: opens them, restores the state that their slots keep, and checks and reopens the
- * gateway's link, whose state is the server's status.
+ * Supervises the links of one server: opens them, restores the subscriptions and log levels that their slots keep, and
+ * checks and reopens the gateway's own link, whose state is the server's status.
  */
 export class ConnectionSupervisor {
   status: ProviderStatus = 'connecting'
@@ -55,14 +55,15 @@ export class ConnectionSupervisor {
   error: string | null = null
   /** The reason why the server is not connected, as shown to clients. */
   reason: string | undefined
+  /** When the server was connected, in ms since the epoch; undefined while it is not. */
   connectedAt: number | undefined
-  /** How long it took to open the gateway's link, in ms. */
+  /** How long it took to open the gateway's link and to read the lists, in ms; Infinity before that. */
   openTime = Infinity
   /** The transport of the last successful connection. */
   transportType: TransportType | undefined
-  /** The time at which the first attempt to connect began. */
+  /** The time at which the first attempt to connect began, in ms since the epoch. */
   #startedAt = Date.now()
-  /** Whether the first connection attempt is still in progress. */
+  /** Whether the first attempt to connect has not ended yet. */
   #isFirstAttempt = true
   readonly #config: ServerConfig
   readonly #isRemote: boolean
@@ -72,7 +73,7 @@ export class ConnectionSupervisor {
   readonly #heartbeat = new Heartbeat()
   readonly #eras = new EraMemory()
   readonly #tools = new ToolParamHeaders()
-  /** Whether a slow connection attempt has been logged since the last connection. */
+  /** Whether a slow attempt to connect has been logged since the server was last connected. */
   #hasLoggedSlow = false
   readonly #prepared: PreparedConfig
   #failures = 0
@@ -103,14 +104,14 @@ export class ConnectionSupervisor {
     void this.ensureLink(this.#pool.base).catch(() => {})
   }
 
-  /** Opens the links of the slots with subscriptions. */
+  /** Opens the links of client slots with subscriptions. */
   wake (): void {
     for (const slot of this.#pool.all) {
       if (slot !== this.#pool.base && slot.subscriptions.size > 0) void this.ensureLink(slot).catch(() => {})
     }
   }
 
-  /** Max wait of a merged list for this server, in ms; 0 if its lists are known, or the first attempt has ended. */
+  /** Max time that a merged list waits for this server, in ms; 0 if its lists are known or the first attempt ended. */
   get firstAnswerBudget (): number {
     const isNew = this.#isFirstAttempt && !this.#catalogues.isKnown
     return isNew ? Math.max(this.#startedAt + gatewayLimits.firstAnswerBudget - Date.now(), 0) : 0
@@ -119,14 +120,14 @@ export class ConnectionSupervisor {
   /** Masks secrets of the config, and values of users, in a text. */
   redact (text: string): string { return this.#prepared.redact(text) }
 
-  /** The slot's link, opened if needed. @throws UpstreamError */
+  /** Returns the slot's link, opened if needed. @throws UpstreamError */
   ensureLink (slot: Slot): Promise<Link> {
     if (slot.link) return Promise.resolve(slot.link)
     slot.opening ??= this.#open(slot).finally(() => { slot.opening = undefined })
     return slot.opening
   }
 
-  /** Handles the loss of a link. The gateway's link is reopened in the background, others at their next use. */
+  /** Handles the loss of a link. The gateway's link and links with subscriptions are reopened, others when needed. */
   onLost (slot: Slot, link: Link, error: UpstreamError): void {
     if (slot.link !== link) return
     slot.link = undefined
@@ -135,7 +136,7 @@ export class ConnectionSupervisor {
     else this.#retryLater(slot)
   }
 
-  /** Reopens links that were closed or refused, after a login was added or removed, if a client waits for them. */
+  /** Tries at once to open the links that are needed, because a login or values have changed. */
   retry (slots: readonly Slot[]): void {
     for (const slot of slots) {
       slot.lastTry = 0
@@ -145,7 +146,7 @@ export class ConnectionSupervisor {
     }
   }
 
-  /** Closes the links that used a login that was removed. */
+  /** Closes the links of slots whose login has ended, and opens those that are needed. */
   async closeLinks (slots: readonly Slot[]): Promise<void> {
     await Promise.all(slots.map(async (slot) => { await slot.closeLinks() }))
     this.retry(slots)
@@ -157,7 +158,7 @@ export class ConnectionSupervisor {
     this.#heartbeat.stop()
   }
 
-  /** Opens the slot's link and restores the state that the slot keeps. */
+  /** Opens the slot's link, restores the slot's subscriptions and log level, and reads the lists if needed. */
   async #open (slot: Slot): Promise<Link> {
     if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
     const isBase = slot === this.#pool.base
@@ -169,7 +170,7 @@ export class ConnectionSupervisor {
     try {
       const link = await this.#connect(slot)
       slot.link = link
-      // The catalogue of a link that serves a single client is read again.
+      // A catalogue of a single client's link is read again, since no other link reads it.
       const readsLists = isBase || slot.catalogue !== undefined ||
         (this.#deps.canList(slot) && !this.#catalogues.has(slot.key.capabilityClass))
       await slot.restore(link)
@@ -258,7 +259,7 @@ export class ConnectionSupervisor {
     }, backoffDelay(this.#failures)).unref()
   }
 
-  /** Reopens a link with subscribers, without a limit on attempts. */
+  /** Schedules an attempt to reopen a link with subscriptions. Attempts are repeated without limit. */
   #retryLater (slot: Slot): void {
     const isWanted = (): boolean => !slot.hasEnded && !this.#closed && slot.subscriptions.size > 0
     const open = (): void => { if (isWanted()) void this.ensureLink(slot).catch(() => {}) }
@@ -273,9 +274,9 @@ export class ConnectionSupervisor {
     try {
       await link.ping(timeout)
     } catch (error) {
-      // Any response shows that the server works: not every server supports ping.
+      // An error response shows that the server works, too: not every server supports ping.
       if (!(error instanceof UpstreamError) || (error.fault === 'refused' && (error.status ?? 500) < 500)) return
-      // A busy server may respond slowly, and one that answers a call works.
+      // A server that is busy with a call may answer the ping slowly, and one that has answered a call works.
       if (error.fault !== 'expired' && (link.busy || link.lastUsed > since)) return
       if (base.link === link) this.onLost(base, link, error)
       link.retire()

@@ -7,30 +7,31 @@ import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 /**
- * The recipient of a task's progress: the token of the call that started the task stays valid. `token` is the
- * upstream's token on its link; `clientToken` is the client's, as JSON text.
+ * Where progress of a task is sent. The server reports it with the progress token of the call that started the task,
+ * even after that call is answered: `token`, as sent to the server on this link. `clientToken`: the client's own token
+ * for that call, as JSON text.
  */
 interface TaskProgress {
   readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string
 }
 
 interface AwaitedEntry {
-  /** The owner that the entry is counted for: the principal, or the address of an unauthenticated caller. */
+  /** The owner whose limit the entry counts against: a user, a system key, or the address of a caller. */
   readonly owner: string
   /** The time until which the entry is kept, in ms since the epoch. */
   readonly until: number
-  /** Whether the task is finished, so that only its result remains to be fetched. */
+  /** Whether the task is finished. Finished entries are the first to be evicted. */
   readonly isOver: boolean
 }
 
 /**
- * The awaited tasks or pages of one connection, by id. Beyond the limit, entries of the owner with the most entries are
- * evicted: finished ones first, then the oldest.
+ * The awaited tasks or elicitation pages of one slot, by id. Beyond the limit, entries of the owner with the most
+ * entries are evicted: finished ones first, then the oldest.
  */
 class AwaitedMap<Value extends AwaitedEntry> extends Map<string, Value> {
   readonly #held = new OwnedMap<true>(upstreamLimits.tasksPerConnection, { onEvict: (id) => { super.delete(id) } })
 
-  /** Sets an entry, and makes it the newest of its owner. */
+  /** Sets an entry, and makes it the newest one of its owner. */
   override set (id: string, value: Value): this {
     this.delete(id)
     super.set(id, value)
@@ -45,38 +46,38 @@ class AwaitedMap<Value extends AwaitedEntry> extends Map<string, Value> {
   }
 }
 
-/** The principal whose call started a task, and the position of that call among those of all connections. */
+/** The start of a task: the principal that started it, and a number that is higher than that of all earlier starts. */
 interface TaskBegin { readonly principal: string, readonly order: number }
 
 let lastBegin = 0
 
 interface Task extends AwaitedEntry {
-  /** The principal that owns the task, whichever of its clients is connected. */
+  /** The principal that owns the task. All of its clients may ask for the task. */
   principal: string
-  /** The call that started it; undefined if another replica or an earlier run started it. */
+  /** The start of the task; undefined if another replica or an earlier run started it. */
   begin: TaskBegin | undefined
   /**
    * The client that started it or last asked about it, which gets its notifications and questions; undefined if that
    * client is gone.
    */
   client: Client | undefined
-  /** The connection on which the upstream last mentioned it. */
+  /** The connection on which the upstream last mentioned the task. */
   link: Link
   progress: TaskProgress | undefined
 }
 
-/** A page that a client was sent to (URL elicitation). */
+/** A page to which a client was sent (URL elicitation). */
 interface ElicitationPage extends AwaitedEntry { readonly client: Client }
 
 /**
- * Tasks, and pages that users are sent to (URL elicitation), on a slot's connections. They outlive the calls that
- * started them.
+ * The MCP tasks, and the pages of URL elicitations, that calls on a slot's connections have started. Both may outlive
+ * these calls.
  */
 export class TaskRegistry {
   readonly #tasks = new AwaitedMap<Task>()
   readonly #pages = new AwaitedMap<ElicitationPage>()
 
-  /** Whether a task or page is in progress, so that the connection is needed. */
+  /** Whether a page or an unfinished task is awaited, so that the connection is needed. */
   get hasAny (): boolean {
     for (const begun of [this.#tasks, this.#pages]) {
       for (const [id, { until }] of begun) if (until <= Date.now()) begun.delete(id)
@@ -84,34 +85,34 @@ export class TaskRegistry {
     return this.#pages.size > 0 || [...this.#tasks.values()].some(({ isOver }) => !isOver)
   }
 
-  /** The clients whose tasks run on a connection. */
+  /** Returns the clients of the unfinished tasks on a connection; a client with several tasks is repeated. */
   taskClientsOn (link: Link): Client[] {
     if (this.#tasks.size === 0 || !this.hasAny) return []
     return [...this.#tasks.values()].flatMap((task) =>
       task.link === link && !task.isOver && task.client ? [task.client] : [])
   }
 
-  /** Whether a client's principal has a task with this id here, finished or not. */
+  /** Whether a client's principal has a task with this id on this slot, finished or not. */
   hasTask (id: unknown, client: Client): boolean {
     return this.#tasks.get(String(id))?.principal === principalKeyOf(client)
   }
 
-  /** The call that started a task; undefined if the task or the call is unknown here. */
+  /** Returns the start of a task; undefined if the task or its start is unknown on this slot. */
   beginOf (id: unknown): TaskBegin | undefined { return this.#tasks.get(String(id))?.begin }
 
-  /** Whether a task may run on a link: unless the upstream last mentioned it on another link. */
+  /** Whether a task may run on a link: false if the upstream last mentioned it on another link. */
   mayRunOn (link: Link, id: unknown): boolean { return (this.#tasks.get(String(id))?.link ?? link) === link }
 
   knowsTask (id: unknown): boolean { return this.#tasks.has(String(id)) }
 
-  /** The client that gets a task's notifications; undefined if the task is unknown here, or its clients are gone. */
+  /** Returns the client that gets a task's notifications; undefined if the task is unknown or its client is gone. */
   ownerOfTask (id: unknown): Client | undefined { return this.#tasks.get(String(id))?.client }
 
   /**
    * Records the state of a task from a result or a notification.
-   * @param state `{taskId, status, ttl?}`, or `ttlMs` in place of `ttl`, both in ms
-   * @param client the recipient of the result; undefined for a notification about a known task
-   * @param begun set if the result is that of the call that starts the task; `progress` is that of the call
+   * @param state `{taskId, status, ttl?}`, or with `ttlMs` in place of `ttl`; both are in ms
+   * @param client the recipient of the result; undefined for a notification, which is ignored if the task is unknown
+   * @param begun set if the result answers the call that starts the task; `progress`: where its progress is sent
    */
   recordTask (
     state: Record<string, unknown>, link: Link, client?: Client, begun?: { readonly progress: TaskProgress | undefined }
@@ -135,13 +136,13 @@ export class TaskRegistry {
     })
   }
 
-  /** Records that the result of a task was fetched. */
+  /** Marks a task as finished, because its result was fetched. */
   endTask (id: unknown): void {
     const task = this.#tasks.get(String(id))
     if (task) this.#tasks.set(String(id), { ...task, isOver: true })
   }
 
-  /** The recipient of progress whose token does not belong to an open call. */
+  /** Finds the task to which a progress token on this link belongs, and returns where its progress is sent. */
   progressOf (link: Link, token: unknown): TaskProgress | undefined {
     for (const { progress } of this.#tasks.values()) {
       if (progress?.token === token && progress?.link === link) return progress
@@ -149,7 +150,7 @@ export class TaskRegistry {
     return undefined
   }
 
-  /** Records that a client was sent to a page (`elicitation/create` with a URL). */
+  /** Records that a client was sent to a page (URL elicitation). @param id the `elicitationId` */
   recordElicitation (id: unknown, client: Client): void {
     if (!isRemembered(id)) return
     this.#pages.set(
@@ -157,14 +158,14 @@ export class TaskRegistry {
     )
   }
 
-  /** Records that the upstream reports a page as completed. @returns the client that was sent there */
+  /** Removes a page that the upstream reports as completed. @returns the client that was sent there, if known */
   completeElicitation (id: unknown): Client | undefined {
     const { client } = this.#pages.get(String(id)) ?? {}
     this.#pages.delete(String(id))
     return client
   }
 
-  /** Removes a client that is gone. Another client of its principal may still ask for its tasks. */
+  /** Forgets a client that is gone. Its tasks are kept: another client of its principal may still ask for them. */
   removeClient (id: string): void {
     for (const task of this.#tasks.values()) {
       if (task.client?.id === id) task.client = undefined
@@ -175,4 +176,5 @@ export class TaskRegistry {
 
 const isRemembered = (id: unknown): id is string => typeof id === 'string' && memoryOf(id) <= gatewayLimits.rememberedId
 const ownerOf = ({ owner, id }: Client): string => owner ?? id
+/** Returns the key of a client's principal; the client's id if it has none. */
 export const principalKeyOf = ({ principalKey: principal, id }: Client): string => principal ?? id

@@ -19,8 +19,8 @@ import { isHeaderName } from '../openapi/http-syntax.ts'
 import { SharedApi } from '../openapi/api.ts'
 
 /**
- * The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE.
- * @param last the transport of the last connection, which is tried first; the server may have changed since
+ * Returns the transports to try, in order: a `url` without a type is tried as streamable HTTP and as SSE.
+ * @param last the transport of the last successful connection, which is tried first
  */
 export function transportTypesToTry (
   { type, command }: Pick<ServerConfig, 'type' | 'command' | 'url'>, last?: TransportType
@@ -33,31 +33,33 @@ export function transportTypesToTry (
 const traitsOf = (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): typeof transports[TransportType] =>
   transports[transportTypesToTry(config)[0] ?? 'stdio']
 
-/** Whether a server is not a local process: it gets HTTP headers, and is pinged and reconnected. */
+/** Whether a server is reached over HTTP, rather than being a local process. */
 export const isRemote = (config: ServerConfig): boolean => traitsOf(config).locatedBy !== 'command'
 
-/** Whether a server is an MCP server at a URL, where the gateway may log in. */
+/** Whether a server is an MCP server at a URL, at which the gateway can log in; false for servers of type `openapi`. */
 export const isRemoteMcpServer = (config: ServerConfig): boolean => traitsOf(config).locatedBy === 'address'
 
 export interface TransportDeps {
   outbound: Outbound
-  /** The gateway's own environment: children inherit parts of it, and variables are expanded with its values. */
+  /**
+   * The gateway's own environment: stdio servers inherit some variables, and `${NAME}` in configs is expanded from it.
+   */
   environment: ProcessEnvironment
-  /** The user that children run as; undefined for the gateway's own user. */
+  /** The user as whom the processes of stdio servers run; undefined for the gateway's own user. */
   childUser?: ProcessUser
-  /** Starts processes. Default: as children of this process. */
+  /** Starts processes. Default: `startChild`, which records nothing. */
   startProcess?: StartProcess
-  /** The reason why a stdio server cannot be started with its config, as a clause; undefined if no problem is known. */
+  /** Returns why a stdio server cannot be started with its config, as a clause; undefined if no problem is known. */
   problemOf?: (config: ServerConfig) => Promise<string | undefined>
-  /** The package indexes for children, from the current settings. */
+  /** Returns the package indexes for the package managers of stdio servers, from the current settings. */
   install?: () => PackageIndexes | undefined
-  /** Whether a value contains a credential of this gateway, which is not sent to a server. */
+  /** Whether a value contains a credential of this gateway, which is never sent to a server. */
   isOwnCredential?: (value: string) => boolean
-  /** Called for each line that a child prints to stderr, or to stdout if it is not a message. */
+  /** Called for each line that the server's process prints to stderr, or that is no MCP message on stdout. */
   onLine: (line: PrintedLine) => void
   /** Masks the secrets of the config in a text. */
   redact?: (text: string) => string
-  /** Shared by all connections to one server of type `openapi`. */
+  /** The API description and credentials that the connections to one server of type `openapi` share. */
   sharedApi: SharedApi
   /** Limits the server's unsolicited messages. Default: no limit. */
   pace?: MessageRateLimiter
@@ -67,16 +69,16 @@ interface ConnectionDeps extends TransportDeps {
   warn: (sentence: string) => void
 }
 
-/** The parameters for the creation of a transport. */
+/** The parameters from which a transport is created. */
 interface TransportInput {
   /** The config, with its variables expanded. */
   readonly config: ServerConfig
   readonly deps: ConnectionDeps
-  /** Returns the current headers of the client that the connection serves; undefined if it serves no single client. */
+  /** Returns the current passed-on headers of the connection's client; undefined if the server gets none. */
   readonly passed?: (() => PassedHeaders | undefined) | undefined
-  /** Supplies the header of a login; undefined if the gateway does not log in there. */
+  /** Supplies the `Authorization` header of a login; undefined if the gateway does not log in at the server. */
   readonly authorization?: AuthorizationSource | undefined
-  /** How the server's messages are read, and whose memory and rate they count towards. */
+  /** Limits the memory and the rate of the server's messages; `owner`: whose memory messages without a caller use. */
   readonly reading: { meter: MemoryMeter, pace: MessageRateLimiter | undefined, owner: string }
 }
 
@@ -87,7 +89,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
   stdio: makeStdio,
   sse (input) {
     const { headers, ...options } = httpOptions(input)
-    // The headers of the opening request are also sent with each POST.
+    // These headers are sent with the opening request and with each POST. Headers of the config take precedence.
     return new SseTransport({ ...options, headers: { ...input.passed?.(), ...headers } })
   },
   'streamable-http': (input) => new HttpTransport({ ...httpOptions(input), clientHeaders: input.passed }),
@@ -96,7 +98,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
     return new OpenApiTransport({
       config,
       outbound,
-      // The description is read with the values of the link's user.
+      // With user variables, the description is read with the values of the link's user, so it is not shared.
       sharedApi: hasUserVariables(config) ? new SharedApi() : sharedApi,
       isOwnCredential,
       clientHeaders: passed,
@@ -110,7 +112,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
 export function makeTransport (
   type: TransportType, { config, deps, passed, authorization }: Omit<TransportInput, 'reading'>
 ): Transport | Promise<Transport> {
-  // Messages that no client has caused are counted for the user who stored the server.
+  // The memory of messages that no client has caused counts for the server's owner.
   const reading = { meter: memory, pace: deps.pace, owner: serverMemoryOwner(outboundAccessOf(config)) }
   return transportFactories[type]({ config, deps, passed, authorization, reading })
 }
@@ -134,7 +136,7 @@ function makeStdio ({ config, deps, reading }: TransportInput): Transport {
   })
 }
 
-/** The options that the transports over HTTP share. */
+/** Returns the options that both HTTP transports share. @throws UpstreamError `refused` for an invalid URL or header */
 function httpOptions ({ config, deps: { outbound }, authorization, reading }: TransportInput) {
   if (config.url === undefined || !URL.canParse(config.url)) {
     throw new UpstreamError(
@@ -147,7 +149,7 @@ function httpOptions ({ config, deps: { outbound }, authorization, reading }: Tr
   return { url, headers, dispatcher: outbound.dispatcher(url, outboundAccessOf(config)), authorization, reading }
 }
 
-/** @throws UpstreamError */
+/** Checks a configured header. @param name in lower case @throws UpstreamError `refused` with the problem */
 function checkHeader (name: string, value: string): void {
   const refuse = (problem: string): never => { throw new UpstreamError('refused', problem) }
   if (!isHeaderName(name)) refuse(`${JSON.stringify(name)} in "headers" is not a valid header name`)
@@ -161,7 +163,7 @@ function checkHeader (name: string, value: string): void {
   refuse(`the value of ${JSON.stringify(name)} in "headers" ${problem}`)
 }
 
-/** The gateway's environment, with the home directory and the name of another user. */
+/** Returns the gateway's environment with the home directory and the name of another user, without TMPDIR. */
 const userEnvironment = ({ home, name }: ProcessUser, environment: ProcessEnvironment): ProcessEnvironment =>
   ({ ...environment, HOME: home, USER: name, LOGNAME: name, TMPDIR: undefined })
 

@@ -9,29 +9,30 @@ import { authorizationFailure } from './problems.ts'
 import { loadSdk } from './sdk.ts'
 import type { AuthorizationServer } from './stored.ts'
 
-/** The result of discovering the authorization of a server. */
+/** What was found out about the authorization of an MCP server. */
 export interface AuthorizationDiscovery {
   readonly server: AuthorizationServer
   /** The issuer that responses must name (RFC 9207): the one whose metadata was fetched; undefined if none is known. */
   readonly issuer: string | undefined
-  /** The resource to request a token for (RFC 8707), exactly as the server states it. */
+  /** The resource for which tokens are requested (RFC 8707), exactly as the config or the server states it. */
   readonly resource: string | undefined
+  /** `scopes_supported` of the protected resource metadata. */
   readonly resourceScopes: readonly string[] | undefined
-  /** Whether the server publishes no metadata, so that only the fixed paths of MCP 2025-03-26 remain. */
+  /** Whether no metadata was found, so that only the default endpoint paths of MCP 2025-03-26 remain. */
   readonly isGuess: boolean
 }
 
 const fail = (sentence: string): never => { throw new UpstreamError('unauthorized', sentence) }
 
-/** Compares identifiers as strings, ignoring a trailing slash, which many servers write in one place only. */
+/** Compares two identifiers as strings, ignoring a trailing slash, which many servers write in one place only. */
 const isSameIdentifier = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
 interface DiscoveryInput {
   readonly serverUrl: URL
-  /** The URL of the metadata that the challenge names. */
+  /** The URL of the protected resource metadata that the server's challenge names; undefined if it names none. */
   readonly metadataUrl: URL | undefined
   readonly oauth: UpstreamOAuth
-  /** Whether an admin stored the server with all of its addresses. */
+  /** Whether an admin stored the server and all addresses in its config. */
   readonly isAdminStored: boolean
 }
 
@@ -39,8 +40,9 @@ type MakeFetch = (onStatus: (status: number) => void) => FetchLike
 
 /**
  * Finds the authorization server of an MCP server (MCP 2025-11-25, Authorization, "Authorization Server Discovery") by
- * its protected resource metadata (RFC 9728), and then that server's metadata (RFC 8414, OpenID Connect Discovery). A
- * server without resource metadata is its own authorization server (MCP 2025-03-26), with metadata or fixed paths.
+ * the protected resource metadata (RFC 9728), and then reads the metadata of the authorization server (RFC 8414, OpenID
+ * Connect Discovery). If the MCP server has no resource metadata, its own origin is the authorization server (MCP
+ * 2025-03-26). If the config states all endpoints, nothing is fetched.
  * @throws UpstreamError with a message for the operator
  */
 export async function discoverAuthorization (
@@ -67,9 +69,10 @@ export async function discoverAuthorization (
 }
 
 /**
- * The issuer that metadata was fetched from. A server of MCP 2025-03-26 may return the metadata of another issuer,
- * which is accepted if that issuer publishes the same endpoints. Otherwise a code for one server could be sent to the
- * token endpoint of another (mix-up, RFC 9700, section 4.4).
+ * Returns the issuer to expect in responses, given the metadata that was fetched at `url`. A server of MCP 2025-03-26
+ * may return the metadata of another issuer. That issuer is returned if it publishes the same endpoints itself,
+ * otherwise `url`: a code of one server must not be sent to the token endpoint of another (mix-up, RFC 9700, section
+ * 4.4).
  */
 async function fetchedIssuer (
   url: string, metadata: AuthorizationServerMetadata, makeFetch: MakeFetch
@@ -83,8 +86,10 @@ async function fetchedIssuer (
 }
 
 /**
- * Requires that all addresses of a server that no admin stored have one origin: its user may have made them up, and the
- * code of a login at one authorization server would be sent to another (RFC 9700, section 4.4).
+ * Requires that the addresses of an authorization server have one origin. Called for MCP servers that no admin stored:
+ * their user may have made the addresses up, so that a code of one authorization server would be sent to another (RFC
+ * 9700, section 4.4).
+ * @throws UpstreamError
  */
 function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   const addresses = metadata ? [url, metadata.issuer, metadata.authorization_endpoint, metadata.token_endpoint] : [url]
@@ -96,7 +101,7 @@ function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   )
 }
 
-/** The authorization server, if the config describes it completely. */
+/** Returns the authorization server that the config describes; undefined unless the config states all endpoints. */
 function fixedServer (oauth: UpstreamOAuth): AuthorizationServer | undefined {
   const { authorizationEndpoint, tokenEndpoint, grantType, issuer } = oauth
   if (tokenEndpoint === undefined || (authorizationEndpoint === undefined && grantType !== 'client_credentials')) {
@@ -130,7 +135,7 @@ async function readResource (
     if (error instanceof UpstreamError) throw error
     // A web application may answer every path with its start page.
     if (metadataUrl === undefined) return undefined
-    // The address in the challenge does not exist, but that of RFC 9728 may.
+    // There is nothing at the address in the challenge, but there may be at the well-known address of RFC 9728.
     if (!isThere) return await readResource(serverUrl, undefined, makeFetch)
     return fail(`the protected resource metadata at ${metadataUrl.origin}${metadataUrl.pathname} cannot be read`)
   }
@@ -143,7 +148,11 @@ async function readResource (
       `(${visibleText(resource, 200)}) than its address: check "url"`)
 }
 
-/** The authorization server to use, among those that the resource names. */
+/**
+ * Returns the authorization server to use: the configured issuer, or the first one that the resource names.
+ * @returns undefined if there is neither
+ * @throws UpstreamError if the resource names others than the configured issuer
+ */
 function issuerOf (
   described: OAuthProtectedResourceMetadata | undefined, { issuer }: UpstreamOAuth
 ): string | undefined {
@@ -156,7 +165,10 @@ function issuerOf (
   )
 }
 
-/** Reads the metadata (RFC 8414, section 3; OpenID Connect Discovery, section 4). @returns undefined if it has none */
+/**
+ * Reads an authorization server's metadata (RFC 8414, section 3; OpenID Connect Discovery, section 4).
+ * @returns undefined if it has none
+ */
 async function readServer (url: string, makeFetch: MakeFetch): Promise<AuthorizationServerMetadata | undefined> {
   const { discoverAuthorizationServerMetadata } = await loadSdk()
   try {
@@ -168,9 +180,9 @@ async function readServer (url: string, makeFetch: MakeFetch): Promise<Authoriza
 
 /**
  * Checks the metadata of an authorization server.
- * @param isNamed whether the metadata of the resource names it
- * @throws UpstreamError for metadata of another issuer (RFC 8414, section 3.3), without PKCE, or with an endpoint that
- *   browsers must not open
+ * @param isNamed whether the protected resource metadata names this server
+ * @throws UpstreamError for metadata of another issuer (RFC 8414, section 3.3), without PKCE, or with an authorization
+ *   endpoint that is not at an http or https address
  */
 function checkServer (
   metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth

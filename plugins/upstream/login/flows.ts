@@ -17,6 +17,7 @@ import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
 import { toRegistration, withNeededMetadata, type UpstreamOAuthClient, type LoginWithoutTokens } from './stored.ts'
 import { upstreamLimits } from '../limits.ts'
 
+/** The storage of the logins at upstream servers. */
 export interface LoginStores {
   readonly grants: OneTimeValues, readonly tokens: UpstreamTokens, readonly states: LoginStates
 }
@@ -26,47 +27,54 @@ export interface LoginTarget {
   /** The server's name. */
   readonly server: string
   readonly oauth: UpstreamOAuth
-  /** The server's URL, with its variables expanded. @throws UpstreamError */
+  /** Returns the server's URL, with its variables expanded. @throws UpstreamError */
   readonly url: () => URL
-  /** Whether an admin stored the server, with all of its addresses. */
+  /** Whether an admin stored the server and all addresses in its config. */
   readonly isAdminStored: boolean
-  /** Whether each user has a login; if false, all clients share one. */
+  /** Whether each user logs in separately; if false, all clients share one login. */
   readonly isPerUser: boolean
 }
 
 /**
- * Dependencies of the logins of one server. The *holder* of a login is a user, a bearer key, or all users together
- * (`server-login.ts`).
+ * Dependencies of the logins at one server. The *holder* of a login is a text that identifies a user, a bearer key, or
+ * all users together (`holderOf`).
  */
 export interface ServerLoginDeps {
   readonly target: LoginTarget
   readonly stores: LoginStores
+  /** Creates a `fetch` for requests to authorization servers. `onStatus` gets the status of each response. */
   readonly makeFetch: (onStatus?: (status: number) => void) => FetchLike
-  /** Returns a hash of the server's owner and addresses and of a holder's account: a login is valid only for these. */
+  /**
+   * Returns a hash of the server's owner and addresses and of the holder's account: a login is valid only for these.
+   */
   readonly binding: (holder: string) => string
   /** Returns the gateway as a client of authorization servers. */
   readonly self: () => Promise<GatewayAsOAuthClient>
   /**
-   * Called once the authorization server is known, before anything is stored there.
+   * Called once the authorization server is known, before the gateway registers there.
    * @throws UpstreamError to prevent the login
    */
   readonly beforeBegin?: (found: AuthorizationDiscovery) => Promise<void>
 }
 
-/** The reason for an authorization request. */
+/** The reason why a holder must log in. */
 export interface LoginNeed {
   readonly challenge: BearerChallenge
   /** The scopes that the login has requested before; undefined for a new login. */
   readonly former?: readonly string[]
 }
 
-/** An authorization request. It is stored under the hash of its `state` until the browser returns. */
+/**
+ * What is needed to complete an authorization request. It is stored under the hash of the request's `state` until the
+ * browser returns with a response.
+ */
 export interface SavedFlow {
   readonly kind: 'upstream-login'
   readonly server: string
   readonly holder: string
   readonly codeVerifier: string
   readonly redirectUri: string
+  /** The login, to which the tokens are added. */
   readonly frame: LoginWithoutTokens
   /** The hash of the ticket in the login link of this login (`starts.ts`). */
   readonly start: string
@@ -79,23 +87,26 @@ export interface SavedFlow {
 /** The holder name under which the gateway's registration at an authorization server is stored. */
 export const registrationHolder = 'client'
 
-/** Separates `state` values from authorization codes: both are stored as grants. */
+/** Returns the key under which a request is stored by its `state`, distinct from keys of other one-time values. */
 export const hashOfState = (state: string): string => sha256(`upstream login ${state}`)
 
 /** How long the result of a discovery is reused, in ms. */
 const discoveryTime = 10 * 60_000
 
-/** Time during which an open request is not checked again, in ms. */
+/** How long an open request is assumed to be still open, in ms; after that, the storage is asked. */
 const checkTime = 2_000
 
+/** An authorization request that was begun by this process. */
 interface OpenFlow extends LoginFlow {
+  /** The clients that were sent the URL, to be notified when the user has logged in. */
   readonly recipients: Set<Client>
+  /** The hash of the ticket in the login link. */
   readonly start: string
-  /** When it was last known to be open, in ms since the epoch. */
+  /** When the request was last known to be open, in ms since the epoch. */
   checkedAt: number
 }
 
-/** A server's authorization requests: finds the authorization server, registers there, and creates the URLs to open. */
+/** The open logins at one server: finds its authorization server, registers there, and creates the URLs to open. */
 export class LoginFlows {
   readonly #deps: ServerLoginDeps
   readonly #flows = new BoundedMap<string, OpenFlow>(upstreamLimits.login.flows)
@@ -106,13 +117,16 @@ export class LoginFlows {
     this.#deps = deps
   }
 
-  /** The request of a holder, if it can still be opened. */
+  /** Returns the open authorization request of a holder; undefined if there is none, or it has expired. */
   current (holder: string): LoginFlow | undefined {
     const flow = this.#flows.get(holder)
     return flow && Date.now() - flow.begunAt < upstreamLimits.login.flowTime ? flow : undefined
   }
 
-  /** Begins a request, or returns a recent one. @throws UpstreamError with a message for the operator */
+  /**
+   * Begins an authorization request, or returns a recent one that includes the needed scopes.
+   * @throws UpstreamError with a message for the operator
+   */
   async begin (holder: string, need: LoginNeed): Promise<LoginFlow> {
     const known = this.current(holder)
     const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
@@ -124,35 +138,38 @@ export class LoginFlows {
     return await beginning
   }
 
-  /** Whether the request of a holder can still be opened: it may have ended on another replica. */
+  /** Whether the request of a holder can still be completed: another replica may have ended it. */
   async #isOpen (holder: string): Promise<boolean> {
     const flow = this.#flows.get(holder)
     if (!flow || Date.now() - flow.checkedAt < checkTime) return flow !== undefined
     flow.checkedAt = Date.now()
-    // While the storage is unavailable, the request is taken as open.
+    // While the storage is unavailable, the request is assumed to be open.
     const isThere = await this.#deps.stores.states.find(flow.start).then((state) => state !== undefined, () => true)
     if (!isThere && this.#flows.get(holder) === flow) this.end(holder)
     return isThere
   }
 
-  /** Ends a request without a login: its URL becomes invalid. @param start the hash of its ticket */
+  /** Ends a request whose login has failed: its URL becomes invalid. @param start the hash of the request's ticket */
   async fail (holder: string, start: string): Promise<void> {
     if (this.#flows.get(holder)?.start === start) this.end(holder)
     await this.#deps.stores.states.remove(start)
   }
 
-  /** Ends the request of a holder who has logged in or need not, and notifies the clients that were sent its URL. */
+  /** Ends the request of a holder who has logged in or need not, and notifies the clients to which its URL was sent. */
   end (holder: string): void {
     const flow = this.#flows.get(holder)
     this.#flows.delete(holder)
     if (!flow) return
-    // Before the next login, the server may have changed its authorization server (MCP, SEP-2352).
+    // The server may use another authorization server by the time of the next login (MCP, SEP-2352).
     this.#discovered = undefined
     const params = JSON.stringify({ elicitationId: flow.id })
     for (const { listener } of flow.recipients) listener?.deliver('notifications/elicitation/complete', params)
   }
 
-  /** The authorization of the server, cached for a while. @throws UpstreamError with a message for the operator */
+  /**
+   * Finds the server's authorization server; the result is cached for a while.
+   * @throws UpstreamError with a message for the operator
+   */
   async discover ({ resourceMetadata }: BearerChallenge): Promise<AuthorizationDiscovery> {
     const { target: { url, oauth, isAdminStored }, makeFetch } = this.#deps
     const serverUrl = url()
@@ -237,7 +254,10 @@ export class LoginFlows {
     return flow
   }
 
-  /** The gateway's client, registered if needed. If several replicas register at once, one registration is kept. */
+  /**
+   * Returns the client that the gateway is at an authorization server, registered if needed. If several replicas
+   * register at the same time, one registration is kept.
+   */
   async #client (
     found: AuthorizationDiscovery, scopes: readonly string[], self: GatewayAsOAuthClient
   ): Promise<UpstreamOAuthClient> {

@@ -20,9 +20,9 @@ interface LoginOptions {
   environment: ProcessEnvironment
 }
 
-/** Interval at which logins of other replicas are looked up, in ms. */
+/** Interval at which changes of logins by other replicas are looked up, in ms. */
 const followInterval = 2_000
-/** Max wait until the gateway listens, in ms (in tests it may never listen). */
+/** Max time to wait until the gateway listens, in ms: in tests, it may never listen. */
 const maxListenWait = 5_000
 
 /** Decorates `app.logins`: the gateway as an OAuth client of upstream servers. */
@@ -48,7 +48,7 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
   app.addHook('onClose', async () => { clearInterval(timer) })
   app.settings.on('changed', (next, former) => {
     logins.removeGone(former, next).catch((error: unknown) => {
-      // Left-over logins are unusable, since each is bound to its server and account.
+      // Logins that were not removed cannot be used, since they are bound to the server and the account.
       app.log.warn({ err: error }, 'logins at removed upstream servers could not be removed')
     })
   })

@@ -7,28 +7,28 @@ import { toLoginRecord, type ServerLoginRecord } from './stored.ts'
 import { requestClientCredentials, refreshLogin } from './token-requests.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** A login in memory. `version` is undefined if the login is not stored. */
+/** A login in memory. `version`: the version in the storage; undefined if the login is not stored. */
 export interface CachedLogin { readonly version: string | undefined, readonly login: ServerLoginRecord }
 
-/** How long a replica has the exclusive right to refresh a login, in ms; after that another replica may try. */
+/** How long a replica has the exclusive right to refresh a login, in ms; after that, another replica may try. */
 const claimTime = 30_000
-/** Time between two checks whether another replica has refreshed the login, in ms. */
+/** Time between two checks whether another replica has refreshed a login, in ms. */
 const claimPause = 100
 
 /**
- * The logins at a server in memory: each is read once, refreshed once for all waiting requests, and dropped when
- * refused.
+ * The logins at one server in memory. A login is read from the storage when it is first needed, and refreshed once for
+ * all requests that wait for it.
  */
 export class LoginCache {
   readonly #deps: ServerLoginDeps
   readonly #flows: LoginFlows
-  /** Whether the gateway logs in as itself (client credentials), so that no user need log in. */
+  /** Whether the gateway logs in as itself (client credentials), so that no user needs to log in. */
   readonly usesClientCredentials: boolean
   /** The logins by holder; null if a holder has none. */
   readonly #held = new BoundedMap<string, CachedLogin | null>(upstreamLimits.login.holders)
   readonly #loading = new Map<string, Promise<CachedLogin | null>>()
   readonly #renewing = new Map<string, Promise<CachedLogin | null>>()
-  /** Holders whose login was refused. Their links are closed after the error with the needed action was sent. */
+  /** Holders whose login was refused and dropped, and whose links are still to be closed. */
   readonly #dropped = new Set<string>()
 
   constructor (deps: ServerLoginDeps, flows: LoginFlows) {
@@ -39,10 +39,13 @@ export class LoginCache {
 
   get size (): number { return this.#held.size }
 
-  /** The login of a holder, if it is in memory. @returns null if the holder has none; undefined if it is not loaded */
+  /** Returns the login of a holder from memory; null if the holder has none; undefined if it was not loaded. */
   peek (holder: string): CachedLogin | null | undefined { return this.#held.get(holder) }
 
-  /** Stores a login in memory, unless the server or the account has changed since it was created. */
+  /**
+   * Stores a holder's login in memory; null: the holder has none.
+   * @returns the login; null if it is for another config or account, and was not stored
+   */
   set (holder: string, held: CachedLogin | null): CachedLogin | null {
     const kept = held?.login.binding === this.#deps.binding(holder) ? held : null
     this.#held.setNewest(holder, kept)
@@ -53,10 +56,10 @@ export class LoginCache {
 
   isRenewing (holder: string): boolean { return this.#renewing.has(holder) }
 
-  /** Whether a holder's login was dropped since the last call for this holder. */
+  /** Returns whether a holder's login was dropped since the last call of this method for the holder. */
   takeDropped (holder: string): boolean { return this.#dropped.delete(holder) }
 
-  /** The login of a holder, loaded once. */
+  /** Returns the login of a holder, loaded from the storage if needed; null if the holder has none. */
   async get (holder: string): Promise<CachedLogin | null> {
     const known = this.#held.get(holder)
     if (known !== undefined) return known
@@ -70,15 +73,16 @@ export class LoginCache {
     const stored = this.usesClientCredentials ? undefined : await tokens.find(server, holder)
     const login = stored && toLoginRecord(stored.value, binding(holder))
     const held = login ? { version: stored.version, login } : null
-    // A login created in the meantime is newer.
+    // A login that was put into memory in the meantime is newer.
     if (this.#held.get(holder) === undefined) this.#held.setNewest(holder, held)
     return this.#held.get(holder) ?? null
   }
 
   /**
-   * Gets a new token, once for all waiting requests.
-   * @param scopes the scopes to request, for a login of the gateway itself
-   * @returns null if there is no login, or the authorization server reports that it has ended
+   * Gets a new access token for a login, once for all requests that wait for it.
+   * @param held the login to refresh; null if there is none
+   * @param scopes the scopes to request if the gateway logs in as itself; default: chosen from config and metadata
+   * @returns the login with the new token; null if there is none to refresh, or the authorization server refused it
    */
   async renew (
     holder: string, held: CachedLogin | null, challenge: BearerChallenge, scopes?: readonly string[]
@@ -92,7 +96,7 @@ export class LoginCache {
     return await renewing
   }
 
-  /** Removes a refused login, unless another one has been stored in the meantime. */
+  /** Drops a login that was refused, in memory and in the storage, unless another one was obtained in the meantime. */
   async drop (holder: string, { version, login }: CachedLogin): Promise<void> {
     const { stores: { tokens }, target: { server } } = this.#deps
     if (this.#held.get(holder)?.login !== login) return
@@ -106,7 +110,7 @@ export class LoginCache {
     return { oauth: this.#deps.target.oauth, fetchFn: this.#deps.makeFetch() }
   }
 
-  /** Logs in as the gateway itself; the login is kept in memory only. */
+  /** Logs in as the gateway itself. The login is kept in memory only. */
   async #obtain (holder: string, challenge: BearerChallenge, scopes?: readonly string[]): Promise<CachedLogin> {
     const { target: { oauth: { clientId = '', clientSecret } }, binding } = this.#deps
     try {
@@ -122,7 +126,7 @@ export class LoginCache {
     }
   }
 
-  /** Refreshes a login. One replica refreshes it, and the others wait for the result. */
+  /** Refreshes a login. If several replicas try, one of them refreshes it, and the others wait for the result. */
   async #refresh (holder: string, held: CachedLogin): Promise<CachedLogin | null> {
     const { stores: { tokens }, target: { server }, binding } = this.#deps
     const { version = '' } = held

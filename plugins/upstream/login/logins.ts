@@ -35,9 +35,7 @@ interface LoginOutcome {
   readonly ok: boolean
   readonly title: string
   readonly text: string
-  /**
-   * The stored login, if `ok`. `whose`: on whose behalf it is used, as words; `user`: the user, if it is that of one.
-   */
+  /** The stored login, if `ok`. `whose`: for whom it is used, in words; `user`: the user, if a single one holds it. */
   readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
 }
 
@@ -45,17 +43,17 @@ interface LoginOutcome {
 type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
 const userPrefix = holderOf('')
-/** A system key without an owner has a login of its own; usernames cannot contain a space. */
+/** How the holder of a system key's login begins. Usernames cannot contain a space, so no user's holder begins so. */
 const keyPrefix = holderOf('key ')
 
-/** The user who holds a login; undefined if a bearer key holds it, or all users share it. */
+/** Returns the user who holds a login; undefined if a bearer key holds it, or all users share it. */
 const usernameOf = (holder: string): string | undefined =>
   holder.startsWith(userPrefix) && !holder.startsWith(keyPrefix) ? holder.slice(userPrefix.length) : undefined
 
-/** How far back changes of other replicas are looked up, in ms: longer than a write to a slow storage takes. */
+/** How far back changes made by other replicas are looked up, in ms: longer than a write to a slow storage takes. */
 const lookBack = 30_000
 
-/** The logins at all servers: handles returning browsers, and applies changes made by other replicas. */
+/** The OAuth logins at all servers: completes logins when browsers return, and applies changes by other replicas. */
 export class Logins {
   readonly #deps: LoginsDeps
   readonly #servers = new Map<string, ServerLogin>()
@@ -66,7 +64,7 @@ export class Logins {
 
   get (server: string): ServerLogin | undefined { return this.#servers.get(server) }
 
-  /** Begins the logins of a server, replacing those of its former config. @returns undefined if it accepts none */
+  /** Creates the logins of a running server, in place of those for its former config; undefined if it takes none. */
   open (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     this.#servers.delete(name)
     if (!takesLogin(config)) return undefined
@@ -76,8 +74,8 @@ export class Logins {
   }
 
   /**
-   * The logins for a test of a server. Stored logins for the same config are used, but none is begun: if one is needed,
-   * the connection fails with UserActionRequired.
+   * Creates the logins for a test of a server; undefined if it takes none. Stored logins for the same config are used.
+   * If there is none but the server requires one, the connection fails with UserActionRequired or an UpstreamError.
    */
   openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     if (!takesLogin(config)) return undefined
@@ -115,7 +113,7 @@ export class Logins {
       binding: (holder) => sha256(`${bindingOf(config)} ${this.#subject(holder)}`),
       self: async () => {
         await listening()
-        // The gateway's document contains only its own redirect URI.
+        // The gateway's Client ID Metadata Document does not contain a redirect URI from a config.
         return redirectUri === undefined ? self() : { ...self(), redirectUri, documentUrl: undefined }
       }
     }
@@ -132,9 +130,9 @@ export class Logins {
   }
 
   /**
-   * Finds the start of a login.
-   * @returns undefined when it is unknown or has expired. `user`: the user who holds the login; undefined if it is
-   *   shared, or a key holds it
+   * Finds the started login to which a ticket leads.
+   * @returns undefined if the ticket is unknown or has expired. `whose`: for whom the login is, in words; `user`: the
+   *   user who will hold it; undefined if it is shared, or a bearer key holds it
    * @throws StorageError
    */
   async findStart (
@@ -146,9 +144,9 @@ export class Logins {
   }
 
   /**
-   * Completes an authorization request with the response that a browser brings. Its `state` is valid once, and only for
-   * the server, the holder, the request and the browser that it was created for.
-   * @param browserKey the value of the browser's cookie
+   * Completes a login with the authorization response that a browser brings. The `state` in the response is valid once,
+   * and only in the browser in which the login was started.
+   * @param browserKey the value of the browser's cookie; undefined if it sent none
    * @throws StorageError
    */
   async finish (response: LoginResponse, browserKey: string | undefined): Promise<LoginOutcome> {
@@ -175,7 +173,7 @@ export class Logins {
       return failedLogin('The server has changed', text)
     }
     const refuse = async (title: string, text: string): Promise<LoginOutcome> => {
-      // Its `state` can be used only once, so the next login needs a new request.
+      // The `state` has been used, so the next login needs a new request.
       await login.flows.fail(saved.holder, saved.start)
       void login.prepare(saved.holder)
       return failedLogin(title, text)
@@ -203,7 +201,7 @@ export class Logins {
     }
   }
 
-  /** On whose behalf a login is used, as words. `user`: absent if a bearer key holds it, or all users share it. */
+  /** Returns in words for whom a login is used. `user`: absent if a bearer key holds it, or all users share it. */
   #beneficiaryOf (holder: string): { whose: string, user?: string } {
     const user = usernameOf(holder)
     if (user !== undefined) return { whose: `the user ${user}`, user }
@@ -212,7 +210,7 @@ export class Logins {
     return { whose: `the bearer key ${JSON.stringify(name)}` }
   }
 
-  /** Looks up the logins that other replicas have recently stored or removed. @throws StorageError */
+  /** Applies recent changes of logins that were made by other replicas. @throws StorageError */
   async syncReplicas (): Promise<void> {
     if (![...this.#servers.values()].some(({ isActive }) => isActive)) return
     const changes = await this.#deps.stores.tokens.listChangedWithin(lookBack)
@@ -226,7 +224,7 @@ export class Logins {
   /** Removes the logins of servers, users and keys that were removed or replaced. @throws StorageError */
   async removeGone (former: Snapshot, next: Snapshot): Promise<void> {
     const { tokens } = this.#deps.stores
-    // Done before the first await: a later account of the same name may call at any moment.
+    // What is in memory is forgotten before the first `await`: a new account of the same name may call at any time.
     const holders = [...removedAccountNames(former.users, next.users)].map(holderOf)
     for (const id of former.keys === next.keys ? [] : former.keys.keys()) {
       if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
@@ -234,7 +232,7 @@ export class Logins {
     for (const login of this.#servers.values()) for (const holder of holders) login.forget(holder)
     for (const [name, { config }] of former.servers) {
       const now = next.servers.get(name)
-      // Unchanged servers are the same objects: comparing 10,000 hashes would take longer than storing the change.
+      // Unchanged configs are the same objects. Comparing the hashes of 10,000 servers would take too long.
       if (now?.config === config) continue
       const isGone = !now || bindingOf(now.config) !== bindingOf(config)
       if (isGone && isRemote(config)) await tokens.removeAll({ server: name })
@@ -242,7 +240,7 @@ export class Logins {
     for (const holder of holders) await tokens.removeAll({ holder })
   }
 
-  /** Identifies the account of a holder; the result differs from that of a later account of the same name. */
+  /** Returns a text that identifies a holder's account, and differs for a later account of the same name. */
   #subject (holder: string): string {
     const user = this.#deps.settings().users.get(usernameOf(holder) ?? '')
     return user ? accountSubjectOf(user) : holder
@@ -251,13 +249,13 @@ export class Logins {
 
 const failedLogin = (title: string, text: string): LoginOutcome => ({ ok: false, title, text })
 
-/** Whether the gateway may log in at a server: it must be an MCP server at a URL, without other credentials. */
+/** Whether the gateway may log in at a server: an MCP server at a URL that gets no other `Authorization` header. */
 function takesLogin (config: ServerConfig): boolean {
   const given = [...Object.keys(config.headers ?? {}), ...passthroughHeaderNames(config)]
   return isRemoteMcpServer(config) && !given.some((name) => name.toLowerCase() === 'authorization')
 }
 
-/** The origins of the addresses in a config. */
+/** Returns the origins of the server's and the authorization server's addresses in a config. */
 function originsIn (
   { url, oauth: { issuer, authorizationEndpoint, tokenEndpoint } = {} }: ServerConfig
 ): ReadonlySet<string> {
@@ -265,7 +263,7 @@ function originsIn (
   return new Set(addresses.flatMap((each) => each !== undefined && URL.canParse(each) ? [new URL(each).origin] : []))
 }
 
-/** Identifies a server's owner and the places where its tokens are sent: a login is valid only for these. */
+/** Returns a hash of a server's owner and the addresses that get its tokens: a login is valid only for these. */
 function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['config']): string {
   const { clientId, issuer, resource, authorizationEndpoint, tokenEndpoint } = oauth
   return sha256(
@@ -273,7 +271,7 @@ function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['con
   )
 }
 
-/** @throws UpstreamError */
+/** Parses a server's URL, with its variables expanded. @throws UpstreamError */
 function urlOf ({ url = '' }: ServerConfig): URL {
   if (URL.canParse(url)) return new URL(url)
   throw new UpstreamError('refused', '"url" is not an absolute http or https address after its variables are expanded')
@@ -282,8 +280,9 @@ function urlOf ({ url = '' }: ServerConfig): URL {
 const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
 
 /**
- * The reason why a response is not from the server of the request (RFC 9207, section 2.4); undefined if it is. Issuers
- * are compared as strings; without fetched metadata, the response must be from the origin the browser was sent to.
+ * Checks the issuer (`iss`) of an authorization response (RFC 9207, section 2.4). It is compared as a string with the
+ * issuer whose metadata was fetched; if none was, its origin must be the one to which the browser was sent.
+ * @returns the reason why the response is not from the expected authorization server; undefined if it may be
  */
 function foreignIssuer (
   { issuer, namesIssuer, frame: { server } }: SavedFlow, iss: string | undefined

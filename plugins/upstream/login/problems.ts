@@ -3,32 +3,35 @@ import type { Client } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { visibleText } from '../../base/pages/index.ts'
 
-/** A page of the gateway on which a user logs in at a server, or enters values for it. */
+/** A page of the gateway that a user must open, to log in at a server or to enter values for it. */
 export interface UserActionPage {
-  /** The URL to open. */
+  /** The URL of the page. */
   readonly url: string
-  /** The id of the URL elicitation that sends a client there. */
+  /** The id of the URL elicitation by which clients are sent to the page (`elicitationId`). */
   readonly id: string
-  /** In ms since the epoch. */
+  /** When the page was created, in ms since the epoch. */
   readonly begunAt: number
-  /** Records that a client was sent the URL, so that it is notified when the page is completed. */
+  /** Records that the URL was sent to a client, so that the client is notified when the user has completed the page. */
   readonly addRecipient: (client: Client) => void
 }
 
 /** An authorization request that waits for its user. */
 export interface LoginFlow extends UserActionPage { readonly scopes: readonly string[] }
 
-/** The party that must act: a manager of the server, the user of the request, or nobody, if the request has no user. */
+/** Who must act: a manager of the server, the user of the request, or nobody, because the request has no user. */
 export type LoginActor = 'manager' | 'user' | 'nobody'
 
+/** The texts about one kind of action. */
 interface ActionWords {
-  /** The end of the sentence "Server … wants you to". */
+  /** The end of the sentence "Server … requires you to". */
   readonly action: string
-  /** The texts for clients, by the party that must act; `user`: if there is a page for the user, at this URL. */
+  /** The text for clients if a manager of the server must act. */
   readonly manager: string
+  /** The text for clients if each user must act, but the request has no user. */
   readonly nobody: string
+  /** Returns the text for the client of a user who must open a page. */
   readonly user: (url: string) => string
-  /** The text for a user if there is no page. */
+  /** The text for the client of a user who must act, but for whom no page could be created. */
   readonly userAlone: string
 }
 
@@ -56,7 +59,7 @@ const words: Readonly<Record<'login' | 'values', ActionWords>> = {
 export class UserActionRequired extends UpstreamError {
   readonly isLogin: boolean
   readonly who: LoginActor
-  /** Undefined if there is no URL; the message then states the reason. */
+  /** The page to open; undefined if there is none. */
   readonly flow: UserActionPage | undefined
   readonly #words: ActionWords
 
@@ -76,8 +79,8 @@ export class UserActionRequired extends UpstreamError {
   }
 
   /**
-   * The error for a client. A client that supports URL elicitation gets the elicitation to complete first (MCP
-   * 2025-11-25, Elicitation, "URL Elicitation Required Error").
+   * Converts this to the error for a client. If the client supports URL elicitation and its user must act, the error
+   * contains the elicitation to complete (MCP 2025-11-25, Elicitation, "URL Elicitation Required Error").
    */
   toRpcError (server: string, client: Client | undefined): RpcError {
     const name = JSON.stringify(server)
@@ -101,23 +104,23 @@ interface OAuthFailure extends Error { readonly errorCode: string }
 const isOAuthFailure = (error: unknown): error is OAuthFailure =>
   error instanceof Error && 'errorCode' in error && typeof error.errorCode === 'string'
 
-/** The error code of an authorization server (RFC 6749, section 5.2); undefined for other errors. */
+/** Returns the error code that an authorization server sent (RFC 6749, section 5.2); undefined for other errors. */
 export const oauthErrorCodeOf = (error: unknown): string | undefined =>
   isOAuthFailure(error) ? error.errorCode : undefined
 
-/** OAuth error codes of temporary conditions. */
+/** OAuth error codes after which a request may succeed later. */
 const temporaryCodes: ReadonlySet<string> = new Set(['temporarily_unavailable', 'too_many_requests'])
 
 /**
- * Whether an authorization server refuses a refresh token. The code for that is `invalid_grant` (RFC 6749, section
- * 5.2), but some servers send another code, or none, and some the status 200.
+ * Whether an error shows that the authorization server refuses a refresh token. RFC 6749, section 5.2 requires the code
+ * `invalid_grant` with status 400, but some servers send other codes, no code, or the status 200 or 401.
  */
 export const isRefreshRefused = (error: unknown, status: number): boolean => isOAuthFailure(error) &&
   (error.errorCode === 'invalid_grant' || ([200, 400, 401].includes(status) && !temporaryCodes.has(error.errorCode)))
 
 /**
- * The failure of a request to an authorization server, as a message for the operator. From the response, only an OAuth
- * error is quoted, without control characters.
+ * Converts the failure of a request to an authorization server to an error with a message for the operator. The message
+ * quotes only OAuth errors of the response, without control characters.
  * @param doing the action that failed, such as `the registration`
  */
 export function authorizationFailure (error: unknown, doing: string): UpstreamError {

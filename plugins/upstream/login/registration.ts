@@ -6,7 +6,7 @@ import { authorizationFailure, oauthErrorCodeOf } from './problems.ts'
 import { loadSdk } from './sdk.ts'
 import type { UpstreamOAuthClient, StoredRegistration } from './stored.ts'
 
-/** The gateway as a client of any authorization server. */
+/** How the gateway presents itself as an OAuth client to authorization servers. */
 export interface GatewayAsOAuthClient {
   readonly baseUrl: string
   /** The URI that authorization servers redirect the browser to. */
@@ -15,18 +15,18 @@ export interface GatewayAsOAuthClient {
   readonly documentUrl: string | undefined
 }
 
-/** The client metadata of the gateway (RFC 7591, section 2). */
+/** Returns the client metadata of the gateway (RFC 7591, section 2). */
 const clientMetadata = ({ baseUrl, redirectUri }: GatewayAsOAuthClient) => ({
   client_name: 'Tool-Hub',
   client_uri: baseUrl,
   redirect_uris: [redirectUri],
   grant_types: ['authorization_code', 'refresh_token'],
   response_types: ['code'],
-  // Only a native client may have an http URL on loopback (OpenID Connect Registration, section 2).
+  // Only native clients may have an http redirect URI, on a loopback address (OpenID Connect Registration, section 2).
   application_type: redirectUri.startsWith('https:') ? 'web' : 'native'
 })
 
-/** The Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document). */
+/** Creates the gateway's Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document). */
 export const createClientIdMetadataDocument = (self: GatewayAsOAuthClient): Record<string, unknown> => ({
   client_id: self.documentUrl,
   ...clientMetadata(self),
@@ -34,8 +34,8 @@ export const createClientIdMetadataDocument = (self: GatewayAsOAuthClient): Reco
 })
 
 /**
- * The client to use without registration: the one in the config, or the gateway's Client ID Metadata Document if the
- * authorization server supports that; undefined if the gateway must register.
+ * Returns the client that the gateway uses without registration: the one in the config, or the gateway's Client ID
+ * Metadata Document if the authorization server supports such documents; undefined if the gateway must register.
  */
 export function clientWithoutRegistration (
   oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: GatewayAsOAuthClient
@@ -47,7 +47,7 @@ export function clientWithoutRegistration (
   return takesDocuments && self.documentUrl !== undefined ? { id: self.documentUrl, method: 'none' } : undefined
 }
 
-/** The reason why the gateway cannot register itself, as a clause; undefined if none is known. */
+/** Returns the reason why the gateway cannot register itself, as a clause; undefined if none is known. */
 export function registrationObstacle (
   { server: { url, metadata } }: Pick<AuthorizationDiscovery, 'server'>,
   { dynamicRegistration }: UpstreamOAuth
@@ -57,18 +57,18 @@ export function registrationObstacle (
   return isRefused ? `its authorization server ${url} does not support dynamic client registration` : undefined
 }
 
-/** Advice to the operator to register a client manually. */
+/** Returns advice to the operator on how to register a client manually, as a clause. */
 export const manualRegistrationAdvice = ({ redirectUri }: Pick<GatewayAsOAuthClient, 'redirectUri'>): string =>
   `register a client there manually, with the redirect URI ${redirectUri}, and set "oauth.clientId"`
 
-/** The error for a server that requires credentials but publishes no authorization metadata. */
+/** Creates the error for a server that requires credentials but publishes no authorization metadata. */
 export const credentialsRequiredError = (): UpstreamError =>
   new UpstreamError('unauthorized', 'the upstream requires credentials (HTTP 401): check the configured headers')
 
 /**
  * Registers the gateway as a client of an authorization server (RFC 7591).
- * @param binding a hash of the server's owner and addresses and the login's holder: the registration is valid for these
- *   only
+ * @param scopes the scopes to name in the registration
+ * @param binding a hash of the server's owner and addresses, for which alone the registration is valid
  * @throws UpstreamError that says what to configure
  */
 export async function registerGateway (
@@ -87,7 +87,7 @@ export async function registerGateway (
     metadata, clientMetadata: { ...clientMetadata(self), token_endpoint_auth_method: method }, scope, fetchFn
   })
   try {
-    // Some servers refuse a registration for its scopes, which are optional there (RFC 7591, section 2).
+    // Some servers refuse a registration because of its scopes, which are optional (RFC 7591, section 2).
     const made = scopes.length === 0
       ? await register()
       : await register(scopes.join(' ')).catch(async (error: unknown) => {

@@ -1,4 +1,4 @@
-// The SDK's OAuth client, loaded at the first login, since most gateways never need it.
+// The OAuth client of the MCP SDK. It is loaded at the first login, since most gateways never need it.
 
 import type * as auth from '@modelcontextprotocol/sdk/client/auth.js'
 import type * as utils from '@modelcontextprotocol/sdk/shared/auth-utils.js'
@@ -12,7 +12,7 @@ type Sdk = typeof auth & typeof utils
 
 let loading: Promise<Sdk> | undefined
 
-/** Loads the SDK's OAuth client. */
+/** Loads the SDK's OAuth client, once. */
 export const loadSdk = async (): Promise<Sdk> => await (loading ??= (async () => {
   const [auth, utils] = await Promise.all([
     import('@modelcontextprotocol/sdk/client/auth.js'),
@@ -21,13 +21,14 @@ export const loadSdk = async (): Promise<Sdk> => await (loading ??= (async () =>
   return { ...auth, ...utils }
 })())
 
-/** Statuses of responses without a body. */
+/** The statuses with which a `Response` must not have a body. */
 const bodilessStatuses = new Set([204, 205, 304])
 
-/** The outbound access that an address gets, if it is one of the config's. */
+/** Which outbound access a request to an authorization server gets. */
 interface LoginAccess {
+  /** The server's access, for addresses in its config. */
   readonly reach: OutboundAccess
-  /** The origins that the config contains: those of the server and of its authorization server. */
+  /** Returns the origins of the addresses in the config: of the server and of its authorization server. */
   readonly origins: () => ReadonlySet<string>
 }
 
@@ -35,8 +36,10 @@ const unknownOriginHint = '. The server itself provides this address: if it is c
   'authorization server'
 
 /**
- * A `fetch` for the SDK's OAuth functions, through the outbound client. Origins in the config get the server's access;
- * others, learned from the server's metadata, are untrusted. Requests have a timeout, and responses a max size.
+ * Creates a `fetch` for the SDK's OAuth functions that uses the gateway's outbound client. Requests to origins in the
+ * server's config get the server's access; origins from the server's metadata are not trusted. Requests have a timeout,
+ * and responses a max size. In JSON and form responses, empty members are omitted, members that the SDK requires are
+ * added, and errors with status 200 get the status 400.
  * @param onStatus called with the status of each response
  */
 export function outboundFetch (
@@ -77,8 +80,8 @@ export function outboundFetch (
 }
 
 /**
- * Adds members that the SDK requires, the gateway does not use, and some authorization servers leave out: those that
- * only OpenID Connect has, at the path where some publish the metadata of RFC 8414, and the type of a token.
+ * Adds members that the SDK requires but the gateway does not use, and that some authorization servers leave out: the
+ * type of a token, and members of OpenID Connect metadata (some servers publish RFC 8414 metadata at that path).
  */
 function withRequiredMembers (url: string | URL, document: Record<string, unknown>): Record<string, unknown> {
   if (typeof document.access_token === 'string') return { token_type: 'Bearer', ...document }
@@ -88,7 +91,7 @@ function withRequiredMembers (url: string | URL, document: Record<string, unknow
   }
 }
 
-/** Parses a JSON or form response into an object; undefined if it is neither. */
+/** Parses a JSON or form response into an object without empty members; undefined if it is neither. */
 function documentIn (type: string | undefined, bytes: Buffer): Record<string, unknown> | undefined {
   const text = new TextDecoder().decode(bytes)
   if (/^application\/x-www-form-urlencoded *(?:;|$)/i.test(type?.trim() ?? '')) {
@@ -98,7 +101,7 @@ function documentIn (type: string | undefined, bytes: Buffer): Record<string, un
   return document && withoutEmptyMembers(document)
 }
 
-/** Serializes the bodies that the SDK sends: forms, and JSON. */
+/** Converts a request body of the SDK, which is a form or JSON text, to text. */
 function bodyText (body: unknown): string {
   if (typeof body === 'string') return body
   if (body instanceof URLSearchParams) return body.toString()

@@ -11,11 +11,12 @@ import { upstreamLimits } from '../limits.ts'
 
 /** The holder of a login that all clients of a server share. */
 const sharedHolder = 'shared'
-/** The holder of a user's login. @param user as in `isolation: user` */
+/** Returns the holder of a user's login. @param user `Client.user`: a username, `key <id>`, or `anonymous` */
 export const holderOf = (user: string): string => `user ${user}`
-/** All unauthenticated callers are one "user", which has no login. */
+/** The holder that all unauthenticated callers have in common. It cannot log in. */
 const anonymousHolder = holderOf('anonymous')
 
+/** Receives the events of the logins at one server. */
 export interface LoginListener {
   /** Called when a holder has logged in, here or on another replica. */
   onReady: (holder: string) => void
@@ -24,16 +25,16 @@ export interface LoginListener {
 }
 
 /**
- * The logins at one server: one that its clients share, or one per user. Supplies transports with the authorization
- * header, refreshes tokens before they expire, and provides the URL to open when a login is needed.
+ * The OAuth logins at one server: one that its clients share, or one per user. Supplies transports with the
+ * `Authorization` header, refreshes tokens before they expire, and provides the URL to open if a login is needed.
  */
 export class ServerLogin {
   readonly deps: ServerLoginDeps
   readonly flows: LoginFlows
   readonly #cache: LoginCache
-  /** The logins that are required but missing, by holder. */
+  /** The reasons why logins are required, by the holders who lack one. */
   readonly #missing = new BoundedMap<string, LoginNeed>(upstreamLimits.login.holders)
-  /** The last challenge of the server; undefined while it has required no login. */
+  /** The last challenge of the server; undefined if it has not required a login yet. */
   #challenge: BearerChallenge | undefined
   readonly #listener: LoginListener
 
@@ -44,10 +45,10 @@ export class ServerLogin {
     this.#listener = listener
   }
 
-  /** Whether logins are in use, so that changes by other replicas are looked up. */
+  /** Whether any login was looked up, so that changes by other replicas matter. */
   get isActive (): boolean { return this.#cache.size > 0 }
 
-  /** The source of the header for a link. @param user the user of the link; undefined for the gateway's link */
+  /** Returns the source of a link's `Authorization` header. @param user the link's user; undefined for the gateway */
   authorization (user: string | undefined): AuthorizationSource {
     const holder = this.holder(user)
     return {
@@ -56,26 +57,31 @@ export class ServerLogin {
     }
   }
 
-  /** The holder of the login that a link or a caller uses; undefined if each user has a login, and there is no user. */
+  /**
+   * Returns the holder of the login that a link or caller uses; undefined if logins are per user and there is no user.
+   */
   holder (user: string | undefined): string | undefined {
     if (!this.deps.target.isPerUser || this.#cache.usesClientCredentials) return sharedHolder
     return user === undefined ? undefined : holderOf(user)
   }
 
-  /** The flow that a holder must complete. @returns undefined if no login is known to be missing */
+  /**
+   * Returns the authorization request that a holder must complete (`flow`: undefined if none is open).
+   * @returns undefined if the holder is not known to lack a login
+   */
   pendingLogin (holder: string): { readonly flow: LoginFlow | undefined } | undefined {
     return this.#missing.has(holder) ? { flow: this.flows.current(holder) } : undefined
   }
 
-  /** The error for a client whose holder must log in; undefined if no login is known to be missing. */
+  /** Returns the error for a client whose holder must log in; undefined if no login is known to be missing. */
   refusal (holder: string | undefined): UserActionRequired | undefined {
     if (holder === undefined || !this.#missing.has(holder)) return undefined
-    // A new request is begun if this one was ended on another replica.
+    // This begins a new authorization request if another replica has ended the current one.
     void this.prepare(holder)
     return this.#toError(holder, this.flows.current(holder))
   }
 
-  /** Ensures that there is a URL for a holder who must log in. Never throws: the next look-up tries again. */
+  /** Ensures that there is a login URL for a holder who must log in. Ignores errors: the next call tries again. */
   async prepare (holder: string): Promise<void> {
     if (holder === anonymousHolder || this.#cache.usesClientCredentials || this.#challenge === undefined) return
     try {
@@ -86,14 +92,14 @@ export class ServerLogin {
     } catch {}
   }
 
-  /** Stores a new login. @throws StorageError */
+  /** Stores a new login of a holder, replacing the former one. @throws StorageError */
   async storeLogin (holder: string, login: ServerLoginRecord): Promise<void> {
     const { stores: { tokens }, target: { server } } = this.deps
     const version = await tokens.swap(server, holder, 'any', login)
     this.#ready(holder, { version, login })
   }
 
-  /** Ends a holder's login, here and at the authorization server. @returns whether there was one */
+  /** Removes a holder's login, and revokes its token at the authorization server. @returns whether there was one */
   async endLogin (holder: string): Promise<boolean> {
     const held = await this.#cache.get(holder)
     const { stores: { tokens }, target: { server } } = this.deps
@@ -104,14 +110,17 @@ export class ServerLogin {
     return held !== null
   }
 
-  /** Forgets the login of a holder whose account was removed or replaced, and closes its links. */
+  /** Forgets, in memory, the login of a holder whose account was removed or replaced, and closes the holder's links. */
   forget (holder: string): void {
     this.#missing.delete(holder)
     this.flows.end(holder)
     if (this.#cache.peek(holder)) this.#end(holder)
   }
 
-  /** Handles a login that another replica has stored or removed. */
+  /**
+   * Handles a login that another replica has stored or removed.
+   * @param version the stored version; undefined if removed
+   */
   async onChanged (holder: string, version: string | undefined): Promise<void> {
     const held = this.#cache.peek(holder)
     const isKnown = held !== undefined || this.#missing.has(holder)
@@ -139,7 +148,7 @@ export class ServerLogin {
     try {
       return this.#headerOf(await this.#renew(holder, held))
     } catch (error) {
-      // The authorization server is unavailable; the token may still be valid.
+      // The token could not be refreshed, but is still valid.
       if ((held.login.expiresAt ?? Infinity) > Date.now()) return bearerHeader(held.login)
       throw error
     }
@@ -171,7 +180,11 @@ export class ServerLogin {
     return await this.#require(holder, { challenge })
   }
 
-  /** Requests a missing scope, once (MCP 2025-11-25, Authorization, "Step-Up Authorization Flow"). */
+  /**
+   * Requests missing scopes (MCP 2025-11-25, Authorization, "Step-Up Authorization Flow").
+   * @returns whether the refused request can be repeated
+   * @throws UserActionRequired, or UpstreamError if the login has requested these scopes already
+   */
   async #stepUp (holder: string, held: CachedLogin | null, challenge: BearerChallenge): Promise<boolean> {
     const { scopes: missing = [] } = challenge
     const { scopes: former = [] } = held?.login ?? {}
@@ -189,8 +202,8 @@ export class ServerLogin {
   }
 
   /**
-   * Records that a holder must log in.
-   * @throws UserActionRequired with the URL to open, UpstreamError when there is no way to log in
+   * Records that a holder must log in, and begins an authorization request.
+   * @throws UserActionRequired with the URL to open, or UpstreamError if the request could not be begun
    */
   async #require (holder: string, need: LoginNeed): Promise<never> {
     this.#missing.set(holder, need)
@@ -200,7 +213,7 @@ export class ServerLogin {
     } catch (error) {
       throw authorizationFailure(error, 'the login')
     } finally {
-      // Links are closed after the request has failed with the error that states the needed action.
+      // The links are closed later, so that the current request fails with the error that asks for a login.
       if (this.#cache.takeDropped(holder)) setImmediate(() => { this.#listener.onEnded(holder) })
     }
     throw this.#toError(holder, flow)

@@ -4,25 +4,30 @@ import { isObject } from '../../../protocol/json.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 
 /**
- * The start of a login in a browser. Its URL, which contains a secret *ticket*, leads to a page that names server and
- * user. Only the browser that continues from there can complete the login, since the `state` carries a tag derived from
- * that browser's cookie. A person who opens another person's URL sees on the page whose login it is (login CSRF; MCP
- * 2025-11-25, Elicitation, "Phishing").
+ * A login that waits to be started in a browser. The login link that a user gets contains a secret *ticket*, and leads
+ * to a start page that names the server and the user, so that a person who opens another person's link sees whose login
+ * it is (login CSRF; MCP 2025-11-25, Elicitation, "Phishing"). Only the browser that continues from this page can
+ * complete the login, since the `state` of the authorization request then carries a tag that is derived from the
+ * browser's cookie.
  */
 export interface LoginStart {
   readonly server: string
   readonly holder: string
-  /** The URL of the authorization request. */
+  /** The URL of the authorization request at the authorization server, without the browser's tag. */
   readonly url: string
 }
 
-/** A new ticket: 256 random bits. */
+/** Creates a ticket: 256 random bits in base64url. */
 export const newTicket = (): string => randomBytes(32).toString('base64url')
 
-/** The key under which the start of a login is stored. */
+/** Returns the key under which the state of a ticket is stored. */
 export const hashOfTicket = (ticket: string): string => sha256(`upstream login start ${ticket}`)
 
-/** Stores the start of a login. @param ticket the last segment of its URL */
+/**
+ * Stores the start of a login.
+ * @param ticket the last segment of the login link
+ * @param expiresAt in ms since the epoch
+ */
 export async function storeLoginStart (
   states: LoginStates, ticket: string, start: LoginStart, expiresAt: number
 ): Promise<void> {
@@ -35,7 +40,10 @@ export async function findLoginStart (states: LoginStates, ticket: string): Prom
   return state?.kind === 'upstream-login' && isObject(state.value) ? state.value as unknown as LoginStart : undefined
 }
 
-/** Proves that a browser with this key has seen a page (`start`), or was redirected with a request (`state`). */
+/**
+ * Returns a text that only a browser with this key in its cookie can present: for the link on a start page (`start`),
+ * or for the `state` of an authorization request (`state`).
+ */
 const proofOf = (key: string, kind: 'start' | 'state', value: string): string =>
   createHmac('sha256', key).update(`${kind} ${value}`).digest('base64url')
 
@@ -45,12 +53,12 @@ function isProof (given: string, key: string | undefined, kind: 'start' | 'state
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** The token in the link on a start page, which only the browser with this key in its cookie can present. */
+/** Returns the token for the link on a start page. Only a browser with this key in its cookie can use it. */
 export const startPageToken = (key: string, ticket: string): string => proofOf(key, 'start', ticket)
 export const isStartPageToken = (token: string, key: string | undefined, ticket: string): boolean =>
   isProof(token, key, 'start', ticket)
 
-/** The authorization request of a start, with the browser's tag in its `state`. */
+/** Returns the URL of a login's authorization request, with the browser's tag in the `state`. */
 export function withBrowserTag ({ url }: LoginStart, key: string): string {
   const tagged = new URL(url)
   const state = tagged.searchParams.get('state') ?? ''
@@ -59,8 +67,10 @@ export function withBrowserTag ({ url }: LoginStart, key: string): string {
 }
 
 /**
- * The `state` of a response without its tag.
- * @returns undefined if it is not a `state` of this gateway; `isOwn` is false if another browser started the login
+ * Separates the `state` of an authorization response from the browser's tag.
+ * @param text the `state` parameter of the response
+ * @param key the key in the browser's cookie; undefined if it sent none
+ * @returns undefined if the text does not have the form of a `state`; `isOwn`: whether this browser started the login
  */
 export function removeBrowserTag (
   text: string, key: string | undefined

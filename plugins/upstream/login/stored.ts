@@ -4,53 +4,65 @@ import { isObject } from '../../../protocol/json.ts'
 import { parseScopes } from './challenge.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** An authorization server. `url`: the URL it was found at; `metadata` is undefined if it has none (MCP 2025-03-26). */
+/** An authorization server. */
 export interface AuthorizationServer {
-  readonly url: string, readonly metadata: AuthorizationServerMetadata | undefined
+  /** The URL at which the server was found: its issuer, as named by the config or the resource. */
+  readonly url: string
+  /** The server's metadata (RFC 8414); undefined if it publishes none, as allowed in MCP 2025-03-26. */
+  readonly metadata: AuthorizationServerMetadata | undefined
 }
 
-/** The gateway as a client of an authorization server. */
+/** The client that the gateway is at one authorization server. */
 export interface UpstreamOAuthClient {
   readonly id: string
   readonly secret?: string
-  /** The authentication method that the registration returned. */
+  /** The client authentication method that the registration returned; undefined if it returned none. */
   readonly method?: string
 }
 
-/** A stored registration (RFC 7591), valid only for its binding, authorization server and redirect URI. */
+/**
+ * The stored registration of the gateway as a client (RFC 7591). It is valid only for its binding, authorization server
+ * and redirect URI.
+ */
 export interface StoredRegistration {
+  /** A hash of the server's owner and addresses. */
   readonly binding: string
   readonly issuer: string
   readonly redirectUri: string
   readonly client: UpstreamOAuthClient
-  /** In ms since the epoch; undefined if it does not expire. */
+  /** When the client's secret expires, in ms since the epoch; undefined if it does not expire. */
   readonly expiresAt?: number
 }
 
-/** A stored login, with everything that a refresh needs: later metadata cannot redirect its refresh token. */
+/**
+ * A stored login at a server. It contains all that a refresh needs, so that metadata that changes later cannot redirect
+ * the refresh token.
+ */
 export interface ServerLoginRecord {
-  /** Identifies the server's target and the holder's account; the login is valid only for these. */
+  /** A hash of the server's owner and addresses and of the holder's account; the login is valid only for these. */
   readonly binding: string
   readonly accessToken: string
   readonly refreshToken?: string
-  /** In ms since the epoch. */
+  /** When the access token was issued, in ms since the epoch. */
   readonly obtainedAt: number
-  /** In ms since the epoch; undefined if the authorization server does not state it. */
+  /** When the access token expires, in ms since the epoch; undefined if the authorization server does not state it. */
   readonly expiresAt?: number
   /** All scopes that were requested or granted. */
   readonly scopes: readonly string[]
   readonly server: AuthorizationServer
   readonly client: UpstreamOAuthClient
+  /** The resource for which the tokens were requested (RFC 8707). */
   readonly resource?: string
 }
 
-/** The members that stay the same when a login gets new tokens. */
+/** A login before it has tokens. */
 export type LoginWithoutTokens = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' | 'obtainedAt' | 'expiresAt'>
 
 /**
  * Creates a login from the response of a token endpoint.
+ * @param frame the login without tokens; scopes that the response grants are added
  * @param refreshToken the former refresh token, which stays valid if the response has none (RFC 6749, section 6)
- * @throws UpstreamError for a token that is not a valid header value
+ * @throws UpstreamError for a token that is too long or not allowed in a header
  */
 export function createLogin (frame: LoginWithoutTokens, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
   const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
@@ -71,14 +83,14 @@ export function createLogin (frame: LoginWithoutTokens, tokens: OAuthTokens, ref
   }
 }
 
-/** The revocation endpoint, if its origin is that of the token endpoint: no other origin gets tokens. */
+/** Returns the revocation endpoint if it has the origin of the token endpoint: other origins must not get tokens. */
 function ownRevocation (metadata: AuthorizationServerMetadata): { revocation_endpoint?: string } {
   const endpoint = 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined
   if (typeof endpoint !== 'string' || !URL.canParse(endpoint)) return {}
   return new URL(endpoint).origin === new URL(metadata.token_endpoint).origin ? { revocation_endpoint: endpoint } : {}
 }
 
-/** The part of the metadata that is needed after the discovery. */
+/** Returns an authorization server with only those members of its metadata that are needed after the discovery. */
 export const withNeededMetadata = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
   url,
   metadata: metadata && {
@@ -91,13 +103,13 @@ export const withNeededMetadata = ({ url, metadata }: AuthorizationServer): Auth
   } as AuthorizationServerMetadata
 })
 
-/** Parses a stored login; undefined if the value is not a login with this binding. */
+/** Validates a stored login. @returns undefined if the value is not a login with this binding */
 export function toLoginRecord (value: unknown, binding: string): ServerLoginRecord | undefined {
   const isLogin = isObject(value) && value.binding === binding && typeof value.accessToken === 'string'
   return isLogin ? value as unknown as ServerLoginRecord : undefined
 }
 
-/** Parses a stored registration; undefined if it is not one that is still valid at this authorization server. */
+/** Validates a stored registration. @returns undefined if it has expired, or is for another binding, issuer or URI */
 export function toRegistration (
   value: unknown, binding: string, issuer: string, redirectUri: string
 ): StoredRegistration | undefined {
@@ -108,10 +120,10 @@ export function toRegistration (
   return registration.expiresAt !== undefined && registration.expiresAt <= Date.now() ? undefined : registration
 }
 
-/** The header value for an access token (RFC 6750, section 2.1). */
+/** Returns the `Authorization` header for a login's access token (RFC 6750, section 2.1). */
 export const bearerHeader = ({ accessToken }: ServerLoginRecord): string => `Bearer ${accessToken}`
 
-/** A token is refreshed when less than this share of its lifetime, and less than this time (ms), remains. */
+/** A token is refreshed if less than this share of its lifetime, and less than this `time` in ms, remains. */
 const refreshMargin = { share: 0.1, time: 60_000 }
 
 /** Whether a login should be refreshed before its token is used. */

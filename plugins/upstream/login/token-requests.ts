@@ -13,12 +13,12 @@ import {
 /** The dependencies of requests to a token endpoint. */
 interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
 
-/** A client as the SDK's functions take it. */
+/** Converts a client to the form that the SDK's functions take. */
 const clientInformation = ({ id, secret }: UpstreamOAuthClient) => ({
   client_id: id, ...(secret === undefined ? {} : { client_secret: secret })
 })
 
-/** The function with which the SDK adds the client's authentication to a request. */
+/** Creates the function with which the SDK adds the client's authentication to a request. */
 const authentication = (client: UpstreamOAuthClient, server: AuthorizationServer, oauth: UpstreamOAuth) =>
   (headers: Headers, params: URLSearchParams): void => { authenticateAsClient(headers, params, client, server, oauth) }
 
@@ -64,7 +64,8 @@ export async function refreshLogin (
 }
 
 /**
- * Logs in as the gateway itself (RFC 6749, section 4.4; MCP "OAuth Client Credentials").
+ * Logs in as the gateway itself, without a user, by the client credentials grant (RFC 6749, section 4.4; MCP "OAuth
+ * Client Credentials").
  * @throws the SDK's errors, UpstreamError
  */
 export async function requestClientCredentials (
@@ -95,7 +96,11 @@ export async function requestClientCredentials (
   return createLogin({ ...frame, scopes, server, ...(resource === undefined ? {} : { resource }) }, rest)
 }
 
-/** Revokes the tokens of a login (RFC 7009), if the authorization server supports that. Failures are ignored. */
+/**
+ * Revokes a login's refresh token, or its access token if it has none (RFC 7009), if the authorization server supports
+ * this. Error responses are ignored.
+ * @throws UpstreamError if there is no response
+ */
 export async function revokeTokens (
   { server, client, accessToken, refreshToken }: ServerLoginRecord,
   { oauth, fetchFn }: TokenDeps
@@ -112,13 +117,12 @@ export async function revokeTokens (
   await fetchFn(endpoint, { method: 'POST', headers, body })
 }
 
-/** The lifetime of an assertion, in seconds. */
+/** The lifetime of a client assertion, in seconds. */
 const assertionLife = 300
 
 /**
  * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749, section 2.3; OpenID
- * Connect Core, section 9). The method is taken from the config, otherwise from the registration, otherwise it is one
- * that the authorization server supports.
+ * Connect Core, section 9), with the method that `authMethodOf` returns.
  * @throws UpstreamError for an invalid private key
  */
 export function authenticateAsClient (
@@ -145,7 +149,11 @@ export function authenticateAsClient (
   }
 }
 
-/** The client's authentication method. @param supported undefined if not stated, which means client_secret_basic */
+/**
+ * Returns the client's authentication method: the one in the config, or else the one of the registration if the
+ * authorization server supports it, or else one that the server supports.
+ * @param supported the methods that the server states; undefined if it states none, which means client_secret_basic
+ */
 export function authMethodOf (
   client: UpstreamOAuthClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}
 ): string {
@@ -190,7 +198,7 @@ function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): s
   }
 }
 
-/** @param text a PKCS #8 key as PEM, or a JWK as JSON */
+/** Parses a private key. @param text a PKCS #8 key as PEM, or a JWK as JSON */
 const keyFrom = (text: string): KeyObject => text.trimStart().startsWith('{')
   ? createPrivateKey({ key: JSON.parse(text) as Record<string, string>, format: 'jwk' })
   : createPrivateKey(text)

@@ -1,23 +1,21 @@
 import type { ApiCredentials } from './call/credentials.ts'
 import type { ApiDescription } from './describe/description.ts'
 
-/** The description of an HTTP API, and the credentials of its calls. */
+/** The description of an HTTP API, and the credentials for requests to it. */
 export interface DescribedApi { readonly description: ApiDescription, readonly credentials: ApiCredentials }
 
-/**
- * The API of a server of type `openapi`, which all links to it share. It exists while there is a link.
- */
+/** The API of one server of type `openapi`, which all links to the server share. It exists while there is a link. */
 export class SharedApi {
   #api: DescribedApi | undefined
-  /** The `onChange` of each link. */
+  /** The `onChange` function of each link. */
   readonly #listeners = new Set<() => void>()
 
-  /** Sentences about omitted parts of the description, with the reasons. */
+  /** Sentences about omitted parts of the description, with the reasons; empty if there is no link. */
   get warnings (): readonly string[] { return this.#api?.description.warnings ?? [] }
 
   /**
    * Acquires the API for one link.
-   * @param describe creates the API for the first link; gets a function to call on changes
+   * @param describe creates the API for the first link; the function it gets must be called on changes
    * @param onChange called when the description has changed
    * @returns the API, and a function that releases it
    */

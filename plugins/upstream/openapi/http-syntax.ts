@@ -1,12 +1,13 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { RequestBody } from './plan.ts'
 
-/** Whether a text is a valid header name (RFC 9110, 5.6.2). */
+/** Whether a text is a valid header name (RFC 9110, section 5.6.2). */
 export const isHeaderName = (name: string): boolean => /^[\w!#$%&'*+.^`|~-]+$/.test(name)
 
 /**
- * Converts a header value for `undici`, which sends Latin-1: characters beyond it are sent as UTF-8.
- * @returns undefined for a value with a control character, which headers must not contain
+ * Converts a header value for `undici`, which sends each character as one byte (Latin-1). A value with characters
+ * beyond Latin-1 is sent as UTF-8.
+ * @returns undefined for a value with a control character other than a tab, which headers must not contain
  */
 export function toHeaderValue (value: string): string | undefined {
   if (/[^\P{Cc}\t\u0080-\u009f]/u.test(value)) return undefined
@@ -14,8 +15,9 @@ export function toHeaderValue (value: string): string | undefined {
 }
 
 /**
- * A configured header: its name in lower case, and its value as sent.
- * @throws UpstreamError if one of them is invalid
+ * Converts a configured header to the form in which it is sent.
+ * @returns the name in lower case, and the value
+ * @throws UpstreamError if the name or the value is invalid
  */
 export function toHeader (name: string, value: string): [string, string] {
   const hint = 'check "headers" and "openapi.security"'
@@ -33,14 +35,14 @@ export function toHeader (name: string, value: string): [string, string] {
 
 const formEncode = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
-/** The `Authorization` value for the id and secret of an OAuth client (RFC 6749, section 2.3.1). */
+/** Returns the `Authorization` header for the id and secret of an OAuth client (RFC 6749, section 2.3.1). */
 export const clientBasicAuthorization = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${formEncode(id)}:${formEncode(secret)}`).toString('base64')}`
 
-/** Whether a media type is `application/json` or has the suffix `+json`. */
+/** Whether a media type is JSON: its subtype is `json` or ends with `+json`. It may have parameters. */
 export const isJsonMediaType = (type: string): boolean => /^[^;]*[/+]json\s*(;|$)/i.test(type)
 
-/** The format in which the arguments of a body with a media type are encoded. */
+/** Returns the format in which a request body with this media type is encoded. */
 export const bodyFormatOf = (mediaType: string): RequestBody['format'] => {
   const essence = mediaType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (isJsonMediaType(essence) || essence === '*/*') return 'json'

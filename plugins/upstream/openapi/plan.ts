@@ -1,11 +1,11 @@
 /** The location of a parameter: `in` of the Parameter Object. */
 export type ParameterLocation = 'path' | 'query' | 'header' | 'cookie'
 
-/** The serialization styles of OpenAPI 3, and the tabs of Swagger 2.0. */
+/** The serialization styles of OpenAPI 3, and `tabDelimited` for the `tsv` of Swagger 2.0. */
 export type SerializationStyle =
   'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'tabDelimited' | 'deepObject'
 
-/** The serialization of one value. */
+/** How one value is serialized: the members of a Parameter Object or an Encoding Object. */
 export interface Serialization {
   style: SerializationStyle
   explode: boolean
@@ -13,69 +13,77 @@ export interface Serialization {
   allowReserved?: true
 }
 
+/** How an argument of the tool becomes a parameter of the request. */
 export interface Parameter extends Serialization {
   /** The name of the tool's argument. */
   argument: string
-  /** The name in the request. */
+  /** The parameter's name in the request. */
   name: string
   in: ParameterLocation
   required?: true
-  /** Whether the value is serialized as JSON, and then as one string. */
+  /** Whether the value's JSON text is sent, as one string: the parameter has a JSON `content` instead of a `schema`. */
   json?: true
   /** For path parameters: slashes in the value are kept. */
   withSlashes?: true
 }
 
+/** A field of a form, or a property of a JSON body. */
 export interface BodyField {
-  /** The name in the request. */
+  /** The field's name in the request. */
   name: string
   /** The name of the tool's argument, if it differs. */
   argument?: string
   required?: true
-  /** Whether the value is bytes: the argument is base64, or a `data:` URL. */
+  /** Whether the value is sent as bytes: the argument contains them in base64 or as a `data:` URL. */
   binary?: true
-  /** The media type of the field's part, or of its value. */
+  /** The media type of the value, and so of the field's part in a multipart form. */
   contentType?: string
-  /** Undefined for the default serialization of the form's media type. */
+  /** How the value is serialized; undefined for the default of the form's media type. */
   serialization?: Serialization
-  /** In a multipart form: an array is sent as one part, with this text between its elements. */
+  /**
+   * In a multipart form, an array is sent as one part, with this text between the elements; undefined: as several
+   * parts.
+   */
   delimiter?: string
 }
 
+/** How arguments of the tool become the body of the request. */
 export interface RequestBody {
   contentType: string
-  /** Whether the body may have another media type, which the argument states. */
+  /** Whether the argument may state another media type for the body, in a `data:` URL. */
   anyContentType?: true
   format: 'json' | 'urlencoded' | 'multipart' | 'text' | 'binary'
   required?: true
-  /** The name of the argument that is the whole body; undefined if each field is an argument. */
+  /** The name of the argument that contains the whole body; undefined if each field is an argument. */
   argument?: string
   fields: BodyField[]
   /** Whether arguments that are neither parameters nor declared fields are sent as fields. */
   additionalFields?: true
 }
 
-/** The request of one operation, without the arguments of a call. */
+/** How the request of one operation is created from the arguments of a call. */
 export interface OperationPlan {
   method: string
-  /** A path template, with `{name}` for each path parameter. */
+  /** The path as a template, with `{name}` for each path parameter. */
   path: string
-  /** The operation's own server as an absolute URL, if it differs from the description's. */
+  /** The server of the operation or its path item, as an absolute URL; undefined: the description's server is used. */
   server?: string
-  /** Whether the operation takes no credentials (`security: []`). */
+  /** Whether the operation needs no credentials (`security: []`), so that none are sent. */
   anonymous?: true
   parameters: Parameter[]
   body?: RequestBody
 }
 
-/** The parts of the description's security schemes that are used as defaults for the configuration. */
+/**
+ * Values from the description's security schemes, used where the configured credentials (`openapi.security`) lack them.
+ */
 export interface SecurityDefaults {
   apiKey?: { name: string, in: 'header' | 'query' | 'cookie' }
   tokenUrl?: string
   openIdConnectUrl?: string
 }
 
-/** An OpenAPI description ready for serving: pages and plans are JSON texts, and each plan is parsed when needed. */
+/** An OpenAPI description, compiled into tools (`pages`) and the requests that they make (`plans`). */
 export interface CompiledDescription {
   title: string
   version: string
@@ -83,16 +91,17 @@ export interface CompiledDescription {
   /** The absolute URL of the description's first server; undefined if it states none. */
   serverUrl: string | undefined
   securityDefaults: SecurityDefaults
-  /** `names` and `plans` have one entry for each operation, in the same order. */
+  /** The name of the tool for each operation. */
   names: string[]
+  /** The `OperationPlan` for each operation as JSON text, in the order of `names`. */
   plans: string[]
-  /** The results of `tools/list`; the cursor of each page but the first is its index. */
+  /** The results of `tools/list` as JSON texts, page by page. The cursor of each page but the first is its index. */
   pages: string[]
   /** Sentences about omitted parts, with the reasons. */
   warnings: string[]
 }
 
-/** Thrown for arguments from which no request can be created. The message is for the caller of the tool. */
+/** Thrown if no request can be created from a call's arguments. The message is for the caller of the tool. */
 export class ArgumentError extends Error {
   override readonly name = 'ArgumentError'
 }

@@ -20,28 +20,28 @@ interface OpenApiTransportOptions {
   config: ServerConfig
   outbound: Outbound
   sharedApi: SharedApi
-  /** Headers of the client that the connection serves, used when a request has no headers of its own. */
+  /** Returns the passed-on headers of the connection's client, used if a request has no headers of its own. */
   clientHeaders?: () => Readonly<Record<string, string>> | undefined
   /** Whether a value contains a credential of this gateway. Default: decided by its form. */
   isOwnCredential?: ((value: string) => boolean) | undefined
-  /** The owner that requests are charged to if no client causes them. */
+  /** The owner whose memory is used for requests that no client causes. */
   owner: string
   warn: (sentence: string) => void
 }
 
 /**
- * An HTTP API as an MCP server in this process: its operations are tools. It exchanges MCP messages like a server, so
- * that catalogues, deadlines, cancellation and hooks work as for any other link.
+ * Makes an HTTP API an MCP server within this process: the operations of the API are tools. The server exchanges MCP
+ * messages with the gateway, so that lists, deadlines and cancellation work as with other servers.
  */
 export class OpenApiTransport implements Transport {
   readonly #options: OpenApiTransportOptions
   readonly #caller: OperationCaller
-  /** The requests in flight, by id. */
+  /** Aborts the requests in flight, by id. */
   readonly #inFlight = new Map<number, AbortController>()
   #receiver: Receiver | undefined
   #api: DescribedApi | undefined
   #release: () => void = () => {}
-  /** The description that the first page of the current listing came from: all pages come from the same one. */
+  /** The description from which the first page of the current listing was read: later pages are read from it, too. */
   #listed: CompiledDescription | undefined
 
   constructor (options: OpenApiTransportOptions) {
@@ -85,7 +85,7 @@ export class OpenApiTransport implements Transport {
     this.#release()
   }
 
-  /** Handles a request and passes its response to the receiver, unless the request is cancelled in the meantime. */
+  /** Handles a request, and passes the response to the receiver unless the request was dropped in the meantime. */
   async #respond (id: number, request: Request, options: SendOptions): Promise<void> {
     const controller = new AbortController()
     this.#inFlight.set(id, controller)
@@ -127,7 +127,7 @@ export class OpenApiTransport implements Transport {
     }
   }
 
-  /** One page of `tools/list`. Other work runs between two pages, so that a long list does not block the event loop. */
+  /** Returns one page of `tools/list`, after other pending work, so that a long list does not block the event loop. */
   async #listPage (compiled: CompiledDescription, cursor: unknown): Promise<string> {
     const index = typeof cursor === 'string' ? Number(cursor) : 0
     const { pages } = this.#listed = index === 0 ? compiled : (this.#listed ?? compiled)

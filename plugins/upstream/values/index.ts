@@ -11,7 +11,7 @@ declare module 'fastify' {
 /** Interval at which changes of values by other replicas are looked up, in ms. */
 const followInterval = 2_000
 
-/** Decorates `app.userValues`: the values that users give for servers. */
+/** Decorates `app.userValues`: the values that users provide for the variables of servers (`userVariables`). */
 export default fp<{ userValues: UserValueRecords, loginStates: LoginStates, connects?: boolean }>(async (
   app, { userValues: records, loginStates, connects = true }
 ) => {
@@ -24,7 +24,7 @@ export default fp<{ userValues: UserValueRecords, loginStates: LoginStates, conn
   })
   app.decorate('userValues', values)
   const warn = (error: unknown): void => {
-    // Left-over values are unusable, since each is bound to its target and account.
+    // Values that were not removed cannot be used, since they are bound to the target and the account.
     app.log.warn({ err: error }, 'users\' values for removed servers could not be removed')
   }
   let isFollowing = false

@@ -1,9 +1,10 @@
 import type { Slot } from '../links/slot.ts'
 
 /**
- * Replaces the links of a user who has changed the values.
- * @param isGone whether the values were removed; otherwise open calls are still answered on the former links
- * @param retry opens a link that a client waits for
+ * Replaces the links that use the values of a user, after these values have changed.
+ * @param slots the slots of these links
+ * @param isGone whether the values were removed; if not, open calls are still answered on the former links
+ * @param retry opens new links for the slots for which a client waits
  */
 export function renewLinks (slots: readonly Slot[], isGone: boolean, retry: (slots: readonly Slot[]) => void): void {
   for (const slot of slots) {
@@ -14,7 +15,7 @@ export function renewLinks (slots: readonly Slot[], isGone: boolean, retry: (slo
       else link?.retire()
       retry([slot])
     }
-    // A link that is being opened may use the former values.
+    // A link that is being opened may use the former values, so it is replaced as well.
     if (slot.opening) slot.opening.then(renew, renew)
     else renew()
   }

@@ -15,18 +15,22 @@ export type ValuesListener = (user: string, values: UserVariableValues | undefin
 interface ServerValuesDeps {
   readonly server: string
   readonly config: ServerConfig
-  /** The user whose values the gateway's link uses. */
+  /** The server's owner, whose values the gateway's own link uses. */
   readonly owner: string
   readonly records: UserValueRecords
-  /** The key under which the values of a user for this config are stored; undefined if there is no such user. */
+  /** Returns the key under which a user's values for this config are stored; undefined if there is no such user. */
   readonly keyOf: (user: string) => UserValueKey | undefined
-  /** Creates the page on which a user enters values. */
+  /** Creates a page on which the user in this key enters values. */
   readonly openPage: (key: UserValueKey) => Promise<PageAddress>
   readonly changed: ValuesListener
 }
 
-/** The URL of a page, and the version of the stored values that it adds to; undefined if there are none. */
-export interface PageAddress { readonly url: string, readonly version: string | undefined }
+/** The URL of a page on which a user enters values. */
+export interface PageAddress {
+  readonly url: string
+  /** The version of the user's stored values that the page completes; undefined if there were none. */
+  readonly version: string | undefined
+}
 
 interface HeldValues { readonly version: string, readonly values: UserVariableValues }
 interface OpenPage extends UserActionPage, PageAddress { readonly recipients: Set<Client> }
@@ -34,18 +38,18 @@ interface OpenPage extends UserActionPage, PageAddress { readonly recipients: Se
 /** Min length of values that are masked in texts: shorter ones are hardly secrets, and occur within ordinary words. */
 const minMaskedLength = 4
 
-/** The values that the users of one server have provided. Each user's connection is made with that user's values. */
+/** The values that users have provided for one server. Each user's connection is made with that user's values. */
 export class ServerValues {
   readonly #deps: ServerValuesDeps
-  /** The values of users who have provided all that are required. */
+  /** The values of users who have provided all required ones, by user. */
   readonly #held = new BoundedMap<string, HeldValues>(upstreamLimits.login.holders)
-  /** Users who are known to lack values, with their pages. */
+  /** Users who are known to lack required values, with the page to open, if there is one. */
   readonly #lacking = new BoundedMap<string, OpenPage | undefined>(upstreamLimits.login.flows)
   readonly #opening = new Map<string, Promise<OpenPage | undefined>>()
-  /** Values that may still occur in texts of the server, even if they have changed since. */
+  /** The values to mask in texts of the server: also former ones, which may still occur there. */
   readonly #masked = new BoundedMap<string, true>(4 * upstreamLimits.login.holders)
   #scrub: ((text: string) => string) | undefined
-  /** Whether the gateway's link was refused because the owner lacks values. */
+  /** Whether the gateway's own link could not be opened because the server's owner lacks values. */
   isOwnerLackingValues = false
 
   constructor (deps: ServerValuesDeps) {
@@ -58,20 +62,26 @@ export class ServerValues {
   /** Whether a user is known to lack values. */
   isLackingValues (user: string): boolean { return this.#lacking.has(user) }
 
-  /** @throws RpcError with the page to open, for a client whose user has not provided all required values */
+  /** Does nothing for a client whose user has provided all required values. @throws RpcError with the page to open */
   async require (client: Client): Promise<void> {
     if (await this.#find(client.user)) return
     throw (await this.#refuse(client.user)).toRpcError(this.#deps.server, client)
   }
 
-  /** The error for a client whose user is known to lack values; undefined if none are known to be missing. */
+  /**
+   * Returns the error for a client whose user is known to lack values; undefined if no value is known to be missing.
+   */
   refusal (client: Client): RpcError | undefined {
     if (!this.#lacking.has(client.user)) return undefined
     void this.#refuse(client.user)
     return this.#toError(client.user, this.#lacking.get(client.user)).toRpcError(this.#deps.server, client)
   }
 
-  /** The values for a link. @param user undefined for links of the gateway @throws UserActionRequired, StorageError */
+  /**
+   * Returns the values for a link.
+   * @param user the user of the link; undefined for a link of the gateway, which uses the owner's values
+   * @throws UserActionRequired if required values are missing, StorageError
+   */
   async valuesFor (user: string | undefined): Promise<UserVariableValues> {
     const held = await this.#find(user ?? this.#deps.owner)
     if (user === undefined) this.isOwnerLackingValues = !held
@@ -87,7 +97,10 @@ export class ServerValues {
   /** Whether a link of user `user` uses the values of user `other`. @param user undefined for links of the gateway */
   usesValuesOf (user: string | undefined, other: string): boolean { return (user ?? this.#deps.owner) === other }
 
-  /** Handles a change of a user's values. @param version the version that is stored now */
+  /**
+   * Handles a change of a user's values.
+   * @param version the version that is stored now; undefined if it is unknown or the values were removed
+   */
   async onChanged (user: string, version?: string): Promise<void> {
     const held = this.#held.get(user)
     if (version !== undefined && held?.version === version) return
@@ -98,7 +111,7 @@ export class ServerValues {
     if (now || held) this.#deps.changed(user, now?.values)
   }
 
-  /** Masks users' values in a text. */
+  /** Masks the values of users in a text. */
   mask (text: string): string {
     this.#scrub ??= createRedactor([...this.#masked.keys()].flatMap(spellingsOf))
     return this.#scrub(text)
@@ -131,7 +144,7 @@ export class ServerValues {
     return new UserActionRequired('values', who, page, 'it requires values from its user first')
   }
 
-  /** The page of a user: a recent or a new one. @returns undefined if there is none now */
+  /** Returns a recent or new page for a user; undefined if none can be created. */
   async #openPage (user: string): Promise<OpenPage | undefined> {
     const known = this.#lacking.get(user)
     if (known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2) return known
@@ -153,13 +166,13 @@ export class ServerValues {
     return page
   }
 
-  /** Forgets a page that was created for another version of the values, and so has become invalid. */
+  /** Forgets a user's page unless it completes this version of the values, since it has become invalid. */
   #dropPage (user: string, version: string | undefined): void {
     const page = this.#lacking.get(user)
     if (page && (version === undefined || page.version !== version)) this.#lacking.setNewest(user, undefined)
   }
 
-  /** Notifies the clients that were sent the page of a user who has provided the required values. */
+  /** Forgets the page of a user who has provided the values, and notifies the clients to which its URL was sent. */
   #endPage (user: string): void {
     const page = this.#lacking.get(user)
     this.#lacking.delete(user)
@@ -168,7 +181,11 @@ export class ServerValues {
   }
 }
 
-/** The stored values of a user, if this account provided them for this target. @throws StorageError */
+/**
+ * Finds the stored values of a user.
+ * @returns undefined if there are none, or another account provided them, or they are for another target
+ * @throws StorageError
+ */
 export async function findValues (
   records: UserValueRecords, { server, user, account, target }: UserValueKey
 ): Promise<StoredUserValues | undefined> {
@@ -176,6 +193,6 @@ export async function findValues (
   return stored?.account === account && stored.target === target ? stored : undefined
 }
 
-/** The forms in which a text may contain a value: as it is, in JSON, and percent-encoded. */
+/** Returns the forms in which a text may contain a value: as it is, escaped in JSON, and percent-encoded. */
 const spellingsOf = (value: string): string[] =>
   [...new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])]

@@ -27,10 +27,10 @@ interface UserValuesDeps {
   readonly baseUrl: () => string
 }
 
-/** Values by the names of their variables; null removes a value. */
+/** Values that a user enters, by the names of their variables; null removes a stored value. */
 type GivenByUser = Readonly<Record<string, string | null>>
 
-/** A page on which a user enters values. */
+/** A page on which a user enters values. Its URL contains a secret ticket. */
 interface TicketPage {
   readonly server: Server
   readonly user: string
@@ -38,15 +38,17 @@ interface TicketPage {
   readonly version: string | undefined
 }
 
-/** The stored state of a ticket. */
+/**
+ * What is stored under the hash of a ticket: the key of the values to enter, and the version of those stored so far.
+ */
 interface PageState extends UserValueKey { readonly version?: string }
 
-/** How far back changes of other replicas are looked up, in ms: longer than a write to a slow storage takes. */
+/** How far back changes made by other replicas are looked up, in ms: longer than a write to a slow storage takes. */
 const lookBack = 30_000
 /** Max attempts to store values that are changed concurrently. */
 const maxAttempts = 5
 
-/** Identifies the target that the values of a server's users are sent to. */
+/** Returns a hash of the target to which the values of a server's users are sent. */
 const targetOf = memoized((config: ServerConfig) => sha256(userVariableTarget(config)))
 
 /** The values that users provide for servers (`userVariables`). */
@@ -58,7 +60,7 @@ export class UserValues {
     this.#deps = deps
   }
 
-  /** Opens the values for a running server, replacing those of its former config. @returns undefined if it has none */
+  /** Creates the values of a running server, in place of those for its former config; undefined if it has none. */
   open (name: string, config: ServerConfig, changed: ValuesListener): ServerValues | undefined {
     this.#servers.delete(name)
     const values = this.openForTest(name, config, changed)
@@ -66,7 +68,7 @@ export class UserValues {
     return values
   }
 
-  /** Opens the values for a server that is connected once. */
+  /** Creates the values for a test of a server. @returns undefined if the config has no user variables */
   openForTest (name: string, config: ServerConfig, changed: ValuesListener): ServerValues | undefined {
     if (!hasUserVariables(config)) return undefined
     const { records } = this.#deps
@@ -85,7 +87,7 @@ export class UserValues {
     if (this.#servers.get(name) === values) this.#servers.delete(name)
   }
 
-  /** The variables of a server, and for which of them a user has provided a value. @throws StorageError */
+  /** Lists the user variables of a server. `isSet`: whether the user has provided a value. @throws StorageError */
   async describe (server: Server, user: string): Promise<Static<typeof MyVariables>> {
     const { values = {} } = await this.#find(server, user) ?? {}
     return (server.config.userVariables ?? []).map(({ name, title, description, secret = true, required = true }) => ({
@@ -99,9 +101,9 @@ export class UserValues {
   }
 
   /**
-   * Stores values of a user; other values are kept.
+   * Stores values of a user. Values of other variables are kept.
    * @param given the values; null removes one
-   * @returns the names of the values that are still missing
+   * @returns the names of the required variables without a value
    * @throws InvalidInput for a value that cannot be used, StorageError
    */
   async set (server: Server, user: string, given: GivenByUser): Promise<string[]> {
@@ -116,9 +118,9 @@ export class UserValues {
   }
 
   /**
-   * Stores the values that a user entered on a page, which must include all required ones. This ends all pages of the
-   * user.
-   * @returns false if the page is no longer valid, so that nothing is stored
+   * Stores the values that a user entered on a page. Together with the stored ones, they must include all required
+   * ones. The user's other pages for this server become invalid.
+   * @returns false if this page is no longer valid, so that nothing is stored
    * @throws InvalidInput for a value that cannot be used or is missing, StorageError
    */
   async giveOnPage ({ server, user, version }: TicketPage, given: Readonly<Record<string, string>>): Promise<boolean> {
@@ -132,7 +134,7 @@ export class UserValues {
   }
 
   /**
-   * Checks values that a user gives.
+   * Checks values that a user enters.
    * @returns the key under which they are stored
    * @throws InvalidInput for a value that cannot be used, NotFound for an unknown user
    */
@@ -148,7 +150,7 @@ export class UserValues {
     return key
   }
 
-  /** Stores all values of a user. @returns false if the stored ones have another version, so that nothing is stored */
+  /** Replaces a user's values. @returns false if the stored ones have another version, so that nothing is stored */
   async #swap (key: UserValueKey, version: string | undefined, values: UserVariableValues): Promise<boolean> {
     if (!await this.#deps.records.swap(key, version, Object.fromEntries(values))) return false
     await this.#servers.get(key.server)?.onChanged(key.user)
@@ -165,7 +167,7 @@ export class UserValues {
     return true
   }
 
-  /** The users who have provided values for a server, with the names of these values. @throws StorageError */
+  /** Lists the users who have provided values for a server, with the names of the variables. @throws StorageError */
   async list (server: Server): Promise<Array<{ username: string, names: string[], updatedAt: string }>> {
     const stored = await this.#deps.records.list(server.name)
     return stored.flatMap(({ user, account, target, values, updatedAt }) => {
@@ -179,9 +181,9 @@ export class UserValues {
   }
 
   /**
-   * The page of a ticket.
-   * @returns undefined when it has expired, or the values, the server or the account have changed since, or the server
-   * is hidden from the user
+   * Finds the page of a ticket.
+   * @returns undefined if the ticket is unknown or has expired, the values, the server's target or the account have
+   * changed since, or the server is hidden from the user
    * @throws StorageError
    */
   async findPage (ticket: string): Promise<TicketPage | undefined> {
@@ -199,10 +201,10 @@ export class UserValues {
   }
 
   /**
-   * Renames a server without losing its values: they are copied to the new name before the settings change.
+   * Renames a server without losing its users' values: they are copied to the new name before the settings change.
    * @param next the new name
-   * @param change makes the change of the settings
-   * @throws as `change`
+   * @param change renames the server in the settings
+   * @throws the errors of `change`, StorageError
    */
   async renameServer (
     server: Server, next: string, settings: Settings, change: () => Promise<unknown>
@@ -221,7 +223,7 @@ export class UserValues {
     }
   }
 
-  /** Looks up the values that other replicas have recently stored or removed. @throws StorageError */
+  /** Applies recent changes of values that were made by other replicas. @throws StorageError */
   async syncReplicas (): Promise<void> {
     if (this.#servers.size === 0) return
     for (const { server, user, version } of await this.#deps.records.listChangedWithin(lookBack)) {
@@ -229,7 +231,10 @@ export class UserValues {
     }
   }
 
-  /** Removes the values for targets and accounts that were removed or replaced. @throws StorageError */
+  /**
+   * Removes the values of servers and accounts that a change of the settings removed or replaced.
+   * @throws StorageError
+   */
   async removeGone (former: Snapshot, next: Snapshot): Promise<void> {
     const { records } = this.#deps
     const accounts = [...removedAccountNames(former.users, next.users)].flatMap((name) => former.users.get(name) ?? [])
@@ -243,7 +248,7 @@ export class UserValues {
   }
 
   /**
-   * Removes the values for servers and accounts that were removed while this gateway was not running.
+   * Removes the values of servers and accounts that were removed or replaced while this gateway was not running.
    * @throws StorageError
    */
   async sweep (): Promise<void> {
@@ -283,7 +288,10 @@ export class UserValues {
   }
 }
 
-/** Merges the given values into a user's stored ones. @param stored the stored values, possibly for another target */
+/**
+ * Merges the given values into a user's stored ones.
+ * @param stored the stored values; ignored if they belong to another account or target
+ */
 function valuesAfter (key: UserValueKey, stored: StoredUserValues | undefined, given: GivenByUser): UserVariableValues {
   const isOwn = stored?.account === key.account && stored.target === key.target
   const values = Object.entries({ ...isOwn ? stored.values : {}, ...given })

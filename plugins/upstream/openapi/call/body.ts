@@ -10,8 +10,9 @@ import { memberJsonTexts, toNameValuePairs, percentEncode, scalarOf } from './va
 interface EncodedBody { contentType: string, bytes: Buffer }
 
 /**
- * Encodes the arguments of a request body; undefined if the request has none.
- * @param given the arguments that belong to the body, as JSON texts by name
+ * Encodes a request body.
+ * @param given the arguments for the body, as JSON texts by the names of its fields (or by `body.argument`)
+ * @returns undefined if the request has no body
  * @throws ArgumentError
  */
 export function encodeBody (body: RequestBody, given: ReadonlyMap<string, string>): EncodedBody | undefined {
@@ -40,7 +41,10 @@ export function encodeBody (body: RequestBody, given: ReadonlyMap<string, string
 const toObjectText = (given: ReadonlyMap<string, string>): string =>
   `{${[...given].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
-/** The fields of a form with their values as JSON texts, without null values. */
+/**
+ * Returns the fields of a form, with their values as JSON texts. null values are omitted.
+ * @param whole the argument for the whole body as JSON text; undefined if each field is an argument
+ */
 function fieldsOf (
   body: RequestBody, whole: string | undefined, given: ReadonlyMap<string, string>
 ): Array<[BodyField, string]> {
@@ -54,8 +58,8 @@ function fieldsOf (
 }
 
 /**
- * The `name=value` pairs of one field. Without a style, an array is repeated, and an object is JSON ("Encoding
- * Object").
+ * Returns the `name=value` pairs of one field. If the description states no serialization, an array results in a pair
+ * for each element, and an object is sent as JSON (OpenAPI, "Encoding Object").
  */
 function urlencodedPairs ({ name, serialization, contentType }: BodyField, text: string): string[] {
   if (serialization) return toNameValuePairs(name, serialization, text)
@@ -89,7 +93,7 @@ function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>)
   return { contentType: `${body.contentType}; boundary=${boundary}`, bytes: Buffer.concat(chunks) }
 }
 
-/** A name as a quoted parameter of Content-Disposition, with line breaks and quotes encoded as in HTML forms. */
+/** Quotes a name for a Content-Disposition header. Line breaks and quotes are encoded as in HTML forms. */
 const quote = (name: string): string =>
   `"${name.replace(/[\r\n"]/g, (character) =>
     `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`

@@ -11,7 +11,7 @@ import { upstreamLimits } from '../../limits.ts'
 
 type Security = ReturnType<typeof normalizeSecurity>
 
-/** An access token, and the time until which it is used, in ms since the epoch. */
+/** An access token. `until`: the time until which it is used, in ms since the epoch. */
 interface AccessToken { text: string, until: number }
 
 /** A response of a token endpoint or of a discovery document. */
@@ -22,8 +22,8 @@ const renewalMargin = 30_000
 const discoveryPath = '/.well-known/openid-configuration'
 
 /**
- * The credentials of the calls to one API. An access token is fetched when it is first needed, once for all requests
- * that wait for it, and kept until shortly before it expires.
+ * The credentials for requests to one API. An access token is fetched when it is first needed, once for all requests
+ * that wait for it, and used until shortly before it expires.
  */
 export class ApiCredentials {
   readonly #security: Security
@@ -32,7 +32,7 @@ export class ApiCredentials {
   #token: AccessToken | undefined
   #fetching: Promise<AccessToken> | undefined
   #tokenEndpoint: string | undefined
-  /** Whether the token endpoint accepts the client's secret in the body rather than in a header. */
+  /** Whether the client's secret is sent to the token endpoint in the body, since the header was not accepted. */
   #isSecretInBody = false
 
   constructor (security: OpenApiSecurity | undefined, outbound: Outbound, access: OutboundAccess) {
@@ -42,8 +42,9 @@ export class ApiCredentials {
   }
 
   /**
-   * Adds the credentials to a request. A header that the request already has is kept.
-   * @returns the access token that was used, if it can be renewed
+   * Adds the credentials to a request. A header that the request already has is not replaced.
+   * @param defaults values from the description, used where the configuration has none
+   * @returns the access token, if it was fetched from a token endpoint and so can be renewed; otherwise undefined
    * @throws UpstreamError if no access token can be fetched
    */
   async authorize (request: ApiRequest, defaults: SecurityDefaults): Promise<string | undefined> {
@@ -63,7 +64,7 @@ export class ApiCredentials {
     return fetched
   }
 
-  /** Discards an access token that the API rejected: the next request gets a new one. */
+  /** Discards an access token that the API rejected, so that a new one is fetched for the next request. */
   invalidate (token: string): void {
     if (this.#token?.text === token) this.#token = undefined
   }
@@ -84,8 +85,8 @@ export class ApiCredentials {
   }
 
   /**
-   * The `Authorization` value for credentials of type `http`. For Basic, the configured `credentials` are either in
-   * base64 or `user:password`.
+   * Returns the `Authorization` header for credentials of type `http`. For Basic, `credentials` in the configuration
+   * are either `user:password` or the same in base64.
    */
   #httpAuthorization (): string {
     const { scheme, token, username = '', password = '', credentials } = this.#security
@@ -106,12 +107,13 @@ export class ApiCredentials {
     return this.#token
   }
 
-  /** Fetches an access token by client credentials (RFC 6749 §4.4). */
+  /** Fetches an access token with the client credentials grant (RFC 6749, section 4.4). */
   async #fetchToken (defaults: SecurityDefaults): Promise<AccessToken> {
     const endpoint = this.#tokenEndpoint ??= await this.#findTokenEndpoint(defaults)
     const first = await this.#requestToken(endpoint, this.#isSecretInBody)
     let response = first
-    // Token endpoints must support the header, but some support only the body (section 2.3.1).
+    // Token endpoints must accept the secret in a header (RFC 6749, section 2.3.1), but some accept it only in the
+    // body.
     if (first.status === 400 || first.status === 401) {
       response = await this.#requestToken(endpoint, !this.#isSecretInBody)
       if (response.status === 200) this.#isSecretInBody = !this.#isSecretInBody
@@ -166,7 +168,11 @@ export class ApiCredentials {
     return endpoint
   }
 
-  /** @param subject the requested resource, as named in error messages */
+  /**
+   * Sends a request to a token endpoint or for a discovery document.
+   * @param subject what is requested, in words for error messages
+   * @throws UpstreamError if there is no response
+   */
   async #request (
     url: string,
     subject: string,
@@ -188,7 +194,8 @@ export class ApiCredentials {
 }
 
 /**
- * The time at which a token with this `expires_in` is renewed: before its expiry, but not before half of its lifetime.
+ * Returns the time at which a token is renewed, in ms since the epoch: shortly before its expiry, but not before half
+ * of its lifetime. Infinity if the token has no `expires_in`.
  */
 function renewalTime (expiresIn: unknown): number {
   const seconds = Number(expiresIn)
@@ -198,7 +205,7 @@ function renewalTime (expiresIn: unknown): number {
 
 const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
 
-/** A URL without its query and credentials, which may be secret. */
+/** Returns only the origin and path of a URL: its query and credentials may be secret. @throws TypeError if invalid */
 export function withoutQuery (url: string): string {
   const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`

@@ -14,30 +14,30 @@ import { upstreamLimits } from '../../limits.ts'
 interface OperationCallerOptions {
   config: ServerConfig
   outbound: Outbound
-  /** Headers of the client that the connection serves, used when a call has no headers of its own. */
+  /** Returns the passed-on headers of the connection's client, used if a call has no headers of its own. */
   clientHeaders?: () => Readonly<Record<string, string>> | undefined
   /** Whether a value contains a credential of this gateway. Default: decided by its form. */
   isOwnCredential?: ((value: string) => boolean) | undefined
   warn: (sentence: string) => void
 }
 
-/** A `tools/call`: the tool's name, `params` as text, and the headers of its client. */
+/** A `tools/call`: the tool's name, its `params` as JSON text, and the passed-on headers of the client. */
 interface OperationCall {
   name: unknown
   paramsText: string
   headers: Readonly<Record<string, string>> | undefined
-  /** The owner that the memory of the response is counted for. */
+  /** The owner whose memory the response uses. */
   memoryOwner: string
   signal: AbortSignal
 }
 
-/** No timeout, as the largest delay of a timer in ms: the deadline of the call ends the request. */
+/** In place of a timeout, the largest delay of a timer, in ms: the deadline of the call aborts the request. */
 const noTimeout = 2 ** 31 - 1
 
 /** Calls the operations of an API as tools. */
 export class OperationCaller {
   readonly #options: OperationCallerOptions
-  /** Origins for which a warning was logged. */
+  /** Origins about which a warning was logged. */
   readonly #warned = new Set<string>()
 
   constructor (options: OperationCallerOptions) {
@@ -45,7 +45,7 @@ export class OperationCaller {
   }
 
   /**
-   * Checks that the URL of the API is known and may get the configured credentials.
+   * Checks that the URL of the API is known, and that the configured credentials may be sent there.
    * @throws UpstreamError if neither the configuration nor the description states the URL of the API, or if the
    *   description states one that must not get the configured credentials
    */
@@ -59,7 +59,11 @@ export class OperationCaller {
     )
   }
 
-  /** Calls a tool. @returns the text of the result @throws RpcError for an unknown tool; UpstreamError: no response */
+  /**
+   * Calls a tool.
+   * @returns the tool result, as JSON text
+   * @throws RpcError for an unknown tool; UpstreamError if there is no response or no access token
+   */
   async call (
     api: DescribedApi,
     compiled: CompiledDescription,
@@ -102,8 +106,8 @@ export class OperationCaller {
   }
 
   /**
-   * Whether a header or a cookie contains a credential of this gateway.
-   * @param request with only the headers and cookies that come from the arguments
+   * Whether a header or a cookie of a request contains a credential of this gateway.
+   * @param request a request to which no configured headers and credentials were added yet
    */
   #containsOwnCredential ({ headers, cookies }: ApiRequest): boolean {
     const { isOwnCredential = containsCredential } = this.#options
@@ -111,8 +115,9 @@ export class OperationCaller {
   }
 
   /**
-   * Adds the headers of the configuration and of the client. They are sent to the origin of the credentials only.
-   * @returns whether the request goes to that origin, and so may carry credentials
+   * Adds the headers of the configuration and of the client, if the request goes to the origin that gets the
+   * credentials.
+   * @returns whether it does, so that credentials may be added, too
    */
   #addHeaders (request: ApiRequest, headers: OperationCall['headers'], compiled: CompiledDescription): boolean {
     const { config, clientHeaders } = this.#options
@@ -158,9 +163,8 @@ export class OperationCaller {
   }
 
   /**
-   * The only origin that configured headers and credentials are sent to: that of the configured URL of the API,
-   * otherwise that of the description's URL. A fetched description cannot select another origin; a description in the
-   * configuration can.
+   * Returns the only origin to which configured headers and credentials are sent: the origin of the configured URL of
+   * the API, or else of the description's URL. Only a description within the configuration can select another origin.
    */
   #credentialOrigin (compiled: CompiledDescription): string | undefined {
     const { url, openapi } = this.#options.config
@@ -168,7 +172,9 @@ export class OperationCaller {
     return stated === undefined || !URL.canParse(stated) ? undefined : new URL(stated).origin
   }
 
-  /** The security schemes of the description, without addresses that a fetched description must not select. */
+  /**
+   * Returns the description's defaults for credentials; a fetched description cannot name addresses at other origins.
+   */
   #securityDefaults (compiled: CompiledDescription): SecurityDefaults {
     const { securityDefaults } = compiled
     if (this.#options.config.openapi?.schema !== undefined) return securityDefaults
@@ -179,7 +185,7 @@ export class OperationCaller {
     return { apiKey, tokenUrl: onlySameOrigin(tokenUrl), openIdConnectUrl: onlySameOrigin(openIdConnectUrl) }
   }
 
-  /** Logs once that operations at an origin cannot be called. */
+  /** Logs that operations at an origin cannot be called, once per origin. */
   #warnOfOrigin (origin: string): void {
     if (this.#warned.has(origin) || this.#warned.size >= upstreamLimits.openapi.warnings) return
     this.#warned.add(origin)
@@ -187,7 +193,7 @@ export class OperationCaller {
       'are for another origin')
   }
 
-  /** The URL of the API from the configuration; if only `url` is set, it is the URL of the description. */
+  /** The configured URL of the API; undefined if `url` is not set, or is the URL of the description. */
   get #configuredUrl (): string | undefined {
     const { url, openapi } = this.#options.config
     return openapi?.url !== undefined || openapi?.schema !== undefined ? url : undefined
@@ -197,7 +203,7 @@ export class OperationCaller {
     const configuredUrl = this.#configuredUrl
     if (server === undefined) return this.#defaultServer(compiled)
     if (configuredUrl === undefined || compiled.serverUrl === undefined) return server
-    // A server on the same host as the description's server is moved to the host in the configuration.
+    // If the operation's server has the host of the description's server, the configured host is used instead.
     const [own, described] = [new URL(server), new URL(compiled.serverUrl)]
     if (own.host !== described.host) return server
     return own.pathname === described.pathname

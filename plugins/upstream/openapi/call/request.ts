@@ -5,30 +5,30 @@ import { ArgumentError } from '../plan.ts'
 import { encodeBody } from './body.ts'
 import { memberJsonTexts, expandParameter, toNameValuePairs } from './values.ts'
 
-/** A request to an HTTP API, before credentials. */
+/** A request to an HTTP API, to which credentials and configured headers can be added. */
 export interface ApiRequest {
   method: string
   origin: string
-  /** Percent-encoded, without the query. */
+  /** The path, percent-encoded, without the query. */
   path: string
-  /** Pairs `name=value`, percent-encoded. */
+  /** The pairs `name=value` of the query, percent-encoded. */
   query: string[]
-  /** The pairs of `query` that come from the configuration. They may be secret. */
+  /** Those pairs of `query` that come from the server's URL or the credentials. They may be secret. */
   configuredQuery: string[]
-  /** By name in lower case. */
+  /** The headers, by name in lower case. */
   headers: Map<string, string>
   cookies: string[]
   body: Buffer | undefined
 }
 
-/** The arguments of a call as JSON texts, by name. Each is removed once it is used. */
+/** The arguments of a call that are not used yet, as JSON texts by name. */
 type Arguments = Map<string, string>
 
 /**
  * Creates the request of an operation from a call's arguments.
- * @param paramsText `params` of the `tools/call`, as text
- * @param server the server URL of the operation
- * @throws ArgumentError
+ * @param paramsText the `params` of the `tools/call`, as JSON text
+ * @param server the URL of the API for this operation
+ * @throws ArgumentError if an argument is missing, unknown or invalid
  */
 export function toRequest (plan: OperationPlan, paramsText: string, server: string): ApiRequest {
   const args: Arguments = memberJsonTexts(memberOf(paramsText, 'arguments') ?? '{}')
@@ -68,7 +68,11 @@ export function toRequest (plan: OperationPlan, paramsText: string, server: stri
   }
 }
 
-/** A parameter's argument as JSON text; undefined if it is absent or null. */
+/**
+ * Removes the argument of a parameter from the unused ones.
+ * @returns its JSON text; undefined if it is absent or null
+ * @throws ArgumentError if it is absent or null, but required
+ */
 function takeArgument ({ argument, required, in: location }: Parameter, args: Arguments): string | undefined {
   const text = args.get(argument)
   args.delete(argument)
@@ -108,8 +112,9 @@ function knownArguments ({ parameters, body }: OperationPlan): string {
 }
 
 /**
- * The path template with the values of its parameters.
- * @throws ArgumentError if a value would result in another path: `/users/` is not `/users/{id}`
+ * Fills in the path template.
+ * @param values the values of the path parameters, by name, percent-encoded
+ * @throws ArgumentError for a value that would lead to another path: `/users/` is not `/users/{id}`
  */
 function fillPath ({ path }: OperationPlan, values: ReadonlyMap<string, string>): string {
   const filled = path.split(/(\{[^{}]+\})/).map((piece) => {
@@ -129,7 +134,7 @@ function fillPath ({ path }: OperationPlan, values: ReadonlyMap<string, string>)
   return filled
 }
 
-/** A literal part of a path template, percent-encoded where needed. */
+/** Percent-encodes a literal part of a path template. Existing percent-encodings are kept. */
 const encodeLiteral = (text: string): string =>
   encodeURI(Buffer.from(text).toString())
     .replace(/%25(?=[0-9a-f]{2})/gi, '%')

@@ -7,25 +7,26 @@ import { transportLimits } from '../../../../protocol/transports/transport.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
 import { upstreamLimits } from '../../limits.ts'
 
+/** The response of an HTTP API, with the parts of the request that its conversion needs. */
 export interface ApiResponse {
   method: string
-  /** Without the query, which may contain a key. */
+  /** The URL of the request, without the query, which may contain a key. */
   url: string
-  /** The pairs of the query that come from the configuration: the caller must not see them. */
+  /** The pairs of the request's query that come from the configuration, which the caller must not see. */
   configuredQuery: readonly string[]
   status: number
   headers: IncomingHttpHeaders
   body: Buffer
 }
 
-/** The text of a tool result that reports an error with one sentence. */
+/** Returns a tool result that reports an error with one sentence, as JSON text. */
 export const errorResult = (sentence: string): string => toResultText([textBlock(sentence)], '', true)
 
 /**
- * Converts a response to the text of a tool's result: its body as text, or as bytes in base64; a JSON object also as
- * `structuredContent`, with every digit of its numbers. A status of 400 or more gives an error result: the status line,
- * then as much of the body as fits. A redirect, or a response without a body, gives its `location`. A response to HEAD
- * gives its headers.
+ * Converts a response to a tool result, as JSON text. The result contains the body as text, or as bytes in base64; a
+ * JSON object is also `structuredContent`. A status of 400 or more becomes an error result with the status line and as
+ * much of the body as fits. For a redirect, or a response without a body, the result contains the `location`; for HEAD,
+ * the response headers. Values that would reveal `configuredQuery` are omitted from headers and `location`.
  */
 export function toToolResult (response: ApiResponse): string {
   const { method, url, configuredQuery, status, headers, body } = response
@@ -58,13 +59,17 @@ function toErrorResult (statusLine: string, text: string | undefined, contentTyp
   return toResultText(content, isWhole ? structuredContent(text, contentType) : '', true)
 }
 
-/** @param content blocks as JSON texts @param structured `structuredContent` after a comma, or an empty text */
+/**
+ * Returns a tool result, as JSON text.
+ * @param content the content blocks, as JSON texts
+ * @param structured `,"structuredContent":…`, or an empty text
+ */
 const toResultText = (content: readonly string[], structured = '', isError = false): string =>
   `{"content":[${content.join(',')}]${structured}${isError ? ',"isError":true' : ''}}`
 
 const textBlock = (text: string): string => `{"type":"text","text":${JSON.stringify(text)}}`
 
-/** Whether a text, percent-encoded up to twice, contains a pair that the configuration adds to the query. */
+/** Whether a text contains a configured query pair, as it is or percent-encoded once or twice. */
 function holdsConfiguredQuery (text: string, configuredQuery: readonly string[]): boolean {
   const decode = (encoded: string): string => unescape(encoded.replaceAll('+', ' '))
   const decoded = [text, decode(text), decode(decode(text))]
@@ -80,7 +85,7 @@ function headerLines (headers: IncomingHttpHeaders, configuredQuery: readonly st
 
 const mediaTypeOf = (contentType: string): string => contentType.split(';', 1)[0]?.trim() ?? ''
 
-/** A body as text, decoded with its character set; undefined if its media type is not textual. */
+/** Decodes a body with its character set; undefined if its media type is not textual. */
 function decodeText (body: Buffer, contentType: string): string | undefined {
   if (!isTextual(mediaTypeOf(contentType).toLowerCase(), body)) return undefined
   const charset = /charset\s*=\s*"?([\w-]+)/i.exec(contentType)?.[1] ?? 'utf-8'
@@ -97,7 +102,7 @@ function isTextual (mediaType: string, body: Buffer): boolean {
   return /^text\/|[/+](xml|yaml|x-yaml|javascript|x-ndjson|x-www-form-urlencoded|graphql|json-seq)$/.test(mediaType)
 }
 
-/** Bytes as a block: an image, audio, or an embedded resource. */
+/** Returns the content block for bytes, as JSON text: an image, audio, or an embedded resource. */
 function binaryBlock (body: Buffer, contentType: string, url: string): string {
   const mimeType = mediaTypeOf(contentType) || 'application/octet-stream'
   const [, type] = /^(image|audio)\//i.exec(mimeType) ?? []
@@ -110,8 +115,8 @@ function binaryBlock (body: Buffer, contentType: string, url: string): string {
 }
 
 /**
- * The member `structuredContent`, which must be an object in MCP. A body that is nested too deeply for a message is
- * left as text.
+ * Returns the member `structuredContent` with a comma before it. Empty if the body is not a JSON object, as MCP
+ * requires, or is nested too deeply for a message.
  */
 function structuredContent (text: string, contentType: string): string {
   if (!(isJsonMediaType(contentType) || contentType === '') || !/^\s*\{/.test(text)) return ''

@@ -1,5 +1,5 @@
-// Serializes arguments into URLs, headers and forms. Arguments are read from their JSON text, so that a number keeps
-// every digit.
+// Serializes arguments into URLs, headers and forms. Arguments are taken from their JSON text, so that numbers keep all
+// digits.
 import { elementsOf, membersOf, toOneLine } from '../../../../protocol/json.ts'
 import type { Parameter, Serialization } from '../plan.ts'
 
@@ -8,16 +8,16 @@ type Value =
   | { kind: 'array', elements: string[] }
   | { kind: 'object', entries: Array<[string, string]> }
 
-/** A JSON value as the text of a URL or form field: a string without its quotes, anything else as its JSON text. */
+/** Converts a JSON text to plain text: a JSON string to its content; other values stay JSON, on one line. */
 export const scalarOf = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : toOneLine(text)
 
-/** The members of an object's JSON text, as JSON texts by name. The last one of duplicate names is used. */
+/** Returns the members of an object's JSON text, as JSON texts by name. Of duplicate names, the last one is used. */
 export const memberJsonTexts = (text: string): Map<string, string> =>
   new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
 
 const isNull = (text: string): boolean => text === 'null'
 
-/** Parses a value's JSON text, without null elements and members. */
+/** Parses a JSON text for serialization. Elements and members that are null are omitted. */
 function valueOf (text: string): Value {
   if (text.startsWith('[')) {
     return { kind: 'array', elements: elementsOf(text).filter((element) => !isNull(element)).map(scalarOf) }
@@ -31,13 +31,13 @@ function valueOf (text: string): Value {
 
 const encodeCharacter = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
-/** Percent-encodes all but the unreserved characters of RFC 3986. */
+/** Percent-encodes all characters except the unreserved ones of RFC 3986. */
 export const percentEncode = (value: string): string =>
   encodeURIComponent(Buffer.from(value).toString()).replace(/[!'()*]/g, encodeCharacter)
 
 /**
- * Percent-encodes for `allowReserved`: reserved characters and percent-encodings are kept, except those that end a
- * value.
+ * Percent-encodes a value with `allowReserved`: reserved characters and existing percent-encodings are kept, except
+ * `#`, `&` and `+`, which would not arrive as part of the value.
  */
 const percentEncodeReserved = (value: string): string =>
   encodeURI(Buffer.from(value).toString())
@@ -57,8 +57,8 @@ const prefixOf = (style: Serialization['style']): string =>
   style in prefixes ? prefixes[style as keyof typeof prefixes] : ''
 
 /**
- * The value of a path or header parameter (OpenAPI, "Style Examples"; RFC 6570). It is percent-encoded in a path, and
- * literal in a header.
+ * Serializes the value of a path or header parameter (OpenAPI, "Style Examples"; RFC 6570). In a path, the value is
+ * percent-encoded; in a header, it is literal.
  * @param text the argument as JSON text
  */
 export function expandParameter (
@@ -88,8 +88,8 @@ export function expandParameter (
 }
 
 /**
- * The pairs `name=value` of a value in a query, a cookie or a form, percent-encoded. null and empty arrays give no
- * pairs.
+ * Serializes a value into pairs `name=value` for a query, a cookie or a form, percent-encoded. null, and empty arrays
+ * and objects, result in no pairs.
  * @param text the argument as JSON text
  */
 export function toNameValuePairs (
@@ -115,7 +115,10 @@ export function toNameValuePairs (
   }
 }
 
-/** The pairs `name[member]=value` of style `deepObject`, at any depth. Elements of arrays are named by index. */
+/**
+ * Serializes a value in the style `deepObject`, at any depth, into pairs such as `name[member]=value`. Elements of
+ * arrays are named by their index.
+ */
 function deepPairs (name: string, text: string, encode: (value: string) => string): string[] {
   if (isNull(text)) return []
   const nameOf = (member: string): string => `${name}%5B${percentEncode(member)}%5D`

@@ -13,27 +13,29 @@ import { type ToolTextLimits, createToolTextWriter } from './tool.ts'
 type Dict = Record<string, unknown>
 
 interface CompileOptions extends ToolTextLimits {
-  /** The URL that relative server URLs are resolved against. */
+  /** The URL against which relative server URLs are resolved. */
   baseUrl: string | undefined
-  /** Max operations; the others are omitted, with a warning. */
+  /** Max number of operations; the others are omitted, with a warning. */
   operations: number
   /** Max characters of the request plan of one operation; beyond that, the operation is omitted, with a warning. */
   plan: number
-  /** Max characters of all tools and plans together; beyond that, the remaining tools are omitted, with a warning. */
+  /**
+   * Max characters of all tools and plans together; beyond that, the remaining operations are omitted, with a warning.
+   */
   total: number
-  /** Max warnings; beyond that, the others are counted. */
+  /** Max number of warnings; the others are counted. */
   warnings: number
-  /** Max characters of the instructions. */
+  /** Max characters of the server's instructions; longer ones are truncated. */
   instructions: number
 }
 
-/** A compiled description with the JSON text of one tool per operation. */
+/** A compiled description before its tools are divided into pages. `tools`: the JSON text of each operation's tool. */
 type CompiledTools = Omit<CompiledDescription, 'pages'> & { tools: string[] }
 
 /**
- * Compiles a description into tools and plans. An operation that cannot be served is omitted with a warning; the others
- * are served.
- * @throws DescriptionError if the document is not a description, or no operation is left
+ * Compiles a description into tools, and plans of the requests that they make. Operations that cannot be served are
+ * omitted, with a warning.
+ * @throws DescriptionError if the document is not an OpenAPI description, or no operation can be served
  */
 export function compileDescription (document: Dict, options: CompileOptions): CompiledTools {
   const isSwagger = isSwagger2(document)
@@ -115,12 +117,12 @@ function isSwagger2 (document: Dict): boolean {
 }
 
 /**
- * The OpenAPI version; empty if there is none. In YAML, 3.1 and 3.0 without quotes are numbers, and 3.0 is parsed as 3.
+ * Returns the OpenAPI version; empty if there is none. In YAML, an unquoted 3.1 or 3.0 is a number, and 3.0 equals 3.
  */
 const versionOf = ({ openapi }: Dict): string =>
   typeof openapi === 'number' ? openapi.toFixed(1) : typeof openapi === 'string' ? openapi.trim() : ''
 
-/** A compiled description with the document's Info Object, without operations. */
+/** Creates a compiled description from the document's Info Object, still without operations. */
 function emptyDescription (document: Dict, options: CompileOptions): CompiledTools {
   const info = isObject(document.info) ? document.info : {}
   const description = typeof info.description === 'string' ? info.description.trim() : ''
@@ -137,7 +139,9 @@ function emptyDescription (document: Dict, options: CompileOptions): CompiledToo
   }
 }
 
-/** In YAML a version such as 1.0 is a number, and so is a title such as 2024. */
+/**
+ * Returns a title or version as text. In YAML, an unquoted version such as 1.5, or a title such as 2024, is a number.
+ */
 const textOf = (value: unknown): string => typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 
 const serversOf = ({ servers }: Dict): unknown[] =>
@@ -171,7 +175,7 @@ interface DescribedOperation {
   pathItem: Dict
 }
 
-/** The description that operations are compiled from, and the state shared between operations. */
+/** The description from which operations are compiled, and the state that its operations share. */
 interface OperationContext {
   document: Dict
   /** Whether the document is Swagger 2.0. */
@@ -180,11 +184,11 @@ interface OperationContext {
   schemas: SchemaConverter
   names: ToolNames
   toolLimits: ToolTextLimits
-  /** The URL that relative server URLs are resolved against. */
+  /** The URL against which relative server URLs are resolved. */
   baseUrl: string | undefined
 }
 
-/** An operation as a tool. `tool`: its JSON text. `unplaced`: path parameters for which the path has no `{…}`. */
+/** A compiled operation. `tool`: the tool's JSON text; `unplaced`: path parameters that the path does not contain. */
 interface CompiledOperation { plan: OperationPlan, tool: string, name: string, unplaced: string[] }
 
 const namedOperation = ({ operation: { operationId }, method, path }: DescribedOperation): OperationIdentity =>
@@ -227,7 +231,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
   return { plan, name, tool: tool(name), unplaced }
 }
 
-/** The parameters of a path item and its operation, resolved. One of the operation replaces that of the path item. */
+/** Returns an operation's parameters, resolved, and those of its path item that they do not override. */
 function parametersOf (operation: Dict, pathItem: Dict, refs: ReferenceResolver): Dict[] {
   const parameters = new Map<string, Dict>()
   for (const list of [pathItem.parameters, operation.parameters]) {
@@ -241,7 +245,7 @@ function parametersOf (operation: Dict, pathItem: Dict, refs: ReferenceResolver)
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace', 'query']
 
-/** The operations of a Path Item Object, in a fixed order of methods. */
+/** Returns the operations of a Path Item Object, in a fixed order of methods. */
 function operationsOf (path: string, pathItem: Dict): DescribedOperation[] {
   return methods.flatMap((method) => {
     const operation = pathItem[method]

@@ -16,12 +16,12 @@ interface DescriptionDeps {
   onChange: () => void
 }
 
-/** The HTTP validators of the last fetched document, and the SHA-256 of its content in base64. */
+/** The HTTP validators of the document that was fetched last, and the SHA-256 hash of its content in base64. */
 interface FetchedVersion { etag: string | undefined, lastModified: string | undefined, digest: string }
 
 /**
- * The description of one API. It is read when first needed and, if it has a URL, again every `keepAliveInterval`. While
- * a new version cannot be read, the last good one stays in use.
+ * The OpenAPI description of one API. It is read when it is first needed. If it has a URL, it is read again at each
+ * `keepAliveInterval`; if that fails, the last valid version stays in use.
  */
 export class ApiDescription {
   readonly #config: ServerConfig
@@ -42,10 +42,10 @@ export class ApiDescription {
     this.#url = openapi?.schema !== undefined ? undefined : openapi?.url ?? url
   }
 
-  /** Sentences about omitted parts in the last reading, with the reasons. */
+  /** Sentences about the parts of the description that were omitted at the last reading, with the reasons. */
   get warnings (): readonly string[] { return this.#warnings }
 
-  /** The compiled description, read on first use. @throws UpstreamError with the reason and location of the problem */
+  /** Returns the compiled description, read on first use. @throws UpstreamError with the reason of the problem */
   async current (): Promise<CompiledDescription> {
     this.#current ??= this.#readFirst()
     return await this.#current
@@ -65,14 +65,16 @@ export class ApiDescription {
       return compiled
     } catch (error) {
       this.#current = undefined
-      // Otherwise the next attempt would take the document, which was not read, as unchanged.
+      // Otherwise the next attempt would treat this document, which was not read, as unchanged.
       this.#fetchedVersion = undefined
       throw this.#toUpstreamError(error)
     }
   }
 
   #toUpstreamError (error: unknown): unknown {
-    const subject = this.#url === undefined ? 'the description' : `the description at ${withoutQuery(this.#url)}`
+    const url = this.#url
+    const isUrl = url !== undefined && URL.canParse(url)
+    const subject = isUrl ? `the description at ${withoutQuery(url)}` : 'the description'
     if (error instanceof DescriptionError) {
       return new UpstreamError('refused', `${subject} cannot be used: ${error.message}`)
     }
@@ -92,7 +94,7 @@ export class ApiDescription {
     return compiled
   }
 
-  /** Fetches the document; undefined if it has not changed. */
+  /** Fetches the document. @returns undefined if it has not changed since it was last fetched */
   async #fetch (): Promise<Buffer | undefined> {
     const url = this.#url
     if (url === undefined || !URL.canParse(url)) {
@@ -117,7 +119,7 @@ export class ApiDescription {
 
   #requestHeaders (documentUrl: string): Record<string, string> {
     const { url, headers = {}, openapi } = this.#config
-    // The configured headers are meant for the API: they are sent to its origin only.
+    // The configured headers are meant for the API, so they are not sent to another origin.
     const isApiOrigin =
       openapi?.url === undefined || url === undefined ||
         (URL.canParse(url) && new URL(url).origin === new URL(documentUrl).origin)
@@ -143,7 +145,7 @@ export class ApiDescription {
     try {
       const document = await this.#fetch()
       if (document) this.#current = Promise.resolve(await this.#read(document))
-      // Reset only after a successful read, so that a document that stays invalid causes one warning.
+      // The warning is forgotten only after a success, so that a document that stays invalid causes one warning.
       this.#lastWarning = ''
       if (document) this.#deps.onChange()
     } catch (error) {

@@ -5,18 +5,19 @@ import { withoutBom } from '../../../../protocol/text.ts'
 import { parsedSizeOf, tooMuchMemory } from '../../../base/threads/index.ts'
 import { DescriptionError } from '../plan.ts'
 
-/** Limits of a description's content, independent of the size of its text. */
+/** Limits of a description's content. A value that YAML aliases refer to counts at each use. */
 interface DocumentLimits {
-  /** Max values; the value of a YAML alias is counted at each use. */
+  /** Max number of values. */
   values: number
-  /** Max characters of texts and names, counted at each use. */
+  /** Max characters of all strings and member names together. */
   characters: number
+  /** Max nesting depth. */
   depth: number
 }
 
 /**
- * Parses the text of a description, JSON or YAML.
- * @throws DescriptionError with the line and column of a syntax error, or the limit that is exceeded
+ * Parses the text of a description in JSON or YAML.
+ * @throws DescriptionError that states the position of a syntax error, or the limit that is exceeded
  */
 export function parseDocument (text: string, documentLimits: DocumentLimits): Record<string, unknown> {
   const value = parse(withoutBom(text), documentLimits)
@@ -50,7 +51,7 @@ function parse (text: string, { depth }: Pick<DocumentLimits, 'depth'>): unknown
   }
 }
 
-/** @throws DescriptionError if parsing may take more than three quarters of the heap of this thread */
+/** Checks the size of a text. @throws DescriptionError if parsing may take over three quarters of this thread's heap */
 function checkMemory (text: string, format: 'json' | 'yaml'): void {
   const { maxOldGenerationSizeMb: heap = Infinity } = resourceLimits
   const parsable = heap * 1_048_576 * 0.75
@@ -59,7 +60,7 @@ function checkMemory (text: string, format: 'json' | 'yaml'): void {
   }
 }
 
-/** Creates an error that quotes nothing of the text, since users may see the error who may not see the description. */
+/** Creates an error that quotes nothing of the text: users who may not see the description may see the error. */
 function syntaxError ({ mark, reason }: YAMLException, jsonError: unknown): DescriptionError {
   const position = mark ? ` (line ${mark.line + 1}, column ${mark.column + 1})` : ''
   if (jsonError instanceof Error) {
@@ -70,7 +71,7 @@ function syntaxError ({ mark, reason }: YAMLException, jsonError: unknown): Desc
 }
 
 /**
- * Checks a value as a tree: because of its aliases it may be far larger than its text, or contain itself.
+ * Checks the size of a parsed value. Because of YAML aliases it may be far larger than its text, or contain itself.
  * @throws DescriptionError if a limit is exceeded
  */
 export function checkLimits (value: unknown, { values, characters, depth }: DocumentLimits): void {

@@ -1,4 +1,4 @@
-// The keywords of JSON Schema 2020-12 in the schemas of a description.
+// The keywords of JSON Schema 2020-12 that schemas of a description may contain.
 import { isObject } from '../../../../protocol/json.ts'
 import { isUnicodePattern } from '../../../base/json-schema/index.ts'
 import { DescriptionError } from '../plan.ts'
@@ -17,7 +17,7 @@ export const isString: IsValid = (value) => typeof value === 'string'
 const isBoolean: IsValid = (value) => typeof value === 'boolean'
 export const isSchema: IsValid = (value) => isObject(value) || typeof value === 'boolean'
 
-/** Annotations and `const`, with a check for each: they are copied if their value is valid. */
+/** Annotations and `const`, each with a check of its value. They are copied if the value is valid. */
 const annotations: Readonly<Record<string, IsValid>> = {
   title: isString,
   description: isString,
@@ -30,7 +30,7 @@ const annotations: Readonly<Record<string, IsValid>> = {
   default: () => true
 }
 
-/** Assertions, with a check for each: they are copied if their value is valid, and dropped otherwise. */
+/** Assertions, each with a check of its value. They are copied if the value is valid, and dropped otherwise. */
 const assertions: Readonly<Record<string, IsValid>> = {
   minimum: isNumber,
   maximum: isNumber,
@@ -47,10 +47,11 @@ const assertions: Readonly<Record<string, IsValid>> = {
   maxProperties: isCount,
   uniqueItems: isBoolean
 }
+/** The keywords that are copied without conversion, each with a check of its value. */
 export const copiedKeywords = Object.entries({ ...annotations, ...assertions })
 const assertionEntries = Object.entries(assertions)
 
-/** Keywords whose value is a schema, except `items` and `additionalProperties`, which are converted separately. */
+/** Keywords whose value is a schema, without `items` and `additionalProperties`, which are converted differently. */
 export const schemaKeywords = [
   'not', 'if', 'then', 'else', 'contains', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties',
   'contentSchema'
@@ -60,12 +61,12 @@ export const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as 
 
 /** All keywords whose value is a schema. */
 export const schemaKeywordSet: ReadonlySet<string> = new Set(['items', 'additionalProperties', ...schemaKeywords])
-/** All keywords whose value is an array of schemas. */
+/** The keywords whose value is an array of schemas, as a set. */
 export const schemaListKeywordSet: ReadonlySet<string> = new Set(schemaListKeywords)
 /** All keywords whose value is an object of schemas. */
 export const schemaMapKeywordSet: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 
-/** The direct subschemas of a schema. */
+/** Returns the direct subschemas of a schema. */
 export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknown[] {
   return Object.entries(schema).flatMap(([key, value]) => {
     if (schemaKeywordSet.has(key)) return value
@@ -75,26 +76,26 @@ export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknow
 }
 
 /**
- * Converts a regular expression to JSON Schema's dialect, which uses the flag `u`: escapes that are invalid with this
- * flag, but common in descriptions, are removed.
- * @returns undefined if the result is still invalid
+ * Converts a regular expression to the dialect of JSON Schema, which uses the flag `u`: removes needless escapes, which
+ * are common in descriptions, but invalid with this flag.
+ * @returns undefined if the result is still invalid, or the value is not a string
  */
 export function toUnicodePattern (value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   if (isUnicodePattern(value)) return value
   const withoutEscapes = value.replace(/\\([^])/g, (escape, character: string) => {
-    // An unescaped dash would form a range in a character class.
+    // Without an escape, a dash within a character class would form a range.
     if (character === '-') return '\\x2d'
     return /[A-Za-z0-9^$\\.*+?()[\]{}|/]/.test(character) ? escape : character
   })
   return isUnicodePattern(withoutEscapes) ? withoutEscapes : undefined
 }
 
-/** Whether the conversion drops a member of `patternProperties`, because its pattern is invalid. */
+/** Whether the conversion drops a member of a schema's `patternProperties`, because its pattern is invalid. */
 export const dropsPattern = (patternProperties: unknown): boolean =>
   isObject(patternProperties) && Object.keys(patternProperties).some((name) => toUnicodePattern(name) === undefined)
 
-/** Whether the conversion drops a constraint of a schema, because its value is invalid. Subschemas are not checked. */
+/** Whether the conversion drops a constraint of a schema because it is invalid. Subschemas are not checked. */
 function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   const { type, enum: values, pattern, patternProperties } = schema
   if (dropsPattern(patternProperties) || (pattern !== undefined && toUnicodePattern(pattern) === undefined)) return true
@@ -102,14 +103,14 @@ function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   if (values !== undefined && !(Array.isArray(values) && values.length > 0)) return true
   return assertionEntries.some(([key, isValid]) => {
     const value = schema[key]
-    // Up to OpenAPI 3.0 `exclusiveMinimum` and `exclusiveMaximum` are booleans.
+    // Up to OpenAPI 3.0, `exclusiveMinimum` and `exclusiveMaximum` are booleans.
     return value !== undefined && typeof value !== 'boolean' && !isValid(value)
   })
 }
 
 /**
- * Relaxes a schema some of whose subschemas accept more than the original. Keywords that would make it accept less are
- * omitted, and `oneOf` becomes `anyOf`: a call that the API accepts must not be rejected.
+ * Relaxes a schema in which subschemas accept more than the original ones: omits keywords that would therefore accept
+ * less, and converts `oneOf` to `anyOf`. A call that the API accepts must not be rejected.
  */
 export function relaxSchema ({
   not: _not,
@@ -127,10 +128,10 @@ export function relaxSchema ({
   return { ...rest, allOf: [...(Array.isArray(rest.allOf) ? (rest.allOf as unknown[]) : []), { anyOf: oneOf }] }
 }
 
-/** Finds schemas whose conversion is lossy: a constraint is dropped, so that the result accepts more. */
+/** Finds out for which schemas the conversion drops a constraint, so that the result accepts more. */
 export class LossDetector {
   readonly #refs: ReferenceResolver
-  /** For each reference, the references in its target, as `losslessRefs` returns them. */
+  /** The result of `losslessRefs` for the target of each reference. */
   readonly #refsIn = new Map<string, readonly string[] | undefined>()
 
   constructor (refs: ReferenceResolver) {
@@ -155,7 +156,7 @@ export class LossDetector {
     return false
   }
 
-  /** Looks up a reference; undefined if its target does not exist, which the conversion reports at the reference. */
+  /** Looks up a reference; undefined if its target does not exist, which the conversion of the reference reports. */
   #lookUp (ref: string): unknown {
     try {
       return this.#refs.lookUp(ref)
@@ -166,7 +167,7 @@ export class LossDetector {
   }
 }
 
-/** The references in a schema and its subschemas; undefined if a constraint of one of them is dropped. */
+/** Returns the references in a schema and its subschemas; undefined if the conversion drops a constraint in them. */
 function losslessRefs (schema: unknown): string[] | undefined {
   const refs: string[] = []
   const queue = [schema]

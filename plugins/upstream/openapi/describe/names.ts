@@ -6,8 +6,8 @@ import { isModelSafeName, maxModelSafeNameLength as maxNameLength, toModelSafeTe
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 /**
- * Reduces a name to the characters and the length that model APIs accept. A name that they accept is unchanged. The
- * result may be empty.
+ * Reduces a name to the characters and the length that the APIs of language models accept. The result may be empty. An
+ * acceptable name is returned unchanged.
  */
 function toNameCharacters (text: string): string {
   if (isModelSafeName(text)) return text
@@ -18,13 +18,14 @@ function toNameCharacters (text: string): string {
   return name.slice(0, end)
 }
 
-/** Shortens a name if needed, and appends a hash of `identity`. */
+/** Appends a hash of `identity` to a name, which is shortened if needed. */
 const withHash = (name: string, identity: string): string =>
   `${name.slice(0, maxNameLength - 9)}_${shortHash(identity)}`
 
-/** The text that a tool is named after: the original, and reduced to the characters allowed in names. */
+/** The text after which a tool is named. `folded`: the text reduced to the characters allowed in names. */
 interface NameSource { readonly text: string, readonly folded: string }
 
+/** Returns the text after which an operation's tool is named: its operationId, or else its method and path. */
 function sourceOf (operationId: unknown, method: string, path: string): NameSource {
   const id = typeof operationId === 'string' || typeof operationId === 'number' ? String(operationId) : ''
   const folded = toNameCharacters(id)
@@ -33,16 +34,18 @@ function sourceOf (operationId: unknown, method: string, path: string): NameSour
   return { text, folded: toNameCharacters(text) }
 }
 
+/** The parts of an operation that determine its tool's name. `method`: in upper case. */
 export interface OperationIdentity { readonly operationId: unknown, readonly method: string, readonly path: string }
 
 /**
- * Assigns a unique tool name to each operation: its operationId, or else its method and path, as model APIs accept it.
- * Other characters become `_`. A name that is truncated, ambiguous or taken ends with a hash of method and path, so
- * that the order of the operations does not matter, unless two have one operationId.
+ * Assigns unique tool names to the operations of a description. An operation is named after its operationId, or else
+ * its method and path; characters that the APIs of language models do not accept become `_`. A name that is truncated,
+ * ambiguous or taken ends with a hash of method and path. The order of the operations matters only if several have the
+ * same operationId.
  */
 export class ToolNames {
   readonly #assigned = new Set<string>()
-  /** The original texts for each reduced name. */
+  /** The texts that are reduced to the same name, by this name. */
   readonly #sources = new Map<string, Set<string>>()
 
   /** @param operations all operations of the description */
@@ -65,8 +68,9 @@ export class ToolNames {
 }
 
 /**
- * The description of an argument whose name differs from its parameter's: it states the name in the request.
- * @returns undefined if the description needs no such note
+ * Adds the name in the request to an argument's description, unless the argument's own name begins with it.
+ * @param name the name of the parameter or field in the request
+ * @returns the description; undefined if there is none and nothing is added
  */
 export function describeArgument (description: string | undefined, name: string, argument: string): string | undefined {
   if (argument.startsWith(name)) return description
@@ -74,28 +78,28 @@ export function describeArgument (description: string | undefined, name: string,
   return description === undefined || description.trim() === '' ? sent : `${description} (${sent})`
 }
 
+/** What an argument is named after: `name` in the request, and `location`, such as `query` or `body`. */
 interface ArgumentSource { readonly name: string, readonly location: string }
 
 /**
- * Assigns unique names to the arguments of one tool. An argument is named as its parameter, if model APIs accept that;
- * other characters become `_`, and names that are truncated, empty or ambiguous end with a hash. Where parameters in
- * different locations share a name, that of the later location (path, query, header, cookie) becomes
- * `<name>_<location>`, with a number if that is taken.
+ * Assigns unique names to the arguments of one tool. An argument has the name of its parameter, in which characters
+ * that the APIs of language models do not accept become `_`. A name that is truncated, empty or ambiguous ends with a
+ * hash. A name that was already assigned becomes `<name>_<location>`, with a number at the end if that is taken, too.
  */
 export class ArgumentNames {
   readonly #assigned = new Set<string>()
   readonly #counts = new Map<string, number>()
-  /** The parameter names for each reduced name. */
+  /** The parameter names that are reduced to the same name, by this name. */
   readonly #sources = new Map<string, Set<string>>()
 
   has (name: string): boolean { return this.#assigned.has(name) }
 
-  /** Registers names in advance, so that their order does not matter. */
+  /** Registers the names of parameters before names are assigned, so that ambiguous ones are known in any order. */
   expect (names: Iterable<string>): void {
     for (const name of names) addTo(this.#sources, toNameCharacters(name), name)
   }
 
-  /** The name that an argument gets if that name is free. */
+  /** Returns the name that an argument gets unless this name was assigned to another argument. */
   plainName ({ name, location }: ArgumentSource): string {
     const folded = toNameCharacters(name)
     if (folded === '') return `${location}_${shortHash(name)}`

@@ -9,8 +9,8 @@ const locations: readonly ParameterLocation[] = ['path', 'query', 'header', 'coo
 const isLocation = (value: unknown): value is ParameterLocation => locations.includes(value as ParameterLocation)
 
 /**
- * The styles of each location, the default first. Delimited styles in paths and headers, and tabs, occur only in
- * Swagger.
+ * The styles that each location allows, the default first. `tabDelimited`, and delimited styles in paths and headers,
+ * occur only in Swagger 2.0.
  */
 const styles: Readonly<Record<ParameterLocation, readonly SerializationStyle[]>> = {
   path: ['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],
@@ -19,7 +19,10 @@ const styles: Readonly<Record<ParameterLocation, readonly SerializationStyle[]>>
   cookie: ['form']
 }
 
-/** Headers that no parameter can set: OpenAPI ignores the first three, the others are hop-by-hop or framing headers. */
+/**
+ * Headers that parameters cannot set: OpenAPI ignores parameters with the first three names. The others belong to the
+ * connection or the message framing, or carry credentials.
+ */
 const reservedHeaders = new Set([
   'accept', 'content-type', 'authorization', 'host', 'connection', 'content-length', 'transfer-encoding',
   'keep-alive', 'upgrade', 'te', 'trailer', 'expect', 'proxy-authorization', 'cookie'
@@ -28,18 +31,18 @@ const reservedHeaders = new Set([
 /** A Parameter Object with its reference resolved. */
 type ParameterObject = Readonly<Record<string, unknown>>
 
-/** A parameter of the request, and the schema of its argument. */
+/** The plan of a parameter, and the schema of its argument. */
 interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
 /**
- * An operation's parameters, and its path as a template. `unplaced`: path parameters that are missing in the template.
+ * An operation's parameters. `path`: its path template; `unplaced`: path parameters that the template does not contain.
  */
 interface DescribedParameters { path: string, parameters: DescribedParameter[], unplaced: string[] }
 
 /**
- * The parameters of an operation, in the order of their location. A name in the path template without a declared
- * parameter is a string parameter.
- * @throws DescriptionError
+ * Describes the parameters of an operation, ordered by location. A name in the path template for which no parameter is
+ * declared becomes a string parameter.
+ * @throws DescriptionError for an invalid parameter
  */
 export function describeParameters (
   given: readonly ParameterObject[],
@@ -103,7 +106,7 @@ function describeParameter (
     name,
     in: location,
     style,
-    // The style deepObject is always exploded.
+    // The style `deepObject` is always exploded.
     explode: style === 'deepObject' || explode
   }
   if (given.required === true || location === 'path') parameter.required = true
@@ -116,19 +119,26 @@ function describeParameter (
   return { parameter, schema: description === undefined ? schema : { ...schema, description } }
 }
 
-/** A path template with plain expressions, `{name}`, and the names whose values may contain slashes. */
+/**
+ * A path template in which all expressions have the form `{name}`. `names`: their names; `withSlashes`: the names of
+ * parameters whose values may contain slashes.
+ */
 interface PathTemplate {
   readonly path: string, readonly names: ReadonlySet<string>, readonly withSlashes: ReadonlySet<string>
 }
 
-/** `:id` and `:id(\\d+)` at the start of a segment, as Express writes them, and `<id>`, `<int:id>`, as Flask does. */
+/**
+ * Matches parameters in other notations: `:id`, `:id(\\d+)` at the start of a segment (Express), `<id>`, `<int:id>`
+ * (Flask).
+ */
 const otherNotations = /(?<=\/):([\w-]+)(?:\([^()]*\))?|<(?:(\w+)(?:\([^()]*\))?:)?([\w-]+)>/g
 
 /**
- * Parses a path template. An expression belongs to the parameter of its name, even if the name is surrounded by a
- * framework's notation. The notations of Express and Flask are expressions if a parameter of that name is declared, and
- * literal text otherwise.
- * @param declared the names of the operation's path parameters; one that matches a whole expression takes precedence
+ * Parses a path template. The name in an expression, `{…}`, may be surrounded by the notation of a web framework, such
+ * as `{path*}`. Parameters in the notations of Express and Flask are recognized if a parameter of that name is
+ * declared; otherwise they are literal text.
+ * @param declared the names of the operation's path parameters. If one is equal to the whole text of an expression,
+ *   that text is its name.
  */
 function readPathTemplate (template: string, declared: ReadonlySet<unknown>): PathTemplate {
   const names = new Set<string>()
@@ -154,8 +164,8 @@ function readPathTemplate (template: string, declared: ReadonlySet<unknown>): Pa
 }
 
 /**
- * Parses the name in an expression as frameworks write it: `*path`, `**path`, `path*`, `proxy+`, `+path`, `rest:.*`,
- * `id:int`, `name=shelves/*`, `id?`. `isGreedy`: its value may contain slashes.
+ * Finds the name in an expression in the notation of a web framework: `*path`, `**path`, `path*`, `proxy+`, `+path`,
+ * `rest:.*`, `id:int`, `name=shelves/*`, `id?`. `isGreedy`: the value may contain slashes.
  */
 function readExpression (whole: string): { name: string, isGreedy: boolean } {
   const end = whole.search(/[:=]/)
@@ -171,7 +181,7 @@ function readExpression (whole: string): { name: string, isGreedy: boolean } {
 
 const isExpression = (piece: string): boolean => piece.length > 2 && piece.startsWith('{') && piece.endsWith('}')
 
-/** The literals and expressions of a template. A pattern within an expression may contain braces. */
+/** Splits a template into literals and expressions, `{…}`. A pattern within an expression may contain braces. */
 function piecesOf (template: string): string[] {
   const pieces: string[] = []
   let start = 0

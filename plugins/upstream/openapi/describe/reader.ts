@@ -6,12 +6,12 @@ import { upstreamLimits } from '../../limits.ts'
 
 const { readers, readTime, readHeap, readIdle } = upstreamLimits.openapi
 
-/** Worker threads for descriptions. One of them also reads for the servers of users without admin rights. */
+/** The worker threads that read descriptions. Only one of them may read for servers of users without admin rights. */
 const pool = new WorkerPool({ threads: readers, reserved: readers - 1, heap: readHeap, idle: readIdle })
 
 /**
- * Reads a description in a worker thread, limited in time and memory, so that the event loop is not blocked.
- * @param access the outbound access of the server: it determines whose turn it is
+ * Parses and compiles a description in a worker thread, within limits of time and memory.
+ * @param access the outbound access of the server: its owner determines whose turn it is
  * @param time max time, in ms
  * @throws DescriptionError with the reason and the location of the problem
  */

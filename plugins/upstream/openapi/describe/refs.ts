@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { resolvePointer } from '../../../base/json-schema/index.ts'
 import { DescriptionError } from '../plan.ts'
 
-/** Max references followed in a row; beyond that, they are treated as a cycle. */
+/** Max references that are followed in a row; more are treated as a cycle. */
 const maxHops = 32
 
 /** Resolves the Reference Objects of a description. Only references within the description are followed. */
@@ -14,8 +14,8 @@ export class ReferenceResolver {
   }
 
   /**
-   * The target of a reference, which may be a Reference Object itself.
-   * @throws DescriptionError for a reference to another document, or without a target
+   * Returns the target of a reference. The target may itself be a Reference Object.
+   * @throws DescriptionError for a reference that is invalid, leads to another document, or has no target
    */
   lookUp (ref: string): unknown {
     const quoted = JSON.stringify(ref)
@@ -33,7 +33,7 @@ export class ReferenceResolver {
     return value
   }
 
-  /** The value itself, or the final target if it is a Reference Object. @throws DescriptionError */
+  /** Returns the final target if the value is a Reference Object, otherwise the value. @throws DescriptionError */
   resolve (value: unknown): unknown {
     let resolved = value
     for (let hops = 0; isObject(resolved) && typeof resolved.$ref === 'string'; hops++) {
@@ -43,7 +43,7 @@ export class ReferenceResolver {
     return resolved
   }
 
-  /** Like `resolve`; undefined if the result is not an object. @throws DescriptionError */
+  /** Like `resolve`, but returns undefined if the result is not an object. @throws DescriptionError */
   resolveObject (value: unknown): Record<string, unknown> | undefined {
     const resolved = this.resolve(value)
     return isObject(resolved) ? resolved : undefined

@@ -8,7 +8,7 @@ import type { SchemaConverter } from './schema.ts'
 
 type Dict = Record<string, unknown>
 
-/** A request body, and its arguments as the members of an object schema. */
+/** A request body, and the arguments for it as members of the tool's input schema. */
 interface DescribedBody {
   body: RequestBody
   properties: Array<[string, JsonSchema]>
@@ -16,7 +16,9 @@ interface DescribedBody {
   additionalProperties: JsonSchema | boolean
 }
 
-/** Tests of a body's media types, in order of preference: the first test that a media type passes selects it. */
+/**
+ * Tests for the media types of a request body, in order of preference. A type that passes the first test is preferred.
+ */
 const preferences: ReadonlyArray<(mediaType: string) => boolean> = [
   (mediaType) => /^application\/json\b/i.test(mediaType),
   isJsonMediaType,
@@ -27,8 +29,8 @@ const preferences: ReadonlyArray<(mediaType: string) => boolean> = [
 ]
 
 /**
- * The arguments of a request body: the properties of its object, if none of the names is used by a parameter; otherwise
- * the whole body as the argument `body`.
+ * Determines the arguments for a request body: one for each property, if the body is an object and no parameter uses
+ * the name of a property; otherwise a single argument `body`.
  * @param requestBody the Request Body Object, with its reference resolved
  * @returns undefined if the body has no media type
  */
@@ -64,13 +66,13 @@ export function describeBody (
   return describeFields(body, members, names, schemas)
 }
 
-/** The media type to send for a media type range, which may contain wildcards. */
+/** Returns the media type to send. @param mediaType the media type in the description, which may contain wildcards */
 function contentTypeOf (mediaType: string, format: RequestBody['format']): string {
   if (!mediaType.includes('*')) return mediaType
   return format === 'json' ? 'application/json' : 'application/octet-stream'
 }
 
-/** Describes a body whose properties become arguments. */
+/** Describes a body whose properties are separate arguments. */
 function describeFields (
   body: RequestBody, members: Members, names: ArgumentNames, schemas: SchemaConverter
 ): DescribedBody {
@@ -100,7 +102,7 @@ function describeFields (
   }
 }
 
-/** Describes a body that becomes one argument. */
+/** Describes a body that is a single argument. */
 function describeWhole (
   body: RequestBody,
   { description }: Dict,
@@ -127,7 +129,7 @@ function describeWhole (
 
 const bytesDescription = 'Bytes in base64, or a data: address'
 
-/** The schema of a field whose value, or whose elements, are bytes. */
+/** Returns the schema of an argument in base64, for a field whose value, or whose elements, are bytes. */
 function asBytes (schema: JsonSchema): JsonSchema {
   if (isObject(schema.items)) return { ...schema, items: asBytes(schema.items) }
   const { format, ...rest } = schema
@@ -139,7 +141,7 @@ function asBytes (schema: JsonSchema): JsonSchema {
   }
 }
 
-/** Whether a schema describes bytes, as Swagger, OpenAPI 3.0 or 3.1 express them. */
+/** Whether a schema describes bytes, in the notation of Swagger 2.0, OpenAPI 3.0 or 3.1. */
 function isBytes (schema: unknown, refs: ReferenceResolver): boolean {
   const { type, format, contentEncoding, contentMediaType } = refs.resolveObject(schema) ?? {}
   if (type === 'file') return true
@@ -151,7 +153,7 @@ function isBytes (schema: unknown, refs: ReferenceResolver): boolean {
 const isStyle = (value: unknown): value is SerializationStyle =>
   ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
 
-/** A field of a form. @param encoding the Encoding Object of the property, if there is one */
+/** Returns the plan for a field of a form. @param encoding the Encoding Object of the property; undefined if none */
 function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: ReferenceResolver): BodyField {
   const field: BodyField = { name }
   const encodingObject = isObject(encoding) ? encoding : {}
@@ -176,7 +178,7 @@ function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: Re
   return field
 }
 
-/** Undefined if the Encoding Object states no serialization. */
+/** Returns the serialization that an Encoding Object states; undefined if it states none. */
 function serializationOf (
   { style: givenStyle, explode, allowReserved }: Record<string, unknown>
 ): Serialization | undefined {
@@ -190,7 +192,7 @@ function serializationOf (
   return serialization
 }
 
-/** The properties of an object schema, unconverted. */
+/** The properties of an object schema, with their original schemas. */
 interface Members {
   properties: Map<string, unknown>
   required: Set<string>
@@ -200,14 +202,14 @@ interface Members {
 /** Max nesting of `allOf`. */
 const maxDepth = 16
 
-/** Keywords that make a list of properties an incomplete description of an object. */
+/** Keywords with which an object is not completely described by a list of properties. */
 const conditionalKeywords = [
   'oneOf', 'anyOf', 'not', 'if', 'patternProperties', 'propertyNames', 'unevaluatedProperties', '$dynamicRef'
 ]
 
 /**
- * The properties of an object schema, including those of its `allOf`, without those that are `readOnly`.
- * @returns undefined for a schema that does not describe an object, or not completely by a list of properties
+ * Returns the properties of an object schema, including those of its `allOf`, but without `readOnly` ones.
+ * @returns undefined if the schema does not describe an object, or a list of properties does not describe it completely
  */
 function schemaMembers (schema: unknown, refs: ReferenceResolver, depth = 0): Members | undefined {
   const object = refs.resolveObject(schema)
@@ -231,7 +233,7 @@ function schemaMembers (schema: unknown, refs: ReferenceResolver, depth = 0): Me
   return members
 }
 
-/** Adds a property. A property that exists already must then match both schemas. */
+/** Adds a property. If the property was added before, its value must match both schemas. */
 function addProperty ({ properties }: Members, name: string, property: unknown): void {
   const existing = properties.get(name)
   properties.set(name, existing === undefined ? property : { allOf: [existing, property] })

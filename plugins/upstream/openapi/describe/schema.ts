@@ -9,16 +9,16 @@ import type { ReferenceResolver } from './refs.ts'
 type ConvertedKeywords = Map<string, unknown>
 
 /**
- * Converts the schemas of one description to JSON Schema 2020-12. References are kept, and refer to `$defs`. A keyword
- * with an invalid value is dropped, so that each result is valid; it then accepts more than the original, never less.
- * The schemas are those of requests: properties that are `readOnly` are omitted.
+ * Converts the schemas of one description to JSON Schema 2020-12, for requests: `readOnly` properties are omitted.
+ * References are kept, but refer to `$defs`. Keywords with invalid values are dropped, so that the result is a valid
+ * schema, which accepts more than the original, but not less.
  */
 export class SchemaConverter {
   readonly #refs: ReferenceResolver
   readonly #losses: LossDetector
   /** Whether the description is OpenAPI 3.1 or later, whose schemas are JSON Schema 2020-12 already. */
   readonly #isModern: boolean
-  /** The name in `$defs` of each reference, and the reference of each name. */
+  /** The name in `$defs` for each reference, and the reverse. */
   readonly #nameByRef = new Map<string, string>()
   readonly #refByName = new Map<string, string>()
   readonly #definitions = new Map<string, JsonSchema>()
@@ -29,7 +29,7 @@ export class SchemaConverter {
     this.#isModern = isModern
   }
 
-  /** @throws DescriptionError for references that cannot be followed */
+  /** Converts a schema. @throws DescriptionError for references that cannot be followed */
   convert (schema: unknown): JsonSchema {
     if (typeof schema === 'boolean') return schema ? {} : { not: {} }
     if (!isObject(schema)) return {}
@@ -47,13 +47,13 @@ export class SchemaConverter {
     this.#convertArray(schema, out)
     this.#convertSubschemas(schema, out)
     const converted = Object.fromEntries(out)
-    // If a subschema of these keywords accepts more, the keyword itself would accept less.
+    // If a subschema of `not`, `if` or `oneOf` accepts more than the original, the schema could accept less.
     const inverting: unknown[] = [schema.not, schema.if, ...Array.isArray(schema.oneOf) ? schema.oneOf : []]
     const safe = inverting.some((each) => this.#losses.isLossy(each)) ? relaxSchema(converted) : converted
     return this.#isModern ? safe : withNullable(schema, safe)
   }
 
-  /** The definition of a name in `$defs`. */
+  /** Returns the converted schema for a name in `$defs`. @throws DescriptionError if the target is not a schema */
   definition (name: string): JsonSchema {
     const known = this.#definitions.get(name)
     if (known) return known
@@ -70,15 +70,18 @@ export class SchemaConverter {
     const reference = { $ref: `#/$defs/${this.#nameOf(ref)}` }
     const { $ref: _, ...siblings } = schema
     if (this.#isModern) return { ...this.convert(siblings), ...reference }
-    // Up to 3.0 the siblings of `$ref` are ignored; a description is kept, since it does not restrict values.
+    // Up to OpenAPI 3.0, the siblings of `$ref` are ignored; a description is kept, since it does not restrict values.
     return typeof schema.description === 'string' ? { ...reference, description: schema.description } : reference
   }
 
-  /** The name of a reference in `$defs`: unique, derived from its last token, without characters that need escaping. */
+  /**
+   * Returns the name for a reference in `$defs`. It is unique, is derived from the last token of the reference, and has
+   * no characters that must be escaped.
+   */
   #nameOf (ref: string): string {
     const known = this.#nameByRef.get(ref)
     if (known !== undefined) return known
-    // Resolved now, so that the operation is omitted if the target does not exist.
+    // This throws if the target does not exist, so that the operation is omitted.
     this.#refs.resolve({ $ref: ref })
     const last = ref.slice(ref.lastIndexOf('/') + 1).replace(/[^\w.-]+/g, '_')
     const base = last === '' || last in Object.prototype ? `schema_${last}` : last
@@ -103,7 +106,7 @@ export class SchemaConverter {
     }
     if (!this.#isModern && type === 'string' && (format === 'binary' || format === 'byte')) {
       out.set('contentEncoding', 'base64')
-      // The argument is not the raw bytes, which JSON cannot contain.
+      // JSON cannot contain raw bytes, so the argument is base64, and the format `binary` would be wrong.
       if (format === 'binary') out.delete('format')
     }
   }
@@ -122,7 +125,7 @@ export class SchemaConverter {
       const names = [...new Set(required.filter((name) => typeof name === 'string' && !readOnly.has(name)))]
       if (names.length > 0) out.set('required', names)
     }
-    // Without a pattern, the properties that it matched would be validated as additional ones.
+    // If a pattern is dropped, the properties that it matches would count as additional ones.
     if (isSchema(additionalProperties) && !dropsPattern(patternProperties)) {
       out.set('additionalProperties', typeof additionalProperties === 'boolean'
         ? additionalProperties
@@ -144,7 +147,7 @@ export class SchemaConverter {
 
   #convertArray ({ items }: Record<string, unknown>, out: ConvertedKeywords): void {
     if (isSchema(items)) out.set('items', this.convert(items))
-    // Before 2020-12 `items` may be an array, which is `prefixItems` now.
+    // Before JSON Schema 2020-12, `items` could be an array, which is called `prefixItems` now.
     else if (Array.isArray(items) && items.length > 0) out.set('prefixItems', items.map((each) => this.convert(each)))
   }
 
@@ -173,7 +176,9 @@ export class SchemaConverter {
   }
 }
 
-/** Up to 3.0 `exclusiveMinimum: true` makes `minimum` exclusive, and `exclusiveMaximum` likewise. */
+/**
+ * Converts exclusive bounds: up to OpenAPI 3.0, `exclusiveMinimum: true` makes `minimum` exclusive; likewise for max.
+ */
 function convertExclusiveBounds (schema: Record<string, unknown>, out: ConvertedKeywords): void {
   for (const [exclusive, bound] of [['exclusiveMinimum', 'minimum'], ['exclusiveMaximum', 'maximum']] as const) {
     if (schema[exclusive] !== true || !out.has(bound)) continue
@@ -192,7 +197,7 @@ function convertValues (schema: Record<string, unknown>, out: ConvertedKeywords)
   else if (Array.isArray(schema.examples)) out.set('examples', schema.examples)
 }
 
-/** Up to 3.0 `nullable: true` (in Swagger `x-nullable`) allows null beside the type. */
+/** Converts `nullable: true` (OpenAPI 3.0) or `x-nullable: true` (Swagger): null is allowed in addition to the type. */
 function withNullable (schema: Record<string, unknown>, converted: JsonSchema): JsonSchema {
   if (schema.nullable !== true && schema['x-nullable'] !== true) return converted
   const { type, enum: values } = converted

@@ -3,10 +3,11 @@ import { DescriptionError, type SecurityDefaults } from '../plan.ts'
 import type { ReferenceResolver } from './refs.ts'
 
 /**
- * The URL of the first Server Object, with the default value of each server variable.
- * @param baseUrl the URL that a relative URL is resolved against
- * @returns undefined if there is no server, or only a relative one and no base URL
- * @throws DescriptionError if the URL is invalid
+ * Returns the absolute URL of the first Server Object, with the default values of its server variables.
+ * @param servers the array of Server Objects
+ * @param baseUrl the URL against which a relative URL is resolved
+ * @returns undefined if there is no server, or its URL is relative and there is no base URL
+ * @throws DescriptionError if the URL is invalid, or a server variable has no default
  */
 export function serverUrlOf (servers: unknown, baseUrl: string | undefined): string | undefined {
   const [server] = Array.isArray(servers) ? servers : []
@@ -37,9 +38,11 @@ function withVariables (template: string, given: unknown): string {
 }
 
 /**
- * The first security scheme of each type. Schemes that the description's `security` requires come before the others. A
- * scheme with an unresolvable reference is skipped.
- * @param baseUrl the URL that relative URLs are resolved against
+ * Returns values from the first usable security scheme of each type. Schemes that the description's `security` requires
+ * come before the others. A scheme with an unresolvable reference is skipped.
+ * @param schemes the Security Scheme Objects, by name
+ * @param security the description's `security`
+ * @param baseUrl the URL against which relative URLs are resolved
  */
 export function securityDefaultsOf (
   schemes: Readonly<Record<string, unknown>>,

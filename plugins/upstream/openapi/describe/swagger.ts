@@ -7,7 +7,7 @@ type Dict = Record<string, unknown>
 const stringsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 
-/** The style of OpenAPI 3 for a `collectionFormat`. */
+/** Returns the OpenAPI 3 serialization for a `collectionFormat` in a location (`in` of the parameter). */
 function serializationOf (collectionFormat: unknown, location: unknown): { style: string, explode: boolean } {
   const defaultStyle = location === 'query' || location === 'formData' ? 'form' : 'simple'
   switch (collectionFormat) {
@@ -19,10 +19,13 @@ function serializationOf (collectionFormat: unknown, location: unknown): { style
   }
 }
 
-/** The delimiter between the elements of an array in one part of a multipart form, which OpenAPI 3 cannot express. */
+/**
+ * The delimiter between the elements of an array that is one part of a multipart form, by `collectionFormat`. OpenAPI 3
+ * cannot express this; it is passed on as `delimiter` in the Encoding Object.
+ */
 const delimiters: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: '\t', pipes: '|' }
 
-/** The schema of a parameter or header: its members that are schema keywords. */
+/** Returns the schema of a parameter: those of its members that are schema keywords. */
 function schemaOf ({
   name: _name,
   in: _in,
@@ -34,22 +37,26 @@ function schemaOf ({
   return schema
 }
 
-/** The Server Objects of a Swagger 2.0 document: with https if possible; a relative URL if there is no host. */
+/**
+ * Returns the server of a Swagger 2.0 document as Server Objects: with https if allowed, or a path if it has no host.
+ */
 export function serversFromSwagger ({ host, basePath, schemes }: Dict): unknown[] {
   const path = typeof basePath === 'string' ? basePath : '/'
   if (typeof host !== 'string' || host === '') return [{ url: path }]
   return [{ url: `${schemeOf(stringsIn(schemes))}//${host}${path.startsWith('/') ? path : `/${path}`}` }]
 }
 
-/** Empty if the schemes include neither https nor http: the URL then has the scheme of the document. */
+/**
+ * Returns the scheme of the server's URL; empty if neither https nor http is given: that of the document then applies.
+ */
 function schemeOf (schemes: readonly string[]): string {
   if (schemes.includes('https')) return 'https:'
   return schemes.includes('http') ? 'http:' : ''
 }
 
 /**
- * Converts the parameters of a Swagger 2.0 operation, which include bodies and fields, to parameters and body of
- * OpenAPI 3.0.
+ * Converts the parameters of a Swagger 2.0 operation, among which are its body and form fields, to the parameters and
+ * the request body of an OpenAPI 3.0 operation.
  */
 export function operationFromSwagger (
   operation: Dict,
@@ -78,7 +85,7 @@ function bodyOf ({ required, description, schema }: Dict, consumes: readonly str
   return { required, description, content: Object.fromEntries(types.map((type) => [type, { schema }])) }
 }
 
-/** @throws DescriptionError for a field without a name */
+/** Converts form fields to a request body of OpenAPI 3.0. @throws DescriptionError for a field without a name */
 function formBody (fields: readonly Dict[], consumes: readonly string[]): Dict {
   const named = fields.map((field) => [fieldName(field), field] as const)
   const multipart = 'multipart/form-data'
@@ -104,7 +111,7 @@ function fieldName ({ name }: Dict): string {
   return String(name)
 }
 
-/** The Security Scheme Objects of a Swagger 2.0 document, as far as they are used here. */
+/** Returns the Security Scheme Objects for a Swagger 2.0 document; of OAuth, only the client credentials flow. */
 export function securitySchemesFromSwagger ({ securityDefinitions }: Dict): Dict {
   if (!isObject(securityDefinitions)) return {}
   return Object.fromEntries(Object.entries(securityDefinitions).map(([name, scheme]) => {

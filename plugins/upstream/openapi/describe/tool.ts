@@ -5,7 +5,7 @@ import {
 } from './keywords.ts'
 import type { SchemaConverter } from './schema.ts'
 
-/** The parts of an operation that a tool is made of. */
+/** What is needed to create the tool of one operation. */
 interface ToolParts {
   method: string
   path: string
@@ -16,17 +16,17 @@ interface ToolParts {
   additionalProperties: JsonSchema | boolean
 }
 
-/** Max lengths within one tool's text, in characters. */
+/** Max lengths of the input schema and of the description of one tool, in characters. */
 export interface ToolTextLimits { schema: number, description: number }
 
 const maxTitle = 256
 const definitionPrefix = '#/$defs/'
 
 /**
- * A tool as in `tools/list`. Its input schema contains only the definitions that it references. A schema over the limit
- * first loses the descriptions below the arguments, then its deepest levels, which are replaced by schemas that accept
- * any value of the same type.
- * @returns a function that returns the tool's JSON text for a name
+ * Creates a tool as in `tools/list`, without its name. The input schema contains only the definitions to which it
+ * refers. A schema that exceeds the limit first loses the descriptions below the arguments, then its deepest levels,
+ * which are replaced by schemas that accept any value of the same type.
+ * @returns a function that returns the tool's JSON text with the name it gets
  * @throws DescriptionError
  */
 export function createToolTextWriter (
@@ -56,24 +56,24 @@ export function createToolTextWriter (
 const nonEmptyString = (value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 
-/** The tool annotations that follow from the method's properties (RFC 9110, 9.2). */
+/** Returns the tool annotations that follow from the properties of the HTTP method (RFC 9110, section 9.2). */
 function annotationsOf (method: string): Record<string, boolean> {
   if (['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)) return { readOnlyHint: true }
   if (method === 'DELETE') return { readOnlyHint: false, destructiveHint: true, idempotentHint: true }
   return method === 'PUT' ? { readOnlyHint: false, idempotentHint: true } : { readOnlyHint: false }
 }
 
-/** How much of a schema is written. */
+/** How much of a schema is kept. */
 interface Detail {
-  /** Max references followed in a row; the definitions at the end only state their type. */
+  /** Max references that are followed in a row; the definitions that the last ones refer to keep their type only. */
   hops: number
-  /** Max levels of each schema; the subschemas below only state their type. */
+  /** Max levels of each schema; the subschemas below keep their type only. */
   depth: number
   /** Whether descriptions, titles, examples and defaults below the arguments are omitted. */
   isTerse: boolean
 }
 
-/** Ordered from the whole schema to its smallest form. */
+/** The details to try, from the whole schema to its smallest form. */
 const details: readonly Detail[] = [
   { hops: Infinity, depth: Infinity, isTerse: false },
   { hops: Infinity, depth: Infinity, isTerse: true },
@@ -85,7 +85,7 @@ const details: readonly Detail[] = [
   { hops: 0, depth: 1, isTerse: true }
 ]
 
-/** The text of a schema in the most detail that fits. */
+/** Returns the JSON text of a schema, with as much detail as fits into the max length. */
 function schemaText (schema: JsonSchema, schemas: SchemaConverter, maxLength: number): string {
   for (const detail of details) {
     const text = writeSchema(schema, schemas, detail, maxLength)
@@ -94,7 +94,7 @@ function schemaText (schema: JsonSchema, schemas: SchemaConverter, maxLength: nu
   return '{"type":"object"}'
 }
 
-/** The text of a schema with its definitions; undefined if it is longer than the limit. */
+/** Returns the JSON text of a schema with its definitions (`$defs`); undefined if it is longer than the max length. */
 function writeSchema (
   schema: JsonSchema, schemas: SchemaConverter, detail: Detail, maxLength: number
 ): string | undefined {
@@ -136,12 +136,12 @@ function collectDefinitionNames (schema: JsonSchema, names: Set<string>): void {
 
 const typeOnly = ({ type }: JsonSchema): JsonSchema => type === undefined ? {} : { type }
 
-/** Keywords that a terse schema does not contain. */
+/** Keywords that are removed from a terse schema. */
 const verboseKeywords = new Set(['description', 'title', 'examples', 'default'])
 
 /**
- * Cuts a schema off at a depth and, if `isTerse`, removes verbose keywords.
- * @param keptLevels the number of levels from the top that keep their verbose keywords
+ * Reduces the subschemas below a depth to their type and, if `isTerse`, removes verbose keywords.
+ * @param keptLevels the number of levels, from the top, that keep their verbose keywords
  */
 function reduce (
   schema: JsonSchema,

@@ -1,18 +1,19 @@
-// The module that the worker pool runs for `readDescription`: parsing and compiling a large description takes much time
-// and memory.
+// The worker thread's module for `readDescription`. Parsing and compiling a large description takes much time and
+// memory.
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
 import { compileDescription } from './compile.ts'
 import { parseDocument } from './document.ts'
 import { upstreamLimits } from '../../limits.ts'
 
+/** What the worker thread is to read. */
 export interface ReadTask {
   /** The bytes of the document, in JSON or YAML. */
   readonly document: Uint8Array
-  /** The URL that relative server URLs are resolved against. */
+  /** The URL against which relative server URLs are resolved. */
   readonly baseUrl: string | undefined
 }
 
-/** The compiled description, or the reason why it cannot be used. */
+/** The compiled description, or the reason why the document cannot be used. */
 export type ReadResult = { readonly compiled: CompiledDescription } | { readonly problem: string }
 
 const { values, characters, depth, schema, plan, operations, total, warnings, instructions } = upstreamLimits.openapi
@@ -20,7 +21,7 @@ const compileLimits = {
   schema, plan, operations, total, warnings, instructions, description: upstreamLimits.description
 }
 
-/** Reads a description. */
+/** Parses and compiles a description. Called by the worker pool. */
 export function run ({ document, baseUrl }: ReadTask): ReadResult {
   try {
     const parsed = parseDocument(new TextDecoder().decode(document), { values, characters, depth })
@@ -33,7 +34,9 @@ export function run ({ document, baseUrl }: ReadTask): ReadResult {
   }
 }
 
-/** The results of `tools/list`. Each is small, since the gateway reads a page in one step. */
+/**
+ * Divides tools into pages: results of `tools/list`, as JSON texts. Pages are small, since each is read in one step.
+ */
 function pagesOf (tools: readonly string[]): string[] {
   const pages: string[][] = []
   let size = Infinity
