@@ -156,6 +156,26 @@ export const recordCollections = {
 export const recordSectionNames: readonly string[] =
   Object.values<RecordCollection>(recordCollections).flatMap(({ name, isInFile }) => isInFile ? [name] : [])
 
+type Collections = typeof recordCollections
+type SealedName =
+  { [Name in keyof Collections]: Collections[Name] extends { isSealed: true } ? Name : never }[keyof Collections]
+
+const sealedKinds: Readonly<Record<SealedName, string>> = {
+  upstreamTokens: 'logins at servers',
+  userValues: 'users\' values for servers',
+  loginStates: 'sessions of browsers',
+  grants: 'authorization codes',
+  approvals: 'approvals of calls',
+  eventSubscriptions: 'webhooks for events',
+  eventDeliveries: 'messages for webhooks',
+  failedDeliveries: 'undelivered messages for webhooks'
+}
+
+/** The collections whose values are encrypted. `what`: the kind of their values, in the plural, for messages. */
+export const sealedCollections: ReadonlyArray<{ readonly collection: RecordCollection, readonly what: string }> =
+  (Object.keys(sealedKinds) as SealedName[])
+    .map((name) => ({ collection: recordCollections[name], what: sealedKinds[name] }))
+
 /** The labels for the client and the user of a record, in all collections. */
 export const clientLabel = (clientId: string): string => `client:${clientId}`
 export const userLabel = (username: string): string => `user:${username}`

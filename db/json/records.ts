@@ -6,7 +6,8 @@ import {
   type MemoryEntries, type MemoryEntry
 } from '../memory/records.ts'
 import {
-  recordCollections, type RecordCollection, type RecordEntry, type Records, type RecordFilter, type StoredRecord
+  recordCollections, sealedCollections, type RecordCollection, type RecordEntry, type Records, type RecordFilter,
+  type StoredRecord
 } from '../records.ts'
 import type { Resealing, OutdatedTextCounts, Vault } from '../store.ts'
 import { EntryList, type SectionAccess, type ReadSection, type SectionsUpdate } from './section.ts'
@@ -101,10 +102,9 @@ export class FileRecords implements Records, Resealing {
   async countOutdatedTexts (): Promise<OutdatedTextCounts> {
     const locked = new Map<string, { what: string, key: string, count: number }>()
     let former = 0
-    for (const { collection: { name }, sealed } of this.#sealedEntries()) {
+    for (const { what, sealed } of this.#sealedEntries()) {
       if (this.#vault.isSealedWithFormerKey(sealed)) former++
       if (this.#vault.isSealedWithFormerKey(sealed) || !this.#vault.isLocked(sealed)) continue
-      const what = name === recordCollections.userValues.name ? 'users\' values for servers' : 'logins at servers'
       const key = keyIdOf(sealed)
       const { count } = locked.get(`${what} ${key}`) ?? { count: 0 }
       locked.set(`${what} ${key}`, { what, key, count: count + 1 })
@@ -174,10 +174,11 @@ export class FileRecords implements Records, Resealing {
     }
   }
 
-  * #sealedEntries (): Generator<{ collection: RecordCollection, entry: FileEntry, sealed: string }> {
-    for (const collection of fileCollections.filter(({ isSealed }) => isSealed)) {
+  * #sealedEntries (): Generator<{ collection: RecordCollection, what: string, entry: FileEntry, sealed: string }> {
+    for (const { collection, what } of sealedCollections) {
+      if (!collection.isInFile) continue
       for (const entry of this.#list(collection).entries.values()) {
-        if (typeof entry.sealed === 'string') yield { collection, entry, sealed: entry.sealed }
+        if (typeof entry.sealed === 'string') yield { collection, what, entry, sealed: entry.sealed }
       }
     }
   }

@@ -393,6 +393,27 @@ for (const kind of ['file', 'PostgreSQL']) {
     await first.storage.upstreamTokens.swap('guarded', 'shared', undefined, { token: 'kept' })
     await first.storage.grants.put(hashOf('code'), 'family', 'grant', soon())
     await first.storage.loginStates.put(hashOf('cookie'), state, soon())
+    const approval = {
+      id: randomUUID(), state: 'pending', digest: 'd', principal: 'user ann', owner: 'ann', callers: ['ann'], username: 'ann',
+      server: 'guarded', tool: 'delete', kind: 'tool', arguments: '{"secret":1}', policy: { id: 'p', name: 'p' },
+      createdAt: Date.now(), expiresAt: soon()
+    } as const
+    await first.storage.approvals.add(approval, soon())
+    const webhook = {
+      id: 'sub', owner: 'user ann', user: 'ann', credential: { keyId: 'k' }, route: {}, name: 'paged',
+      event: { provider: 'pager', server: 's', key: 'paged' }, argumentsText: '{}', url: 'https://hooks.test/in',
+      secrets: [{ secret: 'whsec_kept' }], own: { token: 't', secret: 's' }, expiresAt: soon()
+    } as const
+    await first.storage.eventWebhooks.add(webhook)
+    const message = {
+      key: 'sub m', subscription: 'sub', owner: 'user ann', messageId: 'm', body: '{}', attempts: 1, dueAt: 0, version: 'v'
+    } as const
+    const failure = {
+      subscription: 'sub', user: 'ann', server: 'pager', event: 'paged', url: webhook.url, messageId: 'm', body: '{}',
+      attempts: 1, reason: 'http_5xx', failedAt: new Date().toISOString()
+    } as const
+    await first.storage.eventWebhooks.addDelivery(message)
+    await first.storage.eventWebhooks.settle(message, failure)
     await first.storage.auditTrail?.append(entries)
     const calls = Array.from({ length: 60 }, (_, n) => activity({ timestamp: n, input: `{"n":${n}}`, output: '[]' }))
     await first.storage.activities?.append([...calls, activity({ timestamp: 100 })])
@@ -400,7 +421,7 @@ for (const kind of ['file', 'PostgreSQL']) {
     const document = async (path: string): Promise<object | undefined> =>
       kind === 'file' ? JSON.parse(await readFile(path, 'utf8')) as object : undefined
     const lost = await open(t, dbUrl, await document(first.path), vaultWith(newest))
-    const expected = kind === 'file' ? 1 : 184
+    const expected = kind === 'file' ? 3 : 188
     const { former: none, locked } = await lost.storage.resealing.countOutdatedTexts()
     assert.deepEqual([none, locked.reduce((sum, { count }) => sum + count, 0)], [0, expected])
     const [entry] = await lost.storage.auditTrail?.list({}, 1) ?? []
@@ -421,10 +442,13 @@ for (const kind of ['file', 'PostgreSQL']) {
     const { storage } = await open(t, dbUrl, await document(both.path), vaultWith(newest))
     assert.deepEqual(await storage.resealing.countOutdatedTexts(), { former: 0, locked: [] })
     assert.deepEqual((await storage.upstreamTokens.find('guarded', 'shared'))?.value, { token: 'kept' })
+    assert.deepEqual((await storage.approvals.find(approval.id))?.approval, approval)
+    assert.deepEqual(await storage.eventWebhooks.find('sub'), webhook)
     if (kind === 'file') return
     assert.deepEqual(await storage.loginStates.find(hashOf('cookie')), state)
     assert.deepEqual(await storage.grants.take(hashOf('code')), { first: true, family: 'family', value: 'grant' })
     assert.equal(await storage.socialLogins?.loadSigningKey(), secret)
+    assert.deepEqual(await storage.eventWebhooks.listFailed('ann'), [failure])
     const recorded = (await storage.activities?.list({}, 1, 100))?.activities.reverse()
     const expectedCalls = [...calls.map(({ input }) => [input, undefined]), [undefined, undefined]]
     assert.deepEqual(recorded?.map(({ input, locked }) => [input, locked]), expectedCalls)

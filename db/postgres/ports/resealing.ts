@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
-import { recordCollections, type RecordCollection } from '../../records.ts'
+import { sealedCollections } from '../../records.ts'
 import { StorageError, type Resealing, type OutdatedTextCounts, type Vault } from '../../store.ts'
 import { selectRows, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
@@ -35,18 +35,15 @@ interface SealedTable {
   readonly placeOf: (name: string) => string
 }
 
-const sealedRecords = (what: string, { name }: RecordCollection): SealedTable => ({
-  what,
-  table: records,
-  condition: eq(records.collection, name),
-  key: records.id,
-  name: records.id,
-  placeOf: (id) => id
-})
-
 const sealedTables: readonly SealedTable[] = [
-  sealedRecords('logins at servers', recordCollections.upstreamTokens),
-  sealedRecords('users\' values for servers', recordCollections.userValues),
+  ...sealedCollections.map(({ collection, what }): SealedTable => ({
+    what,
+    table: records,
+    condition: eq(records.collection, collection.name),
+    key: records.id,
+    name: records.id,
+    placeOf: (id) => id
+  })),
   {
     what: 'keys of session cookies',
     table: socialSigningKey,
@@ -54,8 +51,6 @@ const sealedTables: readonly SealedTable[] = [
     name: socialSigningKey.id,
     placeOf: () => signingKeyVaultPlace
   },
-  sealedRecords('sessions of browsers', recordCollections.loginStates),
-  sealedRecords('authorization codes', recordCollections.grants),
   {
     what: 'entries of the audit log',
     table: auditEntries,
