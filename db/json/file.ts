@@ -113,9 +113,7 @@ export class JsonFileStore implements Store, SectionAccess {
     return this.#requireReading().document[name]
   }
 
-  /**
-   * Changes sections that are not in the snapshot, whose version stays the same. An edit of the file is no conflict.
-   */
+  /** Changes sections that are not in the snapshot, whose version stays the same. File edits are no conflict. */
   async updateSections<Result> (change: (sections: ReadSection) => SectionsUpdate<Result>): Promise<Result> {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
@@ -181,7 +179,7 @@ export class JsonFileStore implements Store, SectionAccess {
 
   /**
    * Acquires the lock on the settings file. If the folder is not writable, the store opens without it, as read-only.
-   * @throws Error when another process holds the lock; FolderError when the folder cannot be created
+   * @throws Error when another process has the lock, or the folder cannot be created
    */
   async #openLock (): Promise<FileLock> {
     const path = await this.#disk.realPath()
@@ -197,8 +195,7 @@ export class JsonFileStore implements Store, SectionAccess {
           { cause: error }
         )
       }
-      // If the folder cannot be created, no change could ever be stored. A full disk, however, may be fixed while the
-      // process runs.
+      // Without the folder, no change could ever be stored. A full disk, however, may be fixed while the process runs.
       if (error instanceof FolderError && !toWriteError(error).isFull) throw error
       this.#state.recordWriteFailureUnlogged(toWriteError(error))
     }

@@ -26,8 +26,8 @@ const fileCollections = Object.values<RecordCollection>(recordCollections).filte
 
 /**
  * The records of a gateway without a database. A collection with `isInFile` is a section of the settings file; the
- * others are in memory. Items of a section that have another shape are kept unchanged. While the process runs, an edit
- * of the file can remove entries but not add any: otherwise, saving an older version in an editor would restore used
+ * others are in memory. Items of a section that are not records are kept unchanged. While the process runs, an edit of
+ * the file can remove records but not add any: otherwise, saving an older version in an editor would restore used
  * tokens.
  */
 export class FileRecords implements Records, Resealing {
@@ -157,8 +157,8 @@ export class FileRecords implements Records, Resealing {
 
   #toFileEntry (collection: RecordCollection, entry: MemoryEntry): FileEntry {
     if (!collection.isSealed) return entry
-    // The vault's mask shows the last characters of a long text: a trailing space is appended for it, so that it does
-    // not show the end of the value.
+    // The vault's mask shows the last four characters of a long text, unless they contain a space. The appended space
+    // keeps the end of the value out of the mask.
     const secret = `${JSON.stringify(entry.value)} `
     const { value: data, sealed } = this.#vault.encryptSecrets({ secret }, vaultPlaceOf(collection, entry.key))
     const { value: _, ...others } = entry
