@@ -28,7 +28,7 @@ interface DatabaseOptions {
   /** Receives warnings for the operator. */
   warn: (message: string) => void
   /**
-   * Whether the database must already exist, with tables of this version or a newer one. Then no tables are changed.
+   * Whether the database must already have tables, of this version or a newer one. If so, none are created or changed.
    */
   mustExist?: boolean
 }

@@ -4,13 +4,13 @@ import { findClientsToReseal, resealClients } from './clients.ts'
 import type { DatabaseState } from './read.ts'
 import { resealRows } from './write.ts'
 
-/** Max rows that are re-encrypted in one batch. */
+/** Max number of rows that are re-encrypted in one batch. */
 const batchSize = 100
 
 /**
- * Re-encrypts with the newest key the secrets of settings and clients that a former key has encrypted.
- * @param runBatch runs one batch, when earlier operations of the store have ended
- * @returns the number of rows
+ * Re-encrypts with the newest key those secrets of settings and clients that were encrypted with a former key.
+ * @param runBatch runs one batch on the database, once earlier operations of the store have ended
+ * @returns the number of rows to re-encrypt, including those that were skipped since they changed meanwhile
  */
 export async function resealInBatches (
   { rows, outdated }: DatabaseState,
