@@ -34,7 +34,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 
   app.addHook('preClose', async () => {
     app.phase.name = 'draining'
-    // Calls in flight and pending changes of the settings get the same time to finish, side by side.
+    // Calls in flight and pending changes of the settings are awaited at the same time, within one timeout.
     const { drainTimeout } = options
     await Promise.all(
       [app.downstream.close(drainTimeout), app.tools.close(drainTimeout), app.settings.drain(drainTimeout)]

@@ -50,7 +50,7 @@ export const loadPackage = <Name extends keyof LazyPackages>(name: Name): LazyPa
 
 /**
  * Returns the absolute path of an asset, which need not exist.
- * @param name its path below `assets/`: `icons/tool-hub.svg`
+ * @param name its path below `assets/`, such as `icons/tool-hub.svg`
  */
 export const assetPath = (name: string): string => packagePath(`assets/${name}`)
 

@@ -23,7 +23,7 @@ import { durationWarnings, misspeltVariableWarnings } from './schemas/read-env.t
 import { parseTimerDuration } from './schemas/durations.ts'
 import { StartupResponder } from './routes/startup-responder.ts'
 
-/** `npm run dev` gives the first admin a well-known password. */
+/** The well-known password that `npm run dev` gives to the first admin; undefined in other runs. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
 
 /** The warnings that have occurred before there is a logger. */
@@ -106,7 +106,7 @@ async function start (): Promise<void> {
     try {
       await notice.write(firstStartText({ base: await listening, admin: made, place }))
     } catch (error) {
-      // An admin that is not stored yet is then not stored, since nobody would know the generated password.
+      // If the admin is not stored yet, this error prevents it, since nobody would know the generated password.
       if (made.password !== undefined) throw new Error(`Its password cannot be shown. ${messageOf(error)}`)
       warn(messageOf(error))
     }

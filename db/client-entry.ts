@@ -6,8 +6,8 @@ import type { OAuthClient } from './ports/clients.ts'
 export const clientsSectionName = 'oauthClients'
 
 /**
- * An OAuth client as an entry of the settings. Its grant types and scopes are in the lists `grants` and `scopes`, as in
- * the settings of MCPHub, another gateway. Unknown members are kept.
+ * An OAuth client as an entry of the settings, with the names of MCPHub (another gateway) for lists of grant types and
+ * scopes: `grants` and `scopes`. Unknown members are kept.
  */
 export type ClientEntry = Readonly<Record<string, unknown>>
 

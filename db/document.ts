@@ -18,8 +18,8 @@ import type { SnapshotEntryOf, Server, Snapshot, NormalizedGroup } from './store
 
 /**
  * A section of the document as read. `raw`: the value of the section; `items`: the usable entries by key, and all
- * servers; `problems`: messages about unusable entries; `warnings`: messages about members to correct, such as unknown
- * ones.
+ * servers; `problems`: messages about unusable entries; `warnings`: messages about members that should be
+ * corrected, such as unknown ones.
  */
 interface Section<Item> {
   readonly raw: unknown
@@ -38,7 +38,7 @@ export interface DocumentWithSnapshot {
   readonly document: SettingsDocument
   readonly snapshot: Snapshot
   readonly sections: Sections
-  /** Messages about members of the system configuration to correct, such as unknown ones. */
+  /** Messages about members of the system configuration that should be corrected, such as unknown ones. */
   readonly systemWarnings: readonly string[]
 }
 

@@ -27,8 +27,8 @@ interface StorageOptions {
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
   /**
-   * The path of the file for usage counters, used if there is no database. By default, they are lost when the process
-   * ends.
+   * The path of the file for usage counters, used if there is no database. Without a path, the counters are lost when
+   * the process ends.
    */
   usagePath?: string
   /** Max time to wait for the database at the start, in ms. */

@@ -96,7 +96,8 @@ export const tombstoneRetention = 60 * 60_000
 
 export const recordCollections = {
   /**
-   * One-time values, keyed by hash. The owner is `waiting` or `taken`, so that values of one kind never evict others.
+   * One-time values, keyed by hash. The owner is `waiting` or `taken`, so that values of one kind never evict those of
+   * the other.
    */
   grants: { name: 'grants', isSealed: true, maxEntries: 200_000, maxPerOwner: 100_000 },
   /** Access and refresh tokens of OAuth clients, keyed by hash; the owner is the token family. */

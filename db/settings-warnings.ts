@@ -85,7 +85,7 @@ export function warningsOfSystem (system: unknown): readonly string[] {
   ]
 }
 
-/** Returns warnings about the outermost members of the document that have no effect, such as unknown sections. */
+/** Returns warnings about top-level members of the document that have no effect, such as unknown sections. */
 export const warningsOfDocument = (document: SettingsDocument): readonly string[] => limitWarnings(
   Object.entries(document)
     .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isEmpty(value))

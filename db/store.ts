@@ -38,7 +38,7 @@ export interface Server {
    * the prefix of merged routes.
    */
   readonly separator?: string
-  /** Clauses about parts of the config to correct, such as those that have no effect. */
+  /** Clauses about parts of the config that should be corrected, such as those that have no effect. */
   readonly warnings?: readonly string[]
 }
 
@@ -62,7 +62,7 @@ export interface Snapshot extends Items {
   readonly system: SystemConfig
   /** Messages about unusable entries, followed by the `warnings`. */
   readonly problems: readonly string[]
-  /** Messages about members to correct, such as unknown ones, which have no effect. */
+  /** Messages about members that should be corrected, such as unknown ones, which have no effect. */
   readonly warnings?: readonly string[]
 }
 
@@ -90,8 +90,8 @@ export interface Store {
   /**
    * Writes all changes or none, and returns the new snapshot.
    * @param baseVersion the version of the snapshot that the changes are based on
-   * @throws ConflictError when a newer snapshot exists · InvalidChangeError when an invariant would be violated ·
-   *   StorageError
+   * @throws ConflictError when a newer snapshot exists; InvalidChangeError when an invariant would be violated;
+   *   StorageError when the storage cannot be written
    */
   commit: (changes: readonly Change[], baseVersion: number) => Promise<Snapshot>
   /**
@@ -114,7 +114,7 @@ export interface Store {
    * may contain paths and is for admins only. Absent if the settings are not in a file.
    */
   editProblem?: () => string | undefined
-  /** Aborts pending operations because the process ends. Absent if operations cannot take long. */
+  /** Aborts pending operations, since the process is about to end. Absent if operations cannot take long. */
   abortPending?: () => void
   close: () => Promise<void>
 }
@@ -144,7 +144,8 @@ export class InvalidChangeError extends Error {
  */
 export interface CatalogueCache {
   /**
-   * Yields the catalogue of a server in pieces, so that a large one is never in memory as a whole; none if not cached.
+   * Yields the catalogue of a server in pieces, so that a large one is never in memory as a whole. Yields nothing if it
+   * is not cached.
    */
   read: (server: string) => AsyncIterable<string>
   /** Stores the catalogue of a server. @param text the pieces of the text, which are written one after the other */
@@ -181,7 +182,7 @@ export interface Counters {
    */
   take: (key: string, amount: number, window: number, max?: number) =>
   Promise<{ isTaken: boolean, count: number, left: number }>
-  /** Subtracts from the counter of a key; its count stays at least 0. */
+  /** Subtracts an amount from the counter of a key, whose count does not fall below 0. */
   giveBack: (key: string, amount: number) => Promise<void>
   /** Returns the count of a key, and the time until it is reset, in ms. Both are 0 if the key has no counter. */
   read: (key: string) => Promise<{ count: number, left: number }>

@@ -89,7 +89,7 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
   return isPlainObject(value) ? value : undefined
 }
 
-/** Records the order of an object whose end was reached. If its name is repeated, the last such call has effect. */
+/** Records the order of an object whose end was reached. If its name is repeated, the last such object counts. */
 function closeLevel (level: Level | undefined): void {
   if (level?.object) rememberOrder(level.object, level.names)
 }

@@ -85,7 +85,7 @@ export class JsonFileStore implements Store, SectionAccess {
       if (baseVersion !== this.#requireReading().snapshot.version) {
         throw new ConflictError('The settings have been changed in the meantime.', false)
       }
-      // Repeated if the file was edited right before the write: the check then finds an edit that changed the settings.
+      // Repeated if the file was edited right before the write. The commit then fails if the edit changed the settings.
       for (;;) {
         const found = await this.#checkFile()
         if (found === 'invalid') {

@@ -4,7 +4,7 @@ import { StorageError } from '../store.ts'
 import type { SettingsFile } from './settings-file.ts'
 import { parseSettings } from './parse.ts'
 
-/** Clauses that describe temporary failures to read the file, by the system's error code. */
+/** Clauses that describe temporary failures to read the settings file, by the system's error code. */
 const transientReadErrors: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many files open',
   ENFILE: 'the system has too many files open',

@@ -62,7 +62,7 @@ export class EntryList<Entry extends object> {
     this.#options = options
   }
 
-  /** The entries as they are in the file, by key. */
+  /** The current entries of the section, by key. */
   get entries (): ReadonlyMap<string, Entry> {
     return this.#read(this.#file.readSection(this.#options.name))
   }

@@ -8,8 +8,8 @@ import { quotaKeyPrefix } from '../store.ts'
 import { replaceFileAtomically } from './write.ts'
 
 /**
- * The content of the file. `at`: the time at which it was saved, in ms since 1970; `quotas`: the quota counters, with
- * the time that was left until their reset, in ms; `usage`: the usage counters.
+ * The content of the file for usage counters. `at`: the time at which it was saved, in ms since 1970; `quotas`: the
+ * quota counters, with the time that was left until their reset, in ms; `usage`: the usage counters.
  */
 interface Saved {
   readonly at: number

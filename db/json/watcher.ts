@@ -1,7 +1,7 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname } from 'node:path'
 
-/** Poll interval in ms. Polls notice changes that the system does not report, which must take less than 3 s. */
+/** Poll interval in ms. It is short, since changes that the system does not report must be noticed within 3 s. */
 const pollInterval = 1_000
 /** Delay after a file system event, in ms, so that a burst of events causes one check. */
 const debounceDelay = 50

@@ -68,7 +68,9 @@ export async function replaceFileAtomically (
   await fsyncPath(dirname(path))
 }
 
-/** Whether an error of `replaceFileAtomically` means that the file cannot be replaced, such as a mount point. */
+/**
+ * Whether an error of `replaceFileAtomically` means that a rename cannot replace the file, which may be a mount point.
+ */
 export const isRenameRefused = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'rename' &&
     ['EBUSY', 'EXDEV', 'EPERM'].includes(errorCode(error) ?? '')

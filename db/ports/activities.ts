@@ -5,7 +5,8 @@ import type { Policy } from '../../schemas/policies.ts'
 export type ActivityStatus = 'success' | 'error'
 
 /**
- * The record of one call. The caller of the port removes secrets from it, and truncates the texts `input` and `output`.
+ * The record of one call. The caller of `append` has removed secrets from it, and truncated the texts `input` and
+ * `output`.
  */
 export interface Activity {
   /** A UUID. */
@@ -27,7 +28,7 @@ export interface Activity {
   readonly errorMessage?: string
   /** The id of the OAuth client whose access token authenticated the call. */
   readonly clientId?: string
-  /** The name of that client at the time of the call; the storage adds it if the client exists. */
+  /** The name of the OAuth client at the time of the call. The storage adds it, if the client exists. */
   readonly clientName?: string
   /** The policy that decided whether the call was allowed, or would have decided it in mode `enforce`. */
   readonly policy?: {
@@ -92,10 +93,10 @@ export interface Activities {
    * @param share the quantile, from 0 to 1: 0.95 is the 95th percentile
    */
   durationQuantile: (filter: ActivityFilter, share: number) => Promise<number | undefined>
-  /** Removes all activities before a time, in small steps. @returns how many were removed */
+  /** Removes all activities before a time (in ms since 1970), in small steps. @returns how many were removed */
   removeBefore: (before: number) => Promise<number>
   /**
-   * Removes a limited number of activities before a time, oldest first.
+   * Removes a limited number of activities before a time (in ms since 1970), oldest first.
    * @returns how many were removed; 0 if there are none, or if another replica is removing activities
    */
   removeSomeBefore: (before: number) => Promise<number>

@@ -86,7 +86,8 @@ export interface OAuthClients {
   /** Removes a client, its tokens and its consents. @returns whether it existed */
   remove: (clientId: string) => Promise<boolean>
   /**
-   * Records that a client was used at a time, in ms since 1970. Writes at most once in `touchInterval`. Never throws.
+   * Records that a client was used at the time `at`, in ms since 1970. Writes at most once per `touchInterval`. Never
+   * throws.
    */
   touch: (clientId: string, at: number) => Promise<void>
 }

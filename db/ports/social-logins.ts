@@ -1,6 +1,6 @@
 /** The binding of a person's identity at a login provider to a local account. */
 export interface SocialIdentity {
-  /** The SHA-256 of the provider and its id of the person, in hex (`identityHash`). */
+  /** The SHA-256 of the provider's name and the provider's id of the person, in hex (`identityHash`). */
   readonly hash: string
   readonly provider: string
   readonly username: string
@@ -8,7 +8,7 @@ export interface SocialIdentity {
   readonly subject: string
   /** Whether the local account was created for this identity. */
   readonly created: boolean
-  /** Whether the username was a verified e-mail address of the identity when it was bound. */
+  /** Whether the username was a verified e-mail address of the person when the identity was bound. */
   readonly verified: boolean
 }
 

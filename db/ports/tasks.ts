@@ -12,7 +12,7 @@ export interface TaskRecord {
    * The owner, whose `tasks/list` shows the task: the key of the principal, or an id of a client without credentials.
    */
   readonly owner: string
-  /** The key of the principal. */
+  /** The key of the principal that started the task. */
   readonly principal: string
   /** The user whose connections to the server the task uses. */
   readonly user: string

@@ -30,10 +30,10 @@ export class UpstreamTokens {
   }
 
   /**
-   * Stores a login if the stored one is the expected one. If several callers, on any replica, name the same version,
-   * exactly one succeeds.
-   * @param replaces the expected login: the one with this version; `any`, whatever is stored; undefined, none or one
-   *   that cannot be decrypted
+   * Stores a login, if the currently stored one is what the caller expects. If several callers, on any replica, name
+   * the same version, exactly one succeeds.
+   * @param replaces the version of the login to replace; `any` replaces whatever is stored; undefined requires that
+   *   none is stored, or only one that cannot be decrypted
    * @returns the new version; undefined if another login is stored, in which case nothing is changed
    */
   async swap (
@@ -76,7 +76,7 @@ export class UpstreamTokens {
     return isGone
   }
 
-  /** Removes all logins at a server, or of a holder. */
+  /** Removes all logins at a server, or all logins of a holder. */
   async removeAll (target: { readonly server: string } | { readonly holder: string }): Promise<void> {
     const label = 'server' in target ? serverLabel(target.server) : holderLabel(target.holder)
     const filter: RecordFilter = { labels: [label] }

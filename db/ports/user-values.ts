@@ -58,7 +58,7 @@ export class UserValueRecords {
 
   /** Removes the values of a user for a server. For an hour, `listChangedWithin` lists the removal on each replica. */
   async forget (key: UserValueKey): Promise<void> {
-    // They are replaced by an entry without values, which expires.
+    // The values are replaced by an entry without values, which expires.
     await this.#records.put(userValues, [{ ...toEntry(key, {}), expiresIn: tombstoneRetention }])
   }
 

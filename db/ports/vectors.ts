@@ -11,7 +11,7 @@ export interface Vector { readonly id: string, readonly hash: string, readonly e
 export interface VectorStore {
   /**
    * Adds vectors, or replaces those with the same ids.
-   * @throws RangeError when a vector has no direction: it is empty, all zero, or contains a number that is not finite
+   * @throws RangeError when a vector has no direction: it is empty, all zeros, or contains a number that is not finite
    */
   put: (collection: string, vectors: readonly Vector[]) => Promise<void>
   /** Returns the `hash` of each stored vector by id. The result lacks ids that are not stored. */

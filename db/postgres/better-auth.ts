@@ -12,7 +12,8 @@ const schema = { user: socialUsers, account: socialAccounts, session: socialSess
 
 /**
  * Creates the value of better-auth's option `database`: its Drizzle adapter, whose methods run through the query
- * runner, with a concurrency limit and a timeout, on the driver's current connections. They throw StorageError.
+ * runner, with a concurrency limit and a timeout, on the driver's current connections. If the database
+ * fails, the methods throw StorageError.
  */
 export function createBetterAuthAdapter (queries: QueryRunner): MakeAdapter {
   const adapters = new WeakMap<object, Adapter>()

@@ -28,7 +28,8 @@ function listTable (name: ListEntityName): PgTable {
 }
 
 /**
- * The tables of the settings, by the name of the section. The table `sections` holds the sections without an own table.
+ * The tables of the settings, by the name of the section. The table `sections` holds the sections that have no table of
+ * their own.
  */
 export const settingsTables = {
   // `name` is the full name of the server; `key` is shortened if the name is too long for an index.

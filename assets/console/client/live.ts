@@ -74,7 +74,8 @@ async function refresh (): Promise<void> {
 
 /**
  * Requests the page, and replaces each changed element with `data-live` and an id by the element with that id in the
- * response. Elements that the user is working in are not replaced; in lists (`data-rows`), single rows are.
+ * response. Elements in which the user is working are not replaced. In a list (`data-rows`), only new and removed
+ * rows change.
  */
 async function replaceParts (): Promise<void> {
   const url = location.href

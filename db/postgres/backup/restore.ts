@@ -96,7 +96,7 @@ function createUserRowRestorer (present: readonly StoredAccount[], keepsTokens: 
     const row = JSON.parse(line) as { data: unknown, sealed: string | null, spelling: string | null }
     if (!isPlainObject(row.data)) return line
     const data = restoreAccount(row.data, row.sealed !== null)
-    // `spelling` is the text of the former `data`.
+    // `spelling` is the JSON text of the former `data`, so it is removed.
     return data === row.data ? line : JSON.stringify({ ...row, data, spelling: null })
   }
 }

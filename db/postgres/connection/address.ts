@@ -35,7 +35,9 @@ const unverifiedModes = ['disable', 'false', 'allow', 'prefer', 'require']
 export interface DatabaseAddress {
   /** The URL for postgres.js, without the parameters that it cannot handle. */
   readonly url: string
-  /** The option `ssl` for postgres.js: the host that the certificate must be for. Only set for an IP address. */
+  /**
+   * The option `ssl` for postgres.js, only set if the host is an IP address: the host that the certificate must be for.
+   */
   readonly tls: { readonly ssl?: { readonly host: string } }
   /** The hosts and their ports, separated by commas, for messages. */
   readonly location: string

@@ -18,7 +18,7 @@ export interface QueryRunner {
   runSlow: RunQuery
   /** Runs work in a transaction. */
   runTransaction: RunQuery<Transaction>
-  /** Runs work of the background in transactions, one at a time, without delaying other queries. */
+  /** Runs background work in transactions, one at a time, without delaying other queries. */
   runBackground: RunQuery<Transaction>
 }
 

@@ -25,7 +25,7 @@ export class TransactionConnection {
   /** Whether the connection was dropped, and cannot be used again. */
   get isDropped (): boolean { return this.#isDropped }
 
-  /** Runs work in a transaction. @throws the error of the work, after a rollback; the driver's error */
+  /** Runs work in a transaction. @throws the error of the work, after a rollback, or the error of the driver */
   async begin<Result> (work: (client: TransactionClient) => Promise<Result>): Promise<Result> {
     this.#isOpen = true
     await this.#send('begin')

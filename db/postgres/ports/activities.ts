@@ -204,7 +204,9 @@ export function selectActivityCount (db: Db, filter: ActivityFilter) {
   return db.select({ total: count() }).from(limited)
 }
 
-/** Converts a batch to rows, in chunks that fit into one INSERT. Returns to the event loop between encryptions. */
+/**
+ * Converts a batch to rows, in chunks that fit into one INSERT. Yields to the event loop after each `sealChunkSize`.
+ */
 async function * chunks (
   batch: readonly Activity[], rowOf: (activity: Activity) => CallRow
 ): AsyncGenerator<CallRow[]> {

@@ -25,7 +25,8 @@ const columns = { data: clients.data, lastUsed: clients.lastUsed }
 const maxTouched = 10_000
 
 /**
- * Stores the clients that all replicas share. A transaction locks the row of a client first, then those of its tokens.
+ * Stores the clients that all replicas share. A transaction locks the row of a client first, then the rows of its
+ * tokens.
  */
 export class PostgresClients implements OAuthClients {
   readonly #queries: QueryRunner

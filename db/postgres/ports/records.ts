@@ -158,7 +158,9 @@ export class PostgresRecords implements Records {
       : { ...stored, value: JSON.parse(text) as unknown }
   }
 
-  /** Starts the removal of expired entries and of those beyond `maxEntries`, if the last one was over a minute ago. */
+  /**
+   * Removes expired entries and those beyond `maxEntries` in the background, at most once a minute (PeriodicCleanup).
+   */
   #cleanUp (collection: RecordCollection): void {
     const { name, maxEntries, evicts } = collection
     const cleanup = this.#cleanups.get(name) ?? new PeriodicCleanup(async () => {

@@ -28,7 +28,7 @@ interface SealedTable {
   readonly condition?: SQL
   /** An indexed column with the id of the encryption key; only set for a table that may be large. */
   readonly sealedBy?: PgColumn
-  /** The primary key, which determines the order of the work. */
+  /** The primary key. The rows are processed in its order. */
   readonly key: PgColumn
   /** The column whose value is passed to `placeOf`. */
   readonly name: PgColumn

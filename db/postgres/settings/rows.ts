@@ -17,7 +17,7 @@ export type SettingsRows = Readonly<Record<SettingsTableName, readonly SettingsR
 /** The difference between two versions of a table: the new or changed rows, and the positions of removed rows. */
 interface Difference { readonly written: readonly SettingsRow[], readonly removed: readonly number[] }
 
-/** The rows of empty tables. */
+/** The rows of the settings in a database whose tables are all empty. */
 export const noRows = Object.fromEntries(settingsTableNames.map((name) => [name, []])) as unknown as SettingsRows
 
 type OwnTable = Exclude<SettingsTableName, 'sections'>
@@ -31,7 +31,8 @@ export function entryName (table: SettingsTableName, { name, entry }: SettingsRo
 }
 
 /**
- * Whether the value of a section has the type that the section's table can store; else the table `sections` stores it.
+ * Whether the value of a section has the type that the section's own table can store. Otherwise, the table `sections`
+ * stores it.
  */
 const hasTableType = (name: SettingsTableName, value: unknown): boolean =>
   isList(name) ? Array.isArray(value) : name === 'systemConfig' || isPlainObject(value)
@@ -152,7 +153,7 @@ function updateMembers (
   return rows.sort((one, other) => one.position - other.position)
 }
 
-/** Compares two versions of the settings by table: which rows the second one adds, changes or removes. */
+/** Returns, by table, which rows the second version of the settings adds, changes and removes. */
 export function diffRows (former: SettingsRows, next: SettingsRows): Map<SettingsTableName, Difference> {
   const found = new Map<SettingsTableName, Difference>()
   for (const table of settingsTableNames) {

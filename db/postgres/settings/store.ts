@@ -248,7 +248,7 @@ export class PostgresStore implements Store {
     this.#unavailable = reason
   }
 
-  /** Schedules a read of an announced commit, unless this replica made it. Notifications before the read share it. */
+  /** Schedules one read for all commits announced before it begins. It is skipped if this replica made the last one. */
   #onNotification (head: string): void {
     const isScheduled = this.#notifiedHead !== undefined
     this.#notifiedHead = head

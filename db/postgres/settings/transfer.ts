@@ -14,7 +14,7 @@ import { lockHead, planWrites, writeCommit } from './write.ts'
 /**
  * The content of a database as a settings document. `locked`: a message for each entry whose secrets cannot be
  * decrypted. The document has masks in place of these secrets, and omits what is encrypted as a whole and cannot be
- * decrypted: sections without an own table, and unknown members of clients.
+ * decrypted: sections that have no table of their own, and unknown members of clients.
  */
 interface ExportedSettings { readonly document: SettingsDocument, readonly locked: readonly string[] }
 
