@@ -60,12 +60,18 @@ const unknownOf = ({ key, unknown, sealed }: StoredClient, vault: Vault): Record
     : JSON.parse(unsealText(vault, { data: unknown, sealed }, placeOf(key))) as Record<string, unknown>
 
 /**
- * Returns the columns of a client's unknown members, re-encrypted with the newest key.
- * @throws Error when they cannot be decrypted
+ * Returns the columns of a client's unknown members, re-encrypted with the newest key; undefined if the members cannot
+ * be decrypted.
  */
-export function resealClientColumns (stored: StoredClient, vault: Vault): Pick<ClientRow, 'unknown' | 'sealed'> {
-  const { data, sealed } = sealText(vault, JSON.stringify(unknownOf(stored, vault)), placeOf(stored.key))
-  return { unknown: data, sealed }
+export function resealClientColumns (
+  stored: StoredClient, vault: Vault
+): Pick<ClientRow, 'unknown' | 'sealed'> | undefined {
+  try {
+    const { data, sealed } = sealText(vault, JSON.stringify(unknownOf(stored, vault)), placeOf(stored.key))
+    return { unknown: data, sealed }
+  } catch {
+    return undefined
+  }
 }
 
 /** Adds clients. Existing clients with the same ids stay unchanged. */

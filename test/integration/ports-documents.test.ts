@@ -366,6 +366,20 @@ void test('unknown members of clients are sealed again with a new key', async (t
   assert.deepEqual([entry?.name, entry?.['x-note']], ['renamed', { by: 'hand' }])
 })
 
+void test('a client whose unknown members cannot be opened does not stop a rotation of the key', async (t) => {
+  const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
+  const { url, query } = await database(t)
+  const { admins } = mcphubEntries()
+  await open(t, url, { oauthClients: [{ ...admins, clientId: 'broken' }, admins] }, vaultWith(former))
+  const sealed = async (): Promise<unknown[]> => (await query('SELECT sealed FROM oauth_clients ORDER BY key')).map((row) => row.sealed)
+  await query("UPDATE oauth_clients SET sealed = (SELECT sealed FROM oauth_clients WHERE key = 'mcphub-1') WHERE key = 'broken'")
+  const [broken, whole] = await sealed()
+  const { storage } = await open(t, url, undefined, vaultWith(`${newest},${former}`))
+  await storage.resealing.resealAll(new AbortController().signal)
+  assert.deepEqual((await sealed()).map((text, at) => text === [broken, whole][at]), [true, false])
+  assert.equal((await storage.resealing.countOutdatedTexts()).former, 1)
+})
+
 for (const kind of ['file', 'PostgreSQL']) {
   void test(`${kind}: a login that cannot be opened counts as none, and another one takes its place, once`, async (t) => {
     const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]

@@ -85,14 +85,19 @@ export async function findClientsToReseal (db: Db, vault: Vault): Promise<string
 }
 
 /**
- * Re-encrypts the unknown members of clients with the newest key. Clients that are changed meanwhile are skipped.
- * @throws Error when the unknown members of a client cannot be decrypted
+ * Re-encrypts the unknown members of clients with the newest key. Clients that are changed meanwhile, or whose members
+ * cannot be decrypted, are skipped.
+ * @returns the number of re-encrypted clients
  */
-export async function resealClients (db: Db, vault: Vault, keys: readonly string[]): Promise<void> {
+export async function resealClients (db: Db, vault: Vault, keys: readonly string[]): Promise<number> {
+  let count = 0
   for (const key of keys) {
     const [row] = await db.select().from(clients).where(eq(clients.key, key))
-    if (row === undefined || row.sealed === null) continue
-    await db.update(clients).set(resealClientColumns(row, vault))
-      .where(and(eq(clients.key, key), eq(clients.sealed, row.sealed)))
+    const columns = row === undefined || row.sealed === null ? undefined : resealClientColumns(row, vault)
+    if (row === undefined || row.sealed === null || columns === undefined) continue
+    const updated = await db.update(clients).set(columns)
+      .where(and(eq(clients.key, key), eq(clients.sealed, row.sealed))).returning({ key: clients.key })
+    count += updated.length
   }
+  return count
 }
