@@ -395,6 +395,56 @@ for (const kind of ['file', 'PostgreSQL']) {
   })
 }
 
+/** An approval and a webhook, which a settings file contains encrypted, and a message for the webhook that failed. */
+const approvalAndWebhook = () => {
+  const approval = {
+    id: randomUUID(),
+    state: 'pending',
+    digest: 'd',
+    principal: 'user ann',
+    owner: 'ann',
+    callers: ['ann'],
+    username: 'ann',
+    server: 'guarded',
+    tool: 'delete',
+    kind: 'tool',
+    arguments: '{"secret":1}',
+    policy: { id: 'p', name: 'p' },
+    createdAt: Date.now(),
+    expiresAt: soon()
+  } as const
+  const webhook = {
+    id: 'sub',
+    owner: 'user ann',
+    user: 'ann',
+    credential: { keyId: 'k' },
+    route: {},
+    name: 'paged',
+    event: { provider: 'pager', server: 's', key: 'paged' },
+    argumentsText: '{}',
+    url: 'https://hooks.test/in',
+    secrets: [{ secret: 'whsec_kept' }],
+    own: { token: 't', secret: 's' },
+    expiresAt: soon()
+  } as const
+  const message = {
+    key: 'sub m', subscription: 'sub', owner: 'user ann', messageId: 'm', body: '{}', attempts: 1, dueAt: 0, version: 'v'
+  } as const
+  const failure = {
+    subscription: 'sub',
+    user: 'ann',
+    server: 'pager',
+    event: 'paged',
+    url: webhook.url,
+    messageId: 'm',
+    body: '{}',
+    attempts: 1,
+    reason: 'http_5xx',
+    failedAt: new Date().toISOString()
+  } as const
+  return { approval, webhook, message, failure }
+}
+
 for (const kind of ['file', 'PostgreSQL']) {
   void test(`${kind}: all that a former key has sealed is sealed anew, and opens without that key`, async (t) => {
     const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
@@ -407,25 +457,9 @@ for (const kind of ['file', 'PostgreSQL']) {
     await first.storage.upstreamTokens.swap('guarded', 'shared', undefined, { token: 'kept' })
     await first.storage.grants.put(hashOf('code'), 'family', 'grant', soon())
     await first.storage.loginStates.put(hashOf('cookie'), state, soon())
-    const approval = {
-      id: randomUUID(), state: 'pending', digest: 'd', principal: 'user ann', owner: 'ann', callers: ['ann'], username: 'ann',
-      server: 'guarded', tool: 'delete', kind: 'tool', arguments: '{"secret":1}', policy: { id: 'p', name: 'p' },
-      createdAt: Date.now(), expiresAt: soon()
-    } as const
+    const { approval, webhook, message, failure } = approvalAndWebhook()
     await first.storage.approvals.add(approval, soon())
-    const webhook = {
-      id: 'sub', owner: 'user ann', user: 'ann', credential: { keyId: 'k' }, route: {}, name: 'paged',
-      event: { provider: 'pager', server: 's', key: 'paged' }, argumentsText: '{}', url: 'https://hooks.test/in',
-      secrets: [{ secret: 'whsec_kept' }], own: { token: 't', secret: 's' }, expiresAt: soon()
-    } as const
     await first.storage.eventWebhooks.add(webhook)
-    const message = {
-      key: 'sub m', subscription: 'sub', owner: 'user ann', messageId: 'm', body: '{}', attempts: 1, dueAt: 0, version: 'v'
-    } as const
-    const failure = {
-      subscription: 'sub', user: 'ann', server: 'pager', event: 'paged', url: webhook.url, messageId: 'm', body: '{}',
-      attempts: 1, reason: 'http_5xx', failedAt: new Date().toISOString()
-    } as const
     await first.storage.eventWebhooks.addDelivery(message)
     await first.storage.eventWebhooks.settle(message, failure)
     await first.storage.auditTrail?.append(entries)
