@@ -9,16 +9,16 @@ import settings, { type SettingsOptions } from './plugins/settings/index.ts'
 import upstream, { type UpstreamPluginOptions } from './plugins/upstream/index.ts'
 import routes, { type RoutesOptions } from './routes/index.ts'
 
-/** The options of all plugins. `drainTimeout`: max time for calls in flight at shutdown, in ms. */
+/** The options of all plugins. `drainTimeout`: max time that calls in flight get to finish at shutdown, in ms. */
 export type AppOptions =
   & ServerOptions & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & GatewayOptions
   & UpstreamPluginOptions & DownstreamOptions & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions
   & { drainTimeout: number }
 
-/** Max time after draining for requests whose body is still being received, in ms. */
+/** Max time that requests whose body is still being received get after the drain, in ms. */
 const incompleteBodyTimeout = 1_000
 
-/** Builds the app, which does not listen yet. Each plugin depends only on plugins above it. */
+/** Builds the app, which does not listen yet. Each plugin depends only on plugins that are registered before it. */
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const { logger, ring, credentials } = prepareLog(options.logger, options.env.METRICS_TOKEN)
   const app = createServer({ ...options, logger })
@@ -34,12 +34,12 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 
   app.addHook('preClose', async () => {
     app.phase.name = 'draining'
-    // Calls in flight and pending changes of the settings drain at the same time, within one timeout.
+    // Calls in flight and pending changes of the settings are awaited at the same time, within one timeout.
     const { drainTimeout } = options
     await Promise.all(
       [app.downstream.close(drainTimeout), app.tools.close(drainTimeout), app.settings.drain(drainTimeout)]
     )
-    // `app.close()` waits for requests whose body is still being received: end them.
+    // `app.close()` would wait for requests whose body is still being received, so their connections are closed.
     setTimeout(() => { app.server.closeAllConnections() }, incompleteBodyTimeout).unref()
   })
   return app

@@ -9,8 +9,8 @@ import type fastJsonStringify from 'fast-json-stringify'
 import type * as lightMyRequest from 'light-my-request'
 import type * as re2 from 're2js'
 
-// Paths of the package's files, and packages that are loaded on first use. Both work in the source tree, in a build
-// (which bundles the modules into a few files in `dist/`) and in an installed package.
+// Paths of the package's files, and packages that are loaded on first use. The functions work in the source tree, in a
+// build (which bundles the modules into a few files in `dist/`) and in an installed package.
 
 let root: string | undefined
 
@@ -24,7 +24,7 @@ export function packagePath (name: string): string {
 }
 
 /**
- * Returns the absolute path of a module that runs as a separate process or thread.
+ * Returns the absolute path of a module that is started as a process or thread of its own: the source, or its build.
  * @param name its path relative to package.json, without extension; one of the entry points in cli/build.mjs
  */
 export const entryPointPath = (name: string): string =>
@@ -42,7 +42,7 @@ interface LazyPackages {
 const requireModule = createRequire(import.meta.url)
 
 /**
- * Loads a package synchronously. Code that can await uses `import()` instead.
+ * Loads a package synchronously, for code that cannot await `import()`.
  * @param name one of `latePackageNames` of cli/packages.mjs
  */
 export const loadPackage = <Name extends keyof LazyPackages>(name: Name): LazyPackages[Name] =>
@@ -50,24 +50,24 @@ export const loadPackage = <Name extends keyof LazyPackages>(name: Name): LazyPa
 
 /**
  * Returns the absolute path of an asset, which need not exist.
- * @param name its path below `assets/`: `icons/tool-hub.svg`
+ * @param name its path below `assets/`, such as `icons/tool-hub.svg`
  */
 export const assetPath = (name: string): string => packagePath(`assets/${name}`)
 
-/** Reads the text of an asset. @throws as `readFile` */
+/** Reads the text of an asset. @param name its path below `assets/` @throws the system's error */
 export const readAsset = async (name: string): Promise<string> => await readFile(assetPath(name), 'utf8')
 
-/** Reads the bytes of an asset. @throws as `readFile` */
+/** Reads the bytes of an asset. @param name its path below `assets/` @throws the system's error */
 export const readAssetBytes = async (name: string): Promise<Buffer> => await readFile(assetPath(name))
 
-/** Reads the text of an asset synchronously. @throws as `readFileSync` */
+/** Reads the text of an asset synchronously. @param name its path below `assets/` @throws the system's error */
 export const readAssetSync = (name: string): string => readFileSync(assetPath(name), 'utf8')
 
-/** Returns the version of the package. */
+/** Returns the version of the package, as in package.json. */
 export const packageVersion = (): string =>
   (JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { version: string }).version
 
-/** Returns the nearest folder above this file that has a package.json. */
+/** Returns the nearest of the folders around this file that has a package.json. */
 function packageRoot (): string {
   const start = dirname(fileURLToPath(import.meta.url))
   for (let folder = start; ; folder = dirname(folder)) {

@@ -23,10 +23,10 @@ import { durationWarnings, misspeltVariableWarnings } from './schemas/read-env.t
 import { parseTimerDuration } from './schemas/durations.ts'
 import { StartupResponder } from './routes/startup-responder.ts'
 
-/** `npm run dev` gives the first admin a well-known password. */
+/** The well-known password that `npm run dev` gives to the first admin; undefined in other runs. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
 
-/** Warnings that occur before the logger exists. */
+/** The warnings that have occurred before there is a logger. */
 const earlyWarnings: string[] = []
 
 async function start (): Promise<void> {
@@ -78,7 +78,7 @@ async function start (): Promise<void> {
   closeWithGrace({
     delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
   }, async ({ err, signal }) => {
-    // `error` instead of `fatal`, whose synchronous flush would never return if the output is closed.
+    // Not `fatal`, which flushes the output synchronously and would never return if the output is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'requested'})`)
     // The first admin must be stored before the process ends, since ADMIN_PASSWORD may be set only for this start.
@@ -87,7 +87,7 @@ async function start (): Promise<void> {
   })
   await app.ready()
   await startupResponder.close()
-  // Listens before storing the admin: if listening failed afterwards, its generated password would be lost.
+  // Listens before the first admin is stored: if listening failed afterwards, the generated password would be lost.
   const listening = app
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
@@ -106,13 +106,13 @@ async function start (): Promise<void> {
     try {
       await notice.write(firstStartText({ base: await listening, admin: made, place }))
     } catch (error) {
-      // An admin whose generated password cannot be shown to anyone is not stored.
+      // If the admin is not stored yet, this error prevents it, since nobody would know the generated password.
       if (made.password !== undefined) throw new Error(`Its password cannot be shown. ${messageOf(error)}`)
       warn(messageOf(error))
     }
   }
-  // Of several replicas, only the one that stores the admin may print the password. A file with the password may be
-  // written earlier, since it can be removed again.
+  // Of several replicas that start at once, only the one that stores the admin may print its password on the terminal.
+  // A file with the password may be written earlier, since it can be removed again.
   const canAnnounceBeforeStoring = env.DB_URL === undefined || !notice.isTerminal
   const password = env.ADMIN_PASSWORD ?? developmentPassword
   if (env.ADMIN_PASSWORD !== undefined && app.settings.current.users.size > 0) {
@@ -160,7 +160,7 @@ async function start (): Promise<void> {
   const key = await createFirstKey(app, admin.username)
   const url = `${configuredBaseUrl(app.settings.current.system, app.config) ?? base}/mcp`
   const hasServers = app.settings.current.servers.size > 0
-  // A custom DATA_DIR must also be in the environment of the command line.
+  // The command line needs a custom DATA_DIR in its environment, too.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${cliCommand()} --config ${shellQuote(settingsPath)}`
   const welcome = createWelcomeLink(app, admin, env.HOST, local)
@@ -170,10 +170,11 @@ async function start (): Promise<void> {
 }
 
 /**
- * Creates the one-time link that signs its reader in as the first admin.
- * @param host the address on which the gateway listens; the link is created only for a loopback address
- * @param local the address of the gateway on this machine
- * @returns undefined if the admin's password was chosen, or if the link could not be opened
+ * Creates the one-time link that signs in whoever opens it as the first admin.
+ * @param host the address on which the gateway listens
+ * @param local the URL of the gateway on the loopback interface; undefined if it does not listen there
+ * @returns undefined if the operator chose the password, the console is off, or the gateway listens on other addresses
+ *   than loopback
  */
 function createWelcomeLink (
   app: FastifyInstance, { username, password }: FirstAdmin, host: string, local: string | undefined
@@ -184,8 +185,8 @@ function createWelcomeLink (
 }
 
 /**
- * Creates the first key for agents. It is valid for MCP, but not for the management API.
- * @returns undefined if there are keys already, or if the key cannot be stored
+ * Creates the first bearer key for agents, which is valid for MCP but not for the management API.
+ * @returns the key's token; undefined if a key exists already, or the key cannot be stored
  */
 async function createFirstKey (app: FastifyInstance, username: string): Promise<string | undefined> {
   if (app.settings.current.keys.size > 0) return undefined
@@ -200,8 +201,8 @@ async function createFirstKey (app: FastifyInstance, username: string): Promise<
 
 /**
  * Locks DATA_DIR until this process exits: a second gateway with another settings file would overwrite the keys, the
- * catalogues and the credential of the command line. It is not called with DB_URL, since replicas may share DATA_DIR.
- * If the folder is not writable, no lock is taken, since nothing can be overwritten.
+ * catalogues and the credential of the command line. Not called with DB_URL, since replicas may share DATA_DIR. If the
+ * folder is not writable, it stays unlocked, since nothing in it can be overwritten.
  * @throws Error if another gateway holds the lock
  */
 async function lockDataDir (dataDir: string): Promise<void> {
@@ -219,7 +220,7 @@ async function lockDataDir (dataDir: string): Promise<void> {
   }
 }
 
-/** Writes a credential for this user's command line; it is removed when the process exits. */
+/** Writes the credential for `tool-hub` commands of the user who runs this process, and removes it at the exit. */
 function writeCommandLineCredential (app: FastifyInstance, dataDir: string, access: AccessFile): void {
   try {
     makeFolder(dataDir, 'DATA_DIR')
@@ -234,11 +235,14 @@ function writeCommandLineCredential (app: FastifyInstance, dataDir: string, acce
   }
 }
 
-// The gateway keeps running when the reader of its output ends, as with `| head`.
+// The gateway keeps running when the program that reads its output ends, as with `| head`.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 process.on('exit', createLostTerminalCloser(closeSync))
 
-/** Prints why the start failed: as text on a terminal, otherwise in the format of the log. */
+/**
+ * Prints a sentence about the failed start on stderr: as text on a terminal, otherwise in the format of the log.
+ * @param level the log level in numbers of pino: 40 is `warn`, 60 is `fatal`
+ */
 function printFailure (sentence: string, level: number): void {
   const line = process.stderr.isTTY
     ? sentence

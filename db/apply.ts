@@ -3,18 +3,22 @@ import { entities, type EntityName, type ListEntityName } from './entities.ts'
 import { orderedEntries, createOrderedObject } from './order.ts'
 import { InvalidChangeError, type Change } from './store.ts'
 
-/** The settings as plain JSON, including unknown members. Immutable: versions share their unchanged parts. */
+/**
+ * The settings as one plain JSON object: a member per section (`EntityName` and others), unknown members included.
+ * Immutable: successive versions share their unchanged parts.
+ */
 export type SettingsDocument = Readonly<Record<string, unknown>>
 type ChangeOf<Name extends EntityName> = Extract<Change, { entity: Name }>
 
-/** Returns the value after a JSON round trip, or the former object itself if its JSON is the same. */
+/** Returns a copy of the value as plain JSON, or the former object itself if its JSON text is the same. */
 function toPlainJson (former: unknown, value: unknown): unknown {
   const text = JSON.stringify(value)
   return former !== undefined && JSON.stringify(former) === text ? former : JSON.parse(text) as unknown
 }
 
 /**
- * A section that is an object, while changes are applied. Its entries are in a Map, since one may be named `__proto__`.
+ * Applies changes to a section that is an object (`mcpServers`). The entries are kept in a Map, since one may be named
+ * `__proto__`.
  */
 class ObjectSection {
   readonly #former: Record<string, unknown>
@@ -38,7 +42,7 @@ class ObjectSection {
     this.#entries = new Map([...this.#entries].map((entry) => entry[0] === key ? [rename, plain] : entry))
   }
 
-  /** The changed section; undefined if it did not change. */
+  /** Returns the section with its changes; undefined if nothing changed. */
   changedSection (): unknown {
     const names = Object.keys(this.#former)
     const isUnchanged =
@@ -48,8 +52,8 @@ class ObjectSection {
 }
 
 /**
- * A section that is a list, while changes are applied. If several entries have the same key, a write changes the first
- * and a removal removes all.
+ * Applies changes to a section that is a list. If several entries have the same key, a write changes the first one, and
+ * a removal removes all of them.
  */
 class ListSection {
   readonly #former: readonly unknown[]
@@ -82,7 +86,7 @@ class ListSection {
     if (indexes.length === 0) this.#addIndex(key, at)
   }
 
-  /** Sorts the entries in the order of these keys. Entries with other keys come last, in their former order. */
+  /** Sorts the entries by the order of `keys`. Entries with other keys come last, in their former order. */
   order (keys: readonly string[]): void {
     const rankOf = (entry: unknown): number => {
       const rank = isPlainObject(entry) ? keys.indexOf(String(entry[this.#keyMember])) : -1
@@ -93,12 +97,12 @@ class ListSection {
     this.#entries.forEach((entry, at) => { if (isPlainObject(entry)) this.#addIndex(entry[this.#keyMember], at) })
   }
 
-  /** Replaces each entry by the result of the function. */
+  /** Replaces each entry that is an object by the result of `change`. */
   map (change: (entry: Record<string, unknown>) => unknown): void {
     this.#entries.forEach((entry, at) => { if (isPlainObject(entry)) this.#entries[at] = change(entry) })
   }
 
-  /** The changed section; undefined if it did not change. */
+  /** Returns the section with its changes; undefined if nothing changed. */
   changedSection (): unknown {
     const entries = this.#entries.filter((entry) => entry !== undefined)
     return entries.length === this.#former.length && entries.every((entry, at) => entry === this.#former[at])
@@ -113,7 +117,7 @@ class ListSection {
   }
 }
 
-/** Renames an element in a list of names; returns the same list if nothing changes. */
+/** Returns a copy of a list of names with one name replaced; the value itself if it is not a list or lacks the name. */
 const renameInList = (names: unknown, from: string, to: string): unknown =>
   Array.isArray(names) && names.includes(from) ? names.map((name: unknown) => (name === from ? to : name)) : names
 
@@ -131,8 +135,8 @@ function renameInKeyScope (key: Record<string, unknown>, from: string, to: strin
 }
 
 /**
- * Applies changes to a document. Unchanged parts stay the same objects, and so does the document if nothing changes. A
- * renamed server is also renamed in groups and in the scopes of keys.
+ * Returns a document with changes applied. Unchanged parts stay the same objects; if nothing changes, the document
+ * itself is returned. A renamed server is also renamed in the members of groups and the allowed servers of bearer keys.
  * @throws InvalidChangeError when a change contradicts the document, or a section has the wrong type
  */
 export function applyChanges (document: SettingsDocument, changes: readonly Change[]): SettingsDocument {

@@ -4,20 +4,23 @@ const furtherEntities = [
   'systemConfig', 'oauthClient', 'consent', 'login', 'values', 'bundle', 'activities', 'logs', 'backup', 'export',
   'view', 'definition', 'approval', 'task'
 ] as const
-/** The entities whose changes the audit log records. */
+/** The kinds of things whose changes the audit log records. */
 type AuditedEntity = EntityNoun | typeof furtherEntities[number]
 export const auditedEntities: readonly AuditedEntity[] = [
   ...entityNames.map((name) => entities[name].noun), ...furtherEntities
 ]
 
-/** One change of one entity, as stored. `before` and `after`: the entity as JSON text, without secrets. */
+/**
+ * One change of one thing, as recorded. `before` and `after`: the thing as JSON text, without secrets; `before` is
+ * missing if it was created, `after` if it was deleted.
+ */
 export interface AuditEntry {
   /** A UUID. */
   readonly id: string
   /** In ms since 1970. */
   readonly timestamp: number
   readonly username: string
-  /** The id of the bearer key that authenticated the request, and its name at that time. */
+  /** The id and the name (at that time) of the bearer key that authenticated the request; undefined if none did. */
   readonly keyId?: string
   readonly keyName?: string
   readonly action: 'create' | 'update' | 'delete'
@@ -25,11 +28,11 @@ export interface AuditEntry {
   readonly name: string
   readonly before?: string
   readonly after?: string
-  /** Set if `before`, `after` and the bearer key cannot be decrypted, since the encryption key is not available. */
+  /** Set if the members `before`, `after`, `keyId` and `keyName` are missing because they cannot be decrypted. */
   readonly locked?: true
 }
 
-/** A filter for entries; all members must match. `from` is inclusive, `to` exclusive, both in ms since 1970. */
+/** Selects the entries that match all given members. `from` is inclusive, `to` exclusive, both in ms since 1970. */
 export interface AuditFilter extends Partial<Pick<AuditEntry, 'username' | 'action' | 'entity' | 'name'>> {
   readonly from?: number
   readonly to?: number
@@ -37,15 +40,18 @@ export interface AuditFilter extends Partial<Pick<AuditEntry, 'username' | 'acti
 
 /** The audit log, shared by all replicas. Every method throws StorageError while the storage is unavailable. */
 export interface AuditTrail {
-  /** Adds entries. Entries whose id exists are skipped, so that a caller can repeat the call after an error. */
+  /** Adds entries. Those whose id already exists are skipped, so that a caller can repeat the call after an error. */
   append: (entries: readonly AuditEntry[]) => Promise<void>
   /**
    * Lists entries, newest first.
-   * @param limit max entries
-   * @param after an id: only older entries than the one with this id are listed
+   * @param limit max number of entries
+   * @param after the id of an entry: only older entries are listed
    * @returns undefined if no entry has the id `after`
    */
   list: (filter: AuditFilter, limit: number, after?: string) => Promise<AuditEntry[] | undefined>
-  /** Removes the oldest entries beyond the newest `kept`, a limited number per call. @returns how many were removed */
+  /**
+   * Removes the oldest entries, a limited number per call, until only the newest `kept` remain.
+   * @returns how many were removed; 0 if no more than `kept` are stored
+   */
   trim: (kept: number) => Promise<number>
 }

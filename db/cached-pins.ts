@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import type { PinStore, StoredPins } from './ports/pins.ts'
 import type { CatalogueCache } from './store.ts'
 
-/** Pinned definitions if there is no database: one file per server, beside the file of its catalogue in DATA_DIR. */
+/**
+ * The pinned definitions of a gateway without a database: one file per server, beside the file of the server's
+ * catalogue in DATA_DIR.
+ */
 export class FilePinStore implements PinStore {
   readonly isShared = false
   readonly #cache: Pick<CatalogueCache, 'readPins' | 'writePins' | 'removePins'>
@@ -29,7 +32,10 @@ export class FilePinStore implements PinStore {
     for (const server of servers) await this.#cache.removePins(server)
   }
 
-  /** Returns none: no other process changes the entries, and the cache removes those of removed servers itself. */
+  /**
+   * Returns an empty list: no other process changes pins, and the catalogue cache itself removes the files of removed
+   * servers.
+   */
   async list (): Promise<Array<{ server: string, version: string }>> { return [] }
 }
 

@@ -2,13 +2,16 @@ import { createHash } from 'node:crypto'
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import type { OAuthClient } from './ports/clients.ts'
 
-/** The section of the settings with the OAuth clients. */
+/** The name of the settings section that contains the OAuth clients. */
 export const clientsSectionName = 'oauthClients'
 
-/** An OAuth client as an entry of the settings, with MCPHub's names of grants and scopes; unknown members are kept. */
+/**
+ * An OAuth client as an entry of the settings, with the names of MCPHub (another gateway) for lists of grant types and
+ * scopes: `grants` and `scopes`. Unknown members are kept.
+ */
 export type ClientEntry = Readonly<Record<string, unknown>>
 
-/** The string members that have the same name in a client and in its entry. */
+/** The optional string members that have the same name in an `OAuthClient` and in its entry. */
 const textMembers = [
   'tokenEndpointAuthMethod',
   'clientUri',
@@ -19,11 +22,11 @@ const textMembers = [
   'softwareVersion',
   'applicationType'
 ] as const
-/** The members with lists of strings that have the same name in a client and in its entry. */
+/** The optional members with lists of strings that have the same name in an `OAuthClient` and in its entry. */
 const listMembers = ['responseTypes', 'contacts'] as const
 /**
- * The members of an entry that `parseClientEntry` reads; all others are unknown members. `clientSecret` is the secret
- * in plain text, as a person may write it into the file.
+ * The members of an entry that belong to the client; all others are unknown members. `clientSecret` is the secret in
+ * plain text, which only a person writes into the file.
  */
 const knownMembers: ReadonlySet<string> = new Set([
   ...textMembers,
@@ -41,15 +44,15 @@ const knownMembers: ReadonlySet<string> = new Set([
   'lastUsedAt'
 ])
 
-/** The grant types and the scopes of an entry that does not state them. */
+/** The grant types and the scopes of a client whose entry lacks `grants` or `scopes`. */
 const defaultGrants = ['authorization_code', 'refresh_token']
 const defaultScope = 'mcp profile'
 
 const cachedClients = new WeakMap<object, OAuthClient>()
 
 /**
- * Reads the client of an entry. The result is cached by entry, since entries are immutable.
- * @returns undefined if the entry is not a valid client; the caller keeps such an entry unchanged
+ * Parses an entry of the settings into an OAuth client. A client is cached by its entry, since entries are immutable.
+ * @returns undefined if the entry is not a valid client; the caller then keeps the entry unchanged
  */
 export function parseClientEntry (entry: unknown): OAuthClient | undefined {
   if (!isPlainObject(entry)) return undefined
@@ -78,7 +81,10 @@ export function parseClientEntry (entry: unknown): OAuthClient | undefined {
   return client
 }
 
-/** Converts a client to an entry. @param former the client's former entry, whose unknown members are kept */
+/**
+ * Converts an OAuth client to an entry of the settings.
+ * @param former the client's former entry, whose unknown members are kept
+ */
 export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): ClientEntry {
   const { grantTypes, scope, createdAt, lastUsedAt, ...sharedMembers } = client
   const entry = {
@@ -93,7 +99,7 @@ export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): C
   return JSON.parse(JSON.stringify(entry)) as ClientEntry
 }
 
-/** Returns the members of an entry that `parseClientEntry` does not read. */
+/** Returns the members of an entry that are not part of the client. */
 export const unknownClientMembers = (entry: ClientEntry): Record<string, unknown> =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => !knownMembers.has(name)))
 
@@ -104,7 +110,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const isTextList = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText)
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
-/** Returns the members of an entry with these names whose values pass the test. */
+/** Picks the members named in `names` whose values pass the test. */
 function pickMembers<Name extends string, Value> (
   entry: ClientEntry,
   names: readonly Name[],
@@ -114,7 +120,8 @@ function pickMembers<Name extends string, Value> (
 }
 
 /**
- * Returns the hash of an entry's secret. A plain-text secret takes precedence over a hash, since it was added later.
+ * Returns the SHA-256 of an entry's secret, in hex; undefined if it has none. A plain-text secret takes precedence over
+ * a stored hash, since a person must have added it later.
  */
 function secretHashOf ({ clientSecret, secretHash }: ClientEntry): string | undefined {
   if (isText(clientSecret) && clientSecret !== '') return createHash('sha256').update(clientSecret).digest('hex')
@@ -122,7 +129,8 @@ function secretHashOf ({ clientSecret, secretHash }: ClientEntry): string | unde
 }
 
 /**
- * Converts an entry of MCPHub: metadata with the names of RFC 7591, and an owner that marks self-registered clients.
+ * Converts an entry that MCPHub has written: the members of its `metadata`, with names of RFC 7591, become members in
+ * camel case, and `origin` is derived from its `owner`, which marks self-registered clients.
  */
 function translateMcpHubEntry (entry: ClientEntry): ClientEntry {
   const metadata = isPlainObject(entry.metadata) ? entry.metadata : {}

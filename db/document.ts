@@ -17,8 +17,9 @@ import { limitWarnings, warningsOfDocument, warningsOfEntry, warningsOfSystem } 
 import type { SnapshotEntryOf, Server, Snapshot, NormalizedGroup } from './store.ts'
 
 /**
- * The items of a section of the document. `raw`: the value of the section; `problems`: messages about unusable entries;
- * `warnings`: messages about members without effect.
+ * A section of the document as read. `raw`: the value of the section; `items`: the usable entries by key, and all
+ * servers; `problems`: messages about unusable entries; `warnings`: messages about members that should be
+ * corrected, such as unknown ones.
  */
 interface Section<Item> {
   readonly raw: unknown
@@ -32,21 +33,21 @@ const emptySection = (raw: unknown, ...problems: string[]) =>
 
 type Sections = { readonly [Name in EntityName]: Section<SnapshotEntryOf<Name>> }
 
-/** A document and the snapshot that was read from it. */
+/** A settings document and the snapshot that was read from it. */
 export interface DocumentWithSnapshot {
   readonly document: SettingsDocument
   readonly snapshot: Snapshot
   readonly sections: Sections
-  /** Messages about members of the system configuration without effect. */
+  /** Messages about members of the system configuration that should be corrected, such as unknown ones. */
   readonly systemWarnings: readonly string[]
 }
 
-/** Number of values that are checked before the schema is compiled. For more values, compiling it is faster. */
+/** The number of values that are validated without compiling the schema. For more values, compiling it is faster. */
 const maxUncompiledChecks = 50
 
 /**
- * Creates a validator for a schema. It returns the first problem of a value as a clause; undefined if the value is
- * valid.
+ * Creates a function that validates values against a schema. It returns the first problem of a value as a clause;
+ * undefined if the value is valid.
  */
 function createSchemaCheck (schema: TSchema): (value: unknown) => string | undefined {
   let compiled: TypeCheck<TSchema> | undefined
@@ -61,10 +62,13 @@ function createSchemaCheck (schema: TSchema): (value: unknown) => string | undef
   }
 }
 
+/** The reasons passed to `markUndecryptable`, by entry. */
 const lockReasons = new WeakMap<object, string>()
 
 /**
- * Marks an entry whose secrets cannot be decrypted as locked, with the reason. A locked entry is kept, but not used.
+ * Marks an entry of the document as locked, since its secrets cannot be decrypted. A locked entry is kept in the
+ * document but not used.
+ * @param reason a clause or sentence that says why, for messages
  */
 export const markUndecryptable = (entry: object, reason: string): void => { lockReasons.set(entry, reason) }
 
@@ -72,7 +76,10 @@ export const markUndecryptable = (entry: object, reason: string): void => { lock
 export const undecryptableReasonOf = (entry: unknown): string | undefined =>
   isPlainObject(entry) ? lockReasons.get(entry) : undefined
 
-/** Creates a reader for a section that is a list. Results are cached by entry, since entries are immutable. */
+/**
+ * Creates a function that reads a section that is a list. Results are cached by entry, since entries are immutable; if
+ * the section is the same object as in the former reading, the former result is returned.
+ */
 function createListReader (
   name: ListEntityName
 ): (document: SettingsDocument, former: Section<unknown> | undefined) => Section<unknown> {
@@ -125,8 +132,9 @@ const validateServer = createSchemaCheck(ServerConfig)
 const cachedServers = new WeakMap<object, { readonly server: Server, readonly separator: string }>()
 
 /**
- * Reads a server. A config in the format of another program is translated (`translateConfig`); the document keeps the
- * original until the server is changed. The result is cached by entry.
+ * Reads the entry of a server. A config in the format of another program is translated (`translateConfig`); the
+ * document keeps the original until the server is changed. The result is cached by entry.
+ * @param separator the name separator of the settings, for `Server.separator`
  */
 function readServer (name: string, raw: unknown, separator: string): Server {
   const before = isPlainObject(raw) ? cachedServers.get(raw) : undefined
@@ -182,13 +190,13 @@ function readServers (document: SettingsDocument, former: Section<Server> | unde
   return section
 }
 
-/** The sections that must be lists: entities of the settings, OAuth clients, and records. */
+/** The names of the sections that must be lists: those of entities, of OAuth clients, and of records. */
 const listSections = [...listEntityNames, 'oauthClients', ...recordSectionNames]
 
 /**
- * Refuses an edit that changes the type of a section: the section would be read as empty, and all its entries would be
- * lost.
- * @throws Error with a clause as its message
+ * Refuses an edit that replaces a valid section by a value of the wrong type: the section would be read as empty, and
+ * all its entries would be lost.
+ * @throws Error whose message is a clause, to be used within a sentence
  */
 export function assertSectionTypesKept (former: SettingsDocument, next: SettingsDocument): void {
   for (const name of ['mcpServers', ...listSections]) {
@@ -208,9 +216,10 @@ function systemProblems ({ systemConfig }: SettingsDocument): string[] {
 }
 
 /**
- * Reads a settings document into a snapshot. Unusable entries are reported in `problems` and omitted, except servers,
- * which stay with their `problem`. Parts that are the same objects as in the former reading are not read again, and
- * stay the same objects in the snapshot.
+ * Reads a settings document into a snapshot. Unusable entries are omitted and reported in `problems`; an unusable
+ * server stays in the snapshot, with its `problem`. Sections and entries that are the same objects as in the former
+ * reading are not read again.
+ * @param former the last reading; undefined for the first
  * @throws Error when the system configuration is invalid: it decides who has access, so it must not be guessed
  */
 export function parseSettingsDocument (
@@ -241,6 +250,6 @@ export function parseSettingsDocument (
   }
 }
 
-/** Whether the settings contain a bearer token in plain text, as a person may write it into the file. */
+/** Whether the settings contain a bearer token in plain text, such as one that a person has written into the file. */
 export const hasPlainTokens = ({ keys, system }: Snapshot): boolean =>
   system.routing?.bearerAuthKey !== undefined || [...keys.values()].some(({ token }) => token !== undefined)

@@ -1,5 +1,5 @@
-// The entities of the settings. All code that enumerates entities reads this table: stores, snapshots, audit log,
-// export, warnings.
+// The table of the settings' entities, which are the kinds of configured things: servers, groups, users and so on. Code
+// that handles all of them reads this table: stores, snapshots, audit log, export, warnings.
 import type { Static, TSchema } from '@sinclair/typebox'
 import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import { Guard } from '../schemas/guards.ts'
@@ -13,23 +13,23 @@ import { Team } from '../schemas/teams.ts'
 interface EntityFacts {
   /** The schema of an entry. */
   readonly schema: TSchema
-  /** The member that identifies an entry. Absent for servers: their section is an object with their names. */
+  /** The member that identifies an entry. Absent for servers: in their section, an object, the names identify them. */
   readonly key?: string
-  /** The member of a snapshot that holds the entries. */
+  /** The name of the `Snapshot` member that holds the entries. */
   readonly member: string
   /** The name of one entry, for the audit log and warnings. */
   readonly noun: string
-  /** The member that identifies an entry to users. */
+  /** The member by which messages to users name an entry. */
   readonly label: string
-  /** The database table. */
+  /** The name of the database table. */
   readonly table: string
   /** Another member that must be unique among entries. Its table stores it in the column `alias`. */
   readonly alias?: string
   /** The members with credentials, which are omitted from the audit log and from exports without secrets. */
   readonly credentials?: readonly string[]
-  /** The member that the gateway updates when an entry is used. Such an update is not treated as an edit. */
+  /** The member that the gateway itself updates when an entry is used. Its updates are not treated as edits. */
   readonly usage?: string
-  /** Set if the entity has no secrets: `••••` in its texts is then not the mask of a secret. */
+  /** Set if entries have no secrets: the characters `••••` in them are then ordinary text, not the mask of a secret. */
   readonly isPlainText?: true
 }
 
@@ -122,16 +122,18 @@ export const entities = {
 } as const satisfies Record<string, EntityFacts>
 
 type Entities = typeof entities
+/** The name of an entity, which is also the name of its section in a settings document. */
 export type EntityName = keyof Entities
+/** The name of an entity whose section is a list of entries. */
 export type ListEntityName = Exclude<EntityName, 'mcpServers'>
 export type EntityNoun = Entities[EntityName]['noun']
-/** An entry as it is stored. */
+/** An entry as the settings document contains it. */
 export type EntryOf<Name extends EntityName> = Static<Entities[Name]['schema']>
-/** The member of a snapshot that holds the entries. */
+/** The name of the `Snapshot` member that holds the entries of an entity. */
 export type SnapshotMemberOf<Name extends EntityName> = Entities[Name]['member']
 
 export const entityNames = Object.keys(entities) as EntityName[]
 export const listEntityNames = entityNames.filter((name): name is ListEntityName => name !== 'mcpServers')
 export const isListEntityName = (name: string): name is ListEntityName => (listEntityNames as string[]).includes(name)
-/** The properties of an entity, typed with the optional ones. */
+/** Returns the facts of an entity, in a type that also has the optional ones. */
 export const entityFactsOf = (name: EntityName): EntityFacts => entities[name]

@@ -1,13 +1,13 @@
-/** The `code` of a Node.js system error, such as `ENOSPC`; undefined if the error has none. */
+/** Returns the `code` of a Node.js error, such as `ENOSPC`; undefined if the error has none. */
 export const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined
 
-/** The message of any thrown value. */
+/** Returns the message of a thrown value; if the value is not an Error, the value as text. */
 export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
 /**
- * Thrown if the storage cannot be read or written. `isFull`: no space is left; `isDiskFailing`: the disk reports
- * errors.
+ * The error for a storage that cannot be read or written now. `isFull`: no space is left; `isDiskFailing`: the disk
+ * reports errors.
  */
 export class StorageError extends Error {
   readonly isFull: boolean

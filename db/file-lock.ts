@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCode } from './errors.ts'
 
 /**
- * The content of a lock file. `started`: the start time of the process, which distinguishes it from a later one with
- * the same pid; `id`: unique for each `FileLock`.
+ * The content of a lock file. `started`: the start time of the process (`startTimeOf`), which distinguishes the process
+ * from a later one with the same pid; `id`: unique for each `FileLock`.
  */
 interface LockHolder { readonly pid: number, readonly started?: string, readonly id: string }
 
@@ -22,13 +22,13 @@ export class LockHeldError extends Error {
 }
 
 /**
- * Returns the start time of a process as a text, which can be compared on the same machine only.
+ * Returns the start time of a process as a text that can only be compared with those of the same machine.
  * @returns `dead` if the process has ended; undefined if the system does not provide the time
  */
 function startTimeOf (pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The process name in brackets may contain any character. It is followed by the state and, 19 fields later, the
+    // The process name in parentheses may contain any character. After it come the state and, 19 fields later, the
     // start time in ticks since boot.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return 'dead'
@@ -49,8 +49,8 @@ function isAlive ({ pid, started }: LockHolder): boolean {
 }
 
 /**
- * A lock on a file or folder, held until this process ends: the file `<path>.lock`. The lock of a process that has
- * ended is taken over. The lock excludes only processes on the same machine and in the same container.
+ * A lock on a file or folder: the file `<path>.lock`. It is held until `release`; the lock of a process that has ended
+ * is taken over. The lock excludes only processes on the same machine and in the same container.
  */
 export class FileLock {
   readonly #path: string
@@ -64,7 +64,10 @@ export class FileLock {
   /** Whether this object holds the lock. */
   get isHeld (): boolean { return this.#isHeld }
 
-  /** Acquires the lock, unless this object holds it already. @throws LockHeldError, or the system's error */
+  /**
+   * Acquires the lock, unless this object holds it already. Does not wait for another holder.
+   * @throws LockHeldError when another process holds the lock; the system's error when the lock file cannot be written
+   */
   async acquire (): Promise<void> {
     if (this.#isHeld) return
     const temp = `${this.#path}.${this.#own.id}`
@@ -73,9 +76,9 @@ export class FileLock {
       try {
         linkSync(temp, this.#path)
       } catch {
-        // The lock file exists, or the file system has no links. Reading and renaming happen in one synchronous step
-        // here. If another process does the same at the same time, the last rename wins, and only that process finds
-        // its own id afterwards.
+        // The lock file exists, or the file system has no hard links. Nothing else runs in this process between reading
+        // and renaming. If another process does the same at the same time, the last rename wins, and only the process
+        // that made it finds its own id afterwards.
         const holder = this.#read()
         if (holder && isAlive(holder)) throw new LockHeldError(holder.pid)
         renameSync(temp, this.#path)
@@ -95,7 +98,7 @@ export class FileLock {
     if (this.#read()?.id === this.#own.id) rmSync(this.#path, { force: true })
   }
 
-  /** @returns undefined if there is no lock file, or it cannot be read */
+  /** Reads the lock file. @returns undefined if it does not exist, or its content is not valid */
   #read (): LockHolder | undefined {
     try {
       const value = JSON.parse(readFileSync(this.#path, 'utf8')) as Partial<LockHolder> | null

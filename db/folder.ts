@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorCode } from './errors.ts'
 
-/** The reason why a folder cannot be created, by the system's error code. */
+/** The reasons why a folder cannot be used, as clauses, by the system's error code. */
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no folder can be created there',
   EPERM: 'no folder can be created there',
@@ -18,8 +18,8 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * A folder, or a file in it, cannot be created. The message states the reason and what to change; `code` is the
- * system's error code.
+ * The error for a folder that cannot be created, or in which no file can be created. The message states the reason and
+ * what to change; `code` is the system's error code.
  */
 export class FolderError extends Error {
   override readonly name = 'FolderError'
@@ -37,8 +37,8 @@ export class FolderError extends Error {
 }
 
 /**
- * Creates a folder and its missing parents, accessible to their owner only. Unlike `mkdir` of Node with `recursive`, it
- * fails if an existing folder accepts no new entries, as in /proc, where Node would retry for ever.
+ * Creates a folder and its missing parents, accessible to their owner only. Unlike Node's `mkdir` with `recursive`, it
+ * fails if an existing folder accepts no new entries, as in /proc, where Node would retry forever.
  * @param variable the environment variable that the path comes from, for the message
  * @returns the outermost folder that was created; undefined if all folders existed
  * @throws FolderError
@@ -57,7 +57,7 @@ export function makeFolder (path: string, variable: string): string | undefined 
   return first
 }
 
-/** Returns the missing ones among a folder and its parents, outermost first. */
+/** Returns those of a folder and its parents that do not exist, outermost first. */
 function missingFolders (path: string): string[] {
   const folders: string[] = []
   for (let at = resolve(path); !isFolder(at); at = dirname(at)) folders.unshift(at)
@@ -74,8 +74,8 @@ function isFolder (path: string): boolean {
 }
 
 /**
- * Makes a file, or the list of files of a folder, durable by fsync. Errors by which file systems refuse it for folders
- * are ignored.
+ * Makes the content of a file, or the list of files in a folder, durable by fsync. The errors with which some file
+ * systems refuse an fsync of folders are ignored.
  */
 export async function fsyncPath (path: string): Promise<void> {
   const handle = await open(path, 'r')

@@ -8,8 +8,8 @@ export const foldUsername = (name: string): string =>
   name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
 /**
- * Checks that changed values match their schemas. Servers are not checked, since an invalid one can be stored and has a
- * `problem` then.
+ * Checks that changed values match their schemas. The configs of servers are not checked, since an invalid one can be
+ * stored; the server then has a `problem`.
  * @throws InvalidChangeError
  */
 export function checkChangedValues (changes: readonly Change[]): void {
@@ -32,8 +32,9 @@ export function checkChangedValues (changes: readonly Change[]): void {
 }
 
 /**
- * Checks the invariants of the snapshot that a commit would create. A violation that exists in the former snapshot
- * already does not prevent other changes. The ids of keys and groups are unique already, as the keys of a Map.
+ * Checks the snapshot that a commit would create: an admin remains, and new names of users and groups are unique.
+ * Violations that exist in the former snapshot do not prevent other changes. Ids need no check, since they are the keys
+ * of a Map.
  * @throws InvalidChangeError
  */
 export function checkInvariants (former: Snapshot, next: Snapshot): void {
@@ -58,7 +59,7 @@ export function checkInvariants (former: Snapshot, next: Snapshot): void {
 const countAdmins = ({ users }: Snapshot): number =>
   [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
 
-/** Returns the name of the first new item that has the same folded name as another item; undefined if there is none. */
+/** Returns the name of the first new item whose folded name another item has, too; undefined if there is none. */
 function firstClash<Item> (
   items: Iterable<Item>,
   nameOf: (item: Item) => string,

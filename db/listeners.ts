@@ -16,7 +16,7 @@ export class SnapshotListeners {
     return () => { this.#listeners.delete(listener) }
   }
 
-  /** Calls all listeners. An error of one is logged and does not affect the others. */
+  /** Calls all listeners. An error thrown by one is logged, and does not affect the others. */
   notify (snapshot: Snapshot): void {
     for (const listener of this.#listeners) {
       try {

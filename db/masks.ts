@@ -7,7 +7,7 @@ const mask = '••••'
 const secretMembers = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'openapi']
 
 /**
- * Finds the first value in a server's config that contains a mask, which was copied from an API response.
+ * Finds the first value in a server's config that contains a mask, presumably copied from an API response.
  * @returns its path, such as `headers.authorization`; undefined if there is none
  */
 export function findMaskPath (config: Record<string, unknown>): string | undefined {

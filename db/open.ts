@@ -22,30 +22,37 @@ import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
 interface StorageOptions {
-  /** The path of the settings file. With a database, it only provides the content of an empty one. */
+  /** The path of the settings file. With a database, the file only provides the initial content of an empty one. */
   settingsPath: string
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
-  /** The file for usage counters if there is no database; by default, the counters are lost when the process ends. */
+  /**
+   * The path of the file for usage counters, used if there is no database. Without a path, the counters are lost when
+   * the process ends.
+   */
   usagePath?: string
   /** Max time to wait for the database at the start, in ms. */
   startupTimeout: number
-  /** Encrypts secrets in the database, and records in the settings file. Settings in the file are in plain text. */
+  /** Encrypts secrets in the database, or records in the settings file, whose other sections are in plain text. */
   vault: Vault
   /**
-   * Receives warnings at any time, such as that an edit of the file is invalid, or that the database is unavailable.
+   * Receives warnings as long as the storage is open, for example that an edit of the file is invalid, or that the
+   * database is unavailable.
    */
   warn: (message: string) => void
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
-  /** Whether the database must exist and have content: it is then not created, migrated or seeded. */
+  /**
+   * Whether the database must already exist, with content and tables of this version: it is not created, migrated or
+   * seeded, and a missing one is an error.
+   */
   mustExist?: boolean
 }
 
 /**
- * Opens the storage: the database, or without `dbUrl` the settings file. The caller loads the settings with
+ * Opens the storage: the database or, without `dbUrl`, the settings file. The caller then loads the settings with
  * `store.load`.
- * @throws Error with one sentence when it cannot be opened
+ * @throws Error when the database cannot be opened
  */
 export async function openStorage (options: StorageOptions): Promise<Storage> {
   const { settingsPath, usagePath, dbUrl, startupTimeout, vault, warn, info, mustExist = false } = options
@@ -72,9 +79,9 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
 }
 
 /**
- * Creates the storage on a settings file.
+ * Creates the storage of a gateway without a database: a settings file, and data in memory.
  * @param now the clock, in ms since 1970
- * @param usagePath as in `StorageOptions`
+ * @param usagePath the path of the file for usage counters; undefined keeps them in memory only
  */
 export function createFileStorage (
   file: Store & SectionAccess, vault: Vault, now = () => Date.now(), usagePath?: string
@@ -94,7 +101,7 @@ export function createFileStorage (
     : { ...storage, usage: new FileUsageCounts(usagePath, records, counters, now) }
 }
 
-/** Adds the ports that store their data as records to the ports of an adapter. */
+/** Adds the ports that store their data as records to the ports of a storage adapter. */
 function withRecordPorts ({ records, ...others }: StorageAdapter): Storage {
   return {
     ...others,
@@ -115,8 +122,9 @@ function withRecordPorts ({ records, ...others }: StorageAdapter): Storage {
 }
 
 /**
- * Opens the database of `smartRouting.dbUrl` for embeddings only, and creates their table if it does not exist.
- * @throws Error with one sentence, without user and password, when it cannot be opened
+ * Opens the database of `smartRouting.dbUrl`, which is used for embeddings only, and creates the table of embeddings if
+ * it does not exist.
+ * @throws Error when the database cannot be opened; the message contains neither user nor password
  */
 export async function openVectorStore (dbUrl: string): Promise<OpenedVectorStore> {
   const { openVectorDatabase } = await import('./postgres/open-vectors.ts')

@@ -4,10 +4,17 @@ import { endOfString } from './text-order.ts'
 
 const repeatedNames = new WeakMap<object, readonly string[]>()
 
-/** Returns the server names that occur more than once in the settings text; the last entry of each has effect. */
+/**
+ * Returns the server names that occur more than once in the text of the settings; only the last entry of a name has
+ * effect.
+ * @param servers the section `mcpServers`, the same object as when `rememberRepeatedNames` was called
+ */
 export const repeatedServerNames = (servers: object): readonly string[] => repeatedNames.get(servers) ?? []
 
-/** Records the repeated server names of a text for `repeatedServerNames`. @param document the parsed text */
+/**
+ * Finds the repeated server names in the JSON text of the settings, and records them for `repeatedServerNames`.
+ * @param document the parsed text
+ */
 export function rememberRepeatedNames (text: string, document: SettingsDocument): void {
   const { mcpServers: servers } = document
   if (!isPlainObject(servers)) return

@@ -1,19 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** An account as stored, in the database or in a backup. */
+/** A user's account as stored in the database, a settings file or a backup. */
 export type StoredAccount = Readonly<Record<string, unknown>>
 
 /**
- * Creates a function that converts an account of a backup to the account to restore. Unless an existing account has the
- * same name, creation time and password, the result has a new `restoredAt`, which is part of the account's mark
- * (`identity/users/account.ts`): tokens and logins that were issued for a former password stay invalid. An account that
- * has not changed keeps its present `demotedAt`, so that grants to clients from before a demotion do not become valid
- * again. Team memberships by login are taken from the existing account.
+ * Creates a function that converts an account of a backup to the account to restore. It compares the account with the
+ * existing one of the same name:
+ * - If creation time and password are the same, the result keeps `restoredAt`, `demotedAt` and `loginGroups` (team
+ *   memberships that a login has set) of the existing account. So grants to clients from before a demotion do not
+ *   become valid again.
+ * - Otherwise, or if no such account exists, the result has a new `restoredAt` and no `loginGroups`. Since `restoredAt`
+ *   is part of the account's mark (`accountMarkOf`), tokens and logins issued for another password stay invalid.
  * @param present the existing accounts
- * @param keepsTokens whether accounts are restored unchanged: there are no existing accounts, and the operator confirms
- *   that no password was changed since the backup
+ * @param keepsTokens whether accounts are restored unchanged, so that their tokens stay valid: only if there are no
+ *   existing accounts, and the operator confirms that no password was changed since the backup
  * @returns the function. `isEncrypted`: whether the account is encrypted in the backup, so that its password cannot be
- *   compared
+ *   compared, and counts as different
  */
 export function createAccountRestorer (
   present: readonly StoredAccount[], keepsTokens: boolean

@@ -10,7 +10,7 @@ import { parseSettings } from './json/parse.ts'
 import { orderedEntries, createOrderedObject } from './order.ts'
 
 /**
- * Reads and validates a settings file without locking it.
+ * Reads and validates a settings file, without locking it.
  * @returns undefined if the file does not exist
  * @throws Error when the file exists and is unusable
  */
@@ -18,7 +18,7 @@ export async function readSettings (path: string): Promise<SettingsDocument | un
   return (await readSettingsFile(path))?.document
 }
 
-/** Like `readSettings`, with the snapshot and the problems of the file. */
+/** Does the same as `readSettings`, but also returns the snapshot and its problems. */
 async function readSettingsFile (path: string): Promise<DocumentWithSnapshot | undefined> {
   let bytes: Buffer
   try {
@@ -36,12 +36,12 @@ async function readSettingsFile (path: string): Promise<DocumentWithSnapshot | u
   }
 }
 
-/** The initial content of an empty database, and what to log once it is stored. */
+/** The initial content of an empty database, and the messages to log once it is stored. */
 export interface Seed { readonly document: SettingsDocument, readonly messages: readonly string[] }
 
 /**
- * Returns the initial content of an empty database: the settings file, with all servers private; empty if there is no
- * file.
+ * Returns the initial content of an empty database: the content of the settings file, with all servers made private; an
+ * empty document if there is no file.
  * @throws Error when the file exists and is unusable
  */
 export async function readSeed (path: string): Promise<Seed> {
@@ -78,7 +78,7 @@ export async function readSeed (path: string): Promise<Seed> {
   return { document: { ...document, mcpServers: servers }, messages }
 }
 
-/** Returns the number of entries in each section, as a list for a sentence. */
+/** Returns the number of entries in each section that has any, as in `2 servers, 1 key`; empty if there are none. */
 function countEntries (document: SettingsDocument): string {
   return entityNames.flatMap((section) => {
     const { noun } = entities[section]
@@ -89,8 +89,8 @@ function countEntries (document: SettingsDocument): string {
 }
 
 /**
- * Makes a server private. Its config is translated to the gateway's own members (`translateConfig`), since only their
- * secrets are encrypted.
+ * Returns a server's config made private, in the gateway's own format (`translateConfig`), since the database encrypts
+ * only secrets in members of that format.
  */
 const toPrivate = (config: unknown): unknown =>
   isPlainObject(config) ? { ...translateConfig(config).config, visibility: 'private' } : config

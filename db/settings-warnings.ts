@@ -12,14 +12,14 @@ import type { SettingsDocument } from './apply.ts'
 import { entities, entityNames, type ListEntityName } from './entities.ts'
 import { recordSectionNames } from './records.ts'
 
-/** Max warnings about one section; further ones are counted. */
+/** Max number of warnings that are listed for one section. */
 const maxWarnings = 20
 
-/** Returns the warning about a member of MCPHub that Tool-Hub has no equivalent for. */
+/** Returns the warning about a member of the settings of MCPHub for which Tool-Hub has no equivalent. */
 const mcpHubWarning = (path: string): string => `${quoteName(path)} is a member of MCPHub: it is kept, but has no ` +
   'effect'
 
-/** The members in which the files of client programs (VS Code, opencode, Zed, Amp, Codex) contain their servers. */
+/** The members that contain the servers in files of client programs (VS Code, opencode, Zed, Amp, Codex). */
 const clientSectionNames: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
 const clientSectionWarning = (name: string): string =>
   `${quoteName(name)} contains the servers of another program, and has no effect here: tool-hub import <file> adds ` +
@@ -40,33 +40,36 @@ const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
 /**
- * Limits warnings to `maxWarnings`, plus a sentence with the number of the others.
- * @param place what the warnings are about, for that sentence
+ * Returns the first `maxWarnings` warnings; if there are more, followed by a sentence with the number of the others.
+ * @param place what the warnings are about, the beginning of that sentence
  */
 export const limitWarnings = (warnings: readonly string[], place: string): readonly string[] =>
   warnings.length <= maxWarnings
     ? warnings
     : [...warnings.slice(0, maxWarnings), `${place}: ${warnings.length - maxWarnings} more warnings`]
 
-/** Returns warnings about members of a list entry that are unknown or unusable. Each names the entry. */
+/** Returns warnings about unknown members of a list entry, and an unusable password. Each warning names the entry. */
 export function warningsOfEntry (
   name: ListEntityName, schema: TSchema, entry: Readonly<Record<string, unknown>>
 ): string[] {
   const { noun, label } = entities[name]
   const entryLabel = entry[label]
-  const sentences = [...unknownMemberWarnings(schema, entry), ...name === 'users' ? unusablePassword(entry) : []]
+  const sentences = [...unknownMemberWarnings(schema, entry), ...name === 'users' ? passwordWarnings(entry) : []]
   const quoted = quoteName(typeof entryLabel === 'string' ? entryLabel : '')
   return sentences.map((sentence) => `${noun} ${quoted}: ${sentence}`)
 }
 
-/** Returns a warning about a password that is not a hash. There is none for an account without a password. */
-const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): string[] =>
+/** Returns a warning about a password that is not a usable hash; none for an account without a password. */
+const passwordWarnings = ({ password }: Readonly<Record<string, unknown>>): string[] =>
   typeof password !== 'string' || isUsablePasswordHash(password)
     ? []
     : ['"password" is not a usable hash, so the user cannot log in: tool-hub user reset-password <username> ' +
       'sets a new one']
 
-/** Returns warnings about members of the system configuration that have no effect. */
+/**
+ * Returns warnings about members of the system configuration that have no effect, and about a name separator that model
+ * APIs do not accept.
+ */
 export function warningsOfSystem (system: unknown): readonly string[] {
   if (!isPlainObject(system)) return []
   const { mcpRouter, ...others } = system
@@ -82,7 +85,7 @@ export function warningsOfSystem (system: unknown): readonly string[] {
   ]
 }
 
-/** Returns warnings about members of the document itself that have no effect. */
+/** Returns warnings about top-level members of the document that have no effect, such as unknown sections. */
 export const warningsOfDocument = (document: SettingsDocument): readonly string[] => limitWarnings(
   Object.entries(document)
     .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isEmpty(value))

@@ -22,19 +22,23 @@ import type { Records } from './records.ts'
 
 export { StorageError } from './errors.ts'
 
-/**
- * A configured server. `problem`: why it is not connected; its config is kept, but not used. `unprefixed`: set only for
- * providers that are not servers, such as the built-ins: on merged routes, their items have no prefix, come after those
- * of all servers, and keep their names. `separator`: the name separator of the settings, set if the server has
- * overrides of tools or prompts, whose names may have the prefixed form of merged routes, as in MCPHub. `warnings`:
- * sentences about parts of the config that have no effect.
- */
+/** A configured server. */
 export interface Server {
   readonly name: string
   readonly config: ServerConfig
+  /** Why the server is not connected, as a clause. Its config is kept, but not used. */
   readonly problem?: string
+  /**
+   * Set only for providers that are not servers, such as the built-ins: on routes that merge several servers, their
+   * items have no prefix, keep their names, and come after the items of all servers.
+   */
   readonly unprefixed?: boolean
+  /**
+   * The name separator of the settings. Set only if the config has overrides of tools or prompts, whose names may have
+   * the prefix of merged routes.
+   */
   readonly separator?: string
+  /** Clauses about parts of the config that should be corrected, such as those that have no effect. */
   readonly warnings?: readonly string[]
 }
 
@@ -45,49 +49,49 @@ export const isUsableServer = ({ config, problem }: Server): boolean =>
 /** A group whose members are all objects, where a `Group` may contain plain server names. */
 export interface NormalizedGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 
-/** An entry as a snapshot contains it. */
+/** The form in which a snapshot contains an entry of an entity. */
 export type SnapshotEntryOf<Name extends EntityName> =
   Name extends 'mcpServers' ? Server : Name extends 'groups' ? NormalizedGroup : EntryOf<Name>
 
-/** The entries of each entity by their keys, in the order of configuration. */
+/** The entries of each entity, by their keys, in the order of configuration. */
 type Items = { readonly [Name in EntityName as SnapshotMemberOf<Name>]: ReadonlyMap<string, SnapshotEntryOf<Name>> }
 
-/** The settings at one moment. Immutable; a change makes a new snapshot with a higher version. */
+/** The settings at one moment. Immutable: a change creates a new snapshot with a higher version. */
 export interface Snapshot extends Items {
   readonly version: number
   readonly system: SystemConfig
   /** Messages about unusable entries, followed by the `warnings`. */
   readonly problems: readonly string[]
-  /** Messages about members that have no effect. */
+  /** Messages about members that should be corrected, such as unknown ones, which have no effect. */
   readonly warnings?: readonly string[]
 }
 
 /**
- * A change of one entity; a `value` of undefined removes it. `rename` (servers only): the new key of the entity, which
- * keeps its position.
+ * A change of one entry of the settings; a `value` of undefined removes the entry. `rename` (servers only): the new
+ * name of the server, which keeps its position.
  */
 export type Change =
   | { [Name in EntityName]: {
     entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string
   } }[EntityName]
   | { entity: 'systemConfig', value: SystemConfig }
-  /** Puts the entries of a list in this order; entries whose keys are missing come last. */
+  /** Sorts the entries of a list by the order of `keys`; entries with other keys come last. */
   | { entity: 'order', of: ListEntityName, keys: readonly string[] }
 
 /**
- * The storage of the settings. When the promise of a commit resolves, all its changes are on stable storage; if it
- * rejects, nothing was changed. A reader never sees part of a commit. One test suite checks this for every adapter.
+ * The storage of the settings. When the promise of a commit resolves, all its changes are on stable storage. When it
+ * rejects, nothing was changed, unless the message says that this is unknown. A reader never sees part of a commit.
  */
 export interface Store {
-  /** Whether other replicas may change the settings. If not, they are in a file, which may be edited by hand. */
+  /** Set if the settings are in a database, where other replicas may change them; otherwise they are in a file. */
   readonly isShared?: boolean
-  /** @throws Error with one sentence when the stored settings cannot be read; they are left unchanged */
+  /** Reads the settings. @throws Error when the stored settings cannot be used; they are left unchanged */
   load: () => Promise<Snapshot>
   /**
-   * Writes all changes or none.
+   * Writes all changes or none, and returns the new snapshot.
    * @param baseVersion the version of the snapshot that the changes are based on
-   * @throws ConflictError when a newer snapshot exists · InvalidChangeError when an invariant would be violated ·
-   *   StorageError
+   * @throws ConflictError when a newer snapshot exists; InvalidChangeError when an invariant would be violated;
+   *   StorageError when the storage cannot be written
    */
   commit: (changes: readonly Change[], baseVersion: number) => Promise<Snapshot>
   /**
@@ -96,27 +100,28 @@ export interface Store {
    */
   onChange: (listener: (snapshot: Snapshot) => void) => () => void
   /**
-   * Checks for snapshots of other replicas, and passes them to the listeners. Absent if there can be no other replica.
+   * Reads changes that other replicas have made, and passes the new snapshot to the listeners. Absent if there can be
+   * no other replica.
    */
   refresh?: () => Promise<void>
   /**
-   * Returns why the store cannot be read or written now, as a sentence; undefined if it can.
-   * @param readonly ignores failures to write
+   * Returns a sentence that says why the store cannot be read or written now; undefined if it can.
+   * @param readonly whether to ignore failures to write
    */
   health: (readonly?: boolean) => string | undefined
   /**
-   * Returns why the last edit on disk is ignored; undefined if none is. Unlike the text of `health`, it may contain
-   * paths and is for admins only. Absent if the settings are not in a file.
+   * Returns why the last edit of the file is ignored; undefined if no edit is. Unlike the text of `health`, this text
+   * may contain paths and is for admins only. Absent if the settings are not in a file.
    */
   editProblem?: () => string | undefined
-  /** Aborts pending operations because the process ends. Absent if operations cannot take long. */
+  /** Aborts pending operations, since the process is about to end. Absent if operations cannot take long. */
   abortPending?: () => void
   close: () => Promise<void>
 }
 
 /**
- * The error for a commit after another writer changed the settings: the changes must be recomputed from the new
- * snapshot. `isFileEdit`: the change was an edit on disk.
+ * The error for a commit based on an outdated snapshot: another writer has changed the settings, and the changes must
+ * be recomputed from the new snapshot. `isFileEdit`: the other writer was a person who edited the file.
  */
 export class ConflictError extends Error {
   readonly isFileEdit: boolean
@@ -133,31 +138,34 @@ export class InvalidChangeError extends Error {
 }
 
 /**
- * A cache of the last known catalogues, and of the times at which items were first listed: one text per server. If it
- * is lost, the catalogues are read again; which of two servers of equal rank gets a name that both use then depends
- * only on the order of the servers.
+ * Stores texts about each server: its last known catalogue (the items that it lists, with the times at which they were
+ * first listed), the uses of its tools, and its pinned definitions. If a catalogue is lost, it is read from the server
+ * again; of two servers of equal rank that use the same name, the first in the configuration then gets the name.
  */
 export interface CatalogueCache {
-  /** Yields the text in pieces, so that a large one is never in memory as a whole; none if nothing is cached. */
+  /**
+   * Yields the catalogue of a server in pieces, so that a large one is never in memory as a whole. Yields nothing if it
+   * is not cached.
+   */
   read: (server: string) => AsyncIterable<string>
-  /** @param text in pieces, so that a large one is never in memory as a whole */
+  /** Stores the catalogue of a server. @param text the pieces of the text, which are written one after the other */
   write: (server: string, text: Iterable<string>) => Promise<void>
-  /** Returns the recorded uses of a server's tools as text, stored beside its catalogue; empty if there are none. */
+  /** Returns the recorded uses of a server's tools as text; empty if there are none. */
   readUses: (server: string) => Promise<string>
   writeUses: (server: string, text: string) => Promise<void>
-  /** Returns a server's pinned definitions as text, stored beside its catalogue; empty if nothing is pinned. */
+  /** Returns a server's pinned definitions as text; empty if nothing is pinned. */
   readPins: (server: string) => Promise<string>
   writePins: (server: string, text: string) => Promise<void>
   removePins: (server: string) => Promise<void>
   /** Removes the stored texts of a server that no longer exists. */
   remove: (server: string) => Promise<void>
-  /** Removes the stored texts of all servers but these. Absent if they do not outlive the process. */
+  /** Removes the stored texts of all servers except the given ones. Absent if the texts do not outlive the process. */
   keepOnly?: (servers: Iterable<string>) => Promise<void>
-  /** Resolves when all writes that were started are on disk, or have failed. */
+  /** Resolves when all writes in progress have ended, successfully or not. */
   waitForWrites: () => Promise<void>
 }
 
-/** The prefix of the keys of the counters for quotas. Without a database, only these counters survive a restart. */
+/** The beginning of the keys of quota counters. Without a database, only these counters survive a restart. */
 export const quotaKeyPrefix = 'quota '
 
 /** Counters with an expiry, for rate limits and quotas. With a database, all replicas share them. */
@@ -165,45 +173,52 @@ export interface Counters {
   /** Removes a counter. */
   reset: (key: string) => Promise<void>
   /**
-   * Adds to the counter of a key, unless its count is already `max` or more; this also holds for simultaneous callers,
-   * on any replica.
-   * @param window lifetime of the counter from its first use, in ms
+   * Adds an amount to the counter of a key, unless its count is already `max` or more. The check and the addition are
+   * one step, also for simultaneous callers on several replicas.
+   * @param window the lifetime of the counter from its first use, in ms
    * @param max by default, there is no maximum
-   * @returns `isTaken`: whether it was added; `count`: the new count; `left`: the time until the counter is reset, in
-   *   ms
+   * @returns `isTaken`: whether the amount was added; `count`: the resulting count; `left`: the time until the counter
+   *   is reset, in ms
    */
   take: (key: string, amount: number, window: number, max?: number) =>
   Promise<{ isTaken: boolean, count: number, left: number }>
-  /** Subtracts from the counter of a key; its count stays at least 0. */
+  /** Subtracts an amount from the counter of a key, whose count does not fall below 0. */
   giveBack: (key: string, amount: number) => Promise<void>
   /** Returns the count of a key, and the time until it is reset, in ms. Both are 0 if the key has no counter. */
   read: (key: string) => Promise<{ count: number, left: number }>
 }
 
-/** Encrypts the secrets in a value: the value is stored with masks in their places, and the secrets as one text. */
+/**
+ * Encrypts the secrets in values: a value is stored with masks in place of its secrets, which become one sealed text.
+ */
 export interface Vault {
   /**
    * Separates a value from its secrets.
-   * @param value to store, plain JSON
-   * @param place where it is stored, such as `systemConfig` or `mcpServers/<name>`: the encrypted text can be decrypted
-   *   for that place only
-   * @param plain members, such as `options` or `openapi.schema`, in which only URLs that may contain credentials and
-   *   the values that API responses mask are secrets. In all other members, every string and number is a secret, except
-   *   a `url` without credentials. By default, the secrets are the values that API responses mask
+   * @param value the value to store, as plain JSON
+   * @param place a text that identifies where the value is stored, such as `systemConfig` or `mcpServers/<name>`: the
+   *   sealed text can be decrypted for the same place only
+   * @param plain the paths of members, such as `options` or `openapi.schema`, in which only the values that API
+   *   responses mask, and URLs that may contain credentials, are secrets. In all other members, each text and number is
+   *   a secret, except a `url` without credentials. By default, the values that API responses mask are the secrets, in
+   *   all members
    * @returns the value with masks in place of its secrets, and the encrypted secrets, null if it has none
    */
   encryptSecrets: <Value>(
     value: Value, place: string, plain?: ReadonlySet<string>
   ) => { value: Value, sealed: string | null }
-  /** Reverses `encryptSecrets`. @throws Error when the key is not available, or the text is for another place */
+  /**
+   * Reverses `encryptSecrets`.
+   * @throws Error when the key is not available, or the text was sealed for another place
+   */
   decryptSecrets: <Value>(value: Value, sealed: string | null, place: string) => Value
   /**
-   * Returns the paths of masks in a value, such as `headers.Authorization`. A mask must never be stored as a secret.
+   * Returns the paths at which a value has a mask in place of a secret, such as `headers.Authorization`. Such a value
+   * must not be stored, since the mask would become the secret.
    */
   findMasks: (value: unknown) => string[]
-  /** Whether a text was encrypted with a former key, and should be re-encrypted with the newest. */
+  /** Whether a sealed text was encrypted with a former key, and should be re-encrypted with the newest one. */
   isSealedWithFormerKey: (sealed: string) => boolean
-  /** Whether a text was encrypted with a key that is not available. */
+  /** Whether a sealed text was encrypted with a key that is not available. */
   isLocked: (sealed: string) => boolean
 }
 
@@ -211,27 +226,31 @@ export interface Vault {
 export interface OutdatedTextCounts {
   /** The number of texts encrypted with a former key that is available. */
   readonly former: number
-  /** Texts that cannot be decrypted, by their kind (`logins at servers`) and the id of their key. */
+  /**
+   * The numbers of texts whose key is not available, by `what` (the kind of text, such as `logins at servers`) and the
+   * id of the key.
+   */
   readonly locked: ReadonlyArray<{ readonly what: string, readonly key: string, readonly count: number }>
 }
 
 /**
- * Re-encrypts texts that a former encryption key has encrypted. Every method throws StorageError while the storage is
- * unavailable.
+ * Re-encrypts with the newest key the texts that were encrypted with a former one. Each method throws StorageError
+ * while the storage is unavailable.
  */
 export interface Resealing {
   countOutdatedTexts: () => Promise<OutdatedTextCounts>
   /**
-   * Processes all texts once, in small steps. A text that is being changed, or that cannot be decrypted, is skipped; an
-   * interrupted run leaves the remaining texts unchanged.
+   * Re-encrypts all texts that need it, in small steps. Texts that are being changed, or that cannot be decrypted, are
+   * skipped. An interrupted run leaves the remaining texts as they are.
    * @returns `anew`: the number of re-encrypted texts
    */
   resealAll: (signal: AbortSignal) => Promise<{ readonly anew: number }>
 }
 
 /**
- * The ports of a storage adapter. Every method throws StorageError while the storage is unavailable; it is then unknown
- * whether a write took effect. Times are in ms since 1970.
+ * The ports that a storage adapter (settings file or PostgreSQL) implements. Unless its description says otherwise, a
+ * method throws StorageError while the storage is unavailable; it is then unknown whether a write took effect. Times
+ * are in ms since 1970.
  */
 export interface StorageAdapter {
   store: Store
@@ -248,7 +267,7 @@ export interface StorageAdapter {
   socialLogins?: SocialLogins
 }
 
-/** The ports that the rest of the gateway uses. */
+/** The ports that the rest of the gateway uses: those of an adapter, and those that store their data as records. */
 export interface Storage extends Omit<StorageAdapter, 'records'> {
   grants: OneTimeValues
   tokens: OAuthTokens

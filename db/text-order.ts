@@ -1,17 +1,20 @@
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import { isIntegerName, rememberOrder } from './order.ts'
 
-/** An array or object whose end has not been read yet. `object`: undefined if its members are not examined. */
+/**
+ * An array or object whose end the scan has not reached yet. `object`: the parsed object; undefined if its members are
+ * not examined. `names`: the member names read so far.
+ */
 interface Level {
   readonly object: Record<string, unknown> | undefined
   readonly names: string[]
 }
 
 /**
- * Records the order of object members in a JSON text, for `orderedEntries`. The text is scanned only if JavaScript does
- * not keep that order.
+ * Records the order that object members have in a JSON text, for `orderedEntries`. The text is scanned only if an
+ * integer-like name shows that JavaScript may not keep this order.
  * @param value the result of `JSON.parse` for the text
- * @param levels the number of object levels to examine; objects in arrays are not examined
+ * @param levels the number of outer object levels to examine; objects in arrays are not examined
  * @returns the value itself
  */
 export function rememberTextOrder<Value> (text: string, value: Value, levels: number): Value {
@@ -43,8 +46,8 @@ export function rememberTextOrder<Value> (text: string, value: Value, levels: nu
 }
 
 /**
- * Whether an object, or one within it, has an integer-like name. JavaScript sorts such names first, so one check is
- * enough.
+ * Whether a value or an object within it has an integer-like member name, on the outer `levels` levels. JavaScript
+ * sorts such names first, so that checking the first name of each object is enough.
  */
 function hasReorderedMembers (value: unknown, levels: number): boolean {
   let objects = [value].filter(isPlainObject)
@@ -60,7 +63,10 @@ function hasReorderedMembers (value: unknown, levels: number): boolean {
   return false
 }
 
-/** The position of the closing quote of a string. @param start the position of its opening quote */
+/**
+ * Returns the position of the closing quote of a string in a valid JSON text.
+ * @param start the position of its opening quote
+ */
 export function endOfString (text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
     let slash = at - 1
@@ -70,8 +76,10 @@ export function endOfString (text: string, start: number): number {
 }
 
 /**
- * Returns the parsed value of the object that begins after the last name of the level around it; undefined if it is not
- * an object. For a repeated name, it is the value of the last occurrence, which JSON.parse keeps.
+ * Returns the parsed object that begins where the scan is: the member of the enclosing object that was named last. For
+ * a repeated name, this is the last member with it, which JSON.parse keeps. Undefined if the parsed value is no object,
+ * or is not examined.
+ * @param around the enclosing level; undefined at the outermost value
  */
 function objectAt (around: Level | undefined, outermost: unknown): Record<string, unknown> | undefined {
   const name = around?.names.at(-1) ?? ''
@@ -81,7 +89,7 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
   return isPlainObject(value) ? value : undefined
 }
 
-/** Records the order of an object whose end was reached. For a repeated name, the last call determines the order. */
+/** Records the order of an object whose end was reached. If its name is repeated, the last such object counts. */
 function closeLevel (level: Level | undefined): void {
   if (level?.object) rememberOrder(level.object, level.names)
 }

@@ -6,18 +6,18 @@ import { errorCode } from '../errors.ts'
 import { makeFolder } from '../folder.ts'
 import type { CatalogueCache } from '../store.ts'
 
-/** The system's error codes for a file that does not exist, or whose folder does not. */
+/** The system's error codes for a file or folder that does not exist. */
 const missingFileCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
 
-/** The first part of the names of a server's files. */
+/** Returns the hash of a server's name with which the names of its files begin. */
 const hashOf = (server: string): string => createHash('sha256').update(server).digest('hex').slice(0, 32)
-/** Matches the file names of this cache, complete or being written. Other files in the folder are left alone. */
+/** Matches the names of this cache's files, finished or being written. Other files in the folder are left alone. */
 const fileNamePattern = /^([0-9a-f]{32})(?:\.uses|\.pins)?\.json(?:\.tmp)?$/
 
-/** The catalogue cache as files in one folder. The name of a file begins with a hash of the server's name. */
+/** A catalogue cache that stores its texts as files in one folder. */
 export class CatalogueFiles implements CatalogueCache {
   readonly #folder: string
-  /** The files that are being written, each with a queue of one write at a time. */
+  /** The queues of the files that are being written or removed, by path. Each queue runs one operation at a time. */
   readonly #writing = new Map<string, LimitFunction>()
 
   constructor (folder: string) {
@@ -45,7 +45,7 @@ export class CatalogueFiles implements CatalogueCache {
 
   async removePins (server: string): Promise<void> { await this.#remove(this.#path(server, '.pins')) }
 
-  /** @param isDurable whether the file is on stable storage when the promise resolves */
+  /** Replaces a file. @param isDurable whether the content must be on stable storage when the promise resolves */
   async #write (path: string, text: Iterable<string>, isDurable = false): Promise<void> {
     await this.#runExclusively(path, async () => {
       const file = await this.#create(`${path}.tmp`)
@@ -69,7 +69,7 @@ export class CatalogueFiles implements CatalogueCache {
 
   async keepOnly (servers: Iterable<string>): Promise<void> {
     const kept = new Set([...servers].map(hashOf))
-    // A missing folder means that nothing was ever cached.
+    // If the folder does not exist, nothing was ever cached.
     for (const name of await readdir(this.#folder).catch((): string[] => [])) {
       const hash = fileNamePattern.exec(name)?.[1]
       if (hash !== undefined && !kept.has(hash)) await rm(join(this.#folder, name), { force: true })
@@ -81,8 +81,8 @@ export class CatalogueFiles implements CatalogueCache {
   }
 
   /**
-   * Opens a new file, and creates its folder if necessary. `#write` calls this before it reads the iterable of texts,
-   * so that the retry loses no text.
+   * Opens a file for writing, and creates the folder if it is missing. This happens before `#write` reads the iterable
+   * of texts, which can be read only once.
    */
   async #create (path: string): Promise<FileHandle> {
     try {
@@ -94,7 +94,7 @@ export class CatalogueFiles implements CatalogueCache {
     }
   }
 
-  /** Runs work on a file after all earlier work on it. */
+  /** Runs work on a file once all earlier work on the file has ended. */
   async #runExclusively (path: string, work: () => Promise<void>): Promise<void> {
     const limit = this.#writing.get(path) ?? pLimit(1)
     this.#writing.set(path, limit)
@@ -105,7 +105,10 @@ export class CatalogueFiles implements CatalogueCache {
     }
   }
 
-  /** @param kind the data: the catalogue, the uses of tools, or pinned definitions */
+  /**
+   * Returns the path of a file.
+   * @param kind what it contains: the catalogue (empty), tool uses, or pinned definitions
+   */
   #path (server: string, kind: '' | '.uses' | '.pins' = ''): string {
     return join(this.#folder, `${hashOf(server)}${kind}.json`)
   }

@@ -14,13 +14,13 @@ const clientIdOf = (entry: ClientEntry): string => parseClientEntry(entry)?.clie
 interface FileClientsOptions {
   file: SectionAccess
   records: FileRecords
-  /** Max self-registered clients. */
+  /** Max number of self-registered clients. */
   maxRegistered?: number
 }
 
 /**
- * Clients in the settings file, which may be edited by hand. A plain-text secret is read as its hash, and replaced by
- * the hash when its entry is next written.
+ * The OAuth clients of a settings file, which may also be edited by hand. A secret in plain text is read as its hash;
+ * the next write of the client's entry replaces it by the hash.
  */
 export class FileClients implements OAuthClients {
   readonly #file: SectionAccess
@@ -83,13 +83,14 @@ export class FileClients implements OAuthClients {
         if (isDue(client)) entries.set(clientId, toClientEntry({ ...client, lastUsedAt: at }, entries.get(clientId)))
       })
     } catch {
-      // A failed write is ignored: the next use is recorded again.
+      // A failed write is ignored, since the next use of the client is recorded.
     }
   }
 
   /**
-   * Removes idle clients from a copy of the entries, runs work on it, enforces the limit, and writes the changes. The
-   * tokens and consents of removed clients are removed in the same write.
+   * Changes the clients in one write: on a copy of the entries, it removes idle clients, runs `work`, and enforces the
+   * limit. The tokens and consents of removed clients are removed in the same write.
+   * @returns the result of `work`
    */
   async #change<Result> (work: (entries: Map<string, ClientEntry>) => Result): Promise<Result> {
     return await this.#file.updateSections((sections) => {
@@ -128,11 +129,11 @@ function findActiveClient (entries: ReadonlyMap<string, ClientEntry>, clientId: 
   return client === undefined || isIdleClient(client) ? undefined : client
 }
 
-/** Compares clients by creation time, oldest first. */
+/** Compares clients for sorting by creation time, oldest first. */
 const byAge = (one: OAuthClient, other: OAuthClient): number =>
   one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1)
 
-/** Returns the self-registered clients to remove, so that at most `max` remain: see `maxRegisteredClients`. */
+/** Selects the self-registered clients to remove so that at most `max` remain, as `maxRegisteredClients` describes. */
 function excessClients (entries: ReadonlyMap<string, ClientEntry>, max: number): OAuthClient[] {
   const newestFirst = clientsOf(entries).filter(({ origin }) => origin === 'registered').sort((one, other) =>
     lastUse(other) - lastUse(one))

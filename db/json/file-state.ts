@@ -2,25 +2,25 @@ import { errorCode } from '../errors.ts'
 import type { StorageError } from '../store.ts'
 import { openFilesAdvice } from './load.ts'
 
-/** How long an invalid edit must persist before it is logged, in ms: an editor may still be writing. */
+/** How long the file must be invalid before this is logged, in ms: an editor may still be writing it. */
 const reportInvalidAfter = 500
 
-/** Records whether the settings file can be read and written, and is valid. Each change of this is logged once. */
+/** Tracks whether the settings file exists, can be read and written, and is valid. Logs each change of this once. */
 export class SettingsFileState {
   readonly #path: string
   readonly #warn: (message: string) => void
-  /** Why the content of the file is invalid. `since`: when that was first detected, in ms since the epoch. */
+  /** Why the content of the file is invalid. `since`: when this was first noticed, in ms since 1970. */
   #invalid: { reason: string, since: number, isReported: boolean } | undefined
-  /** Whether the invalid content was logged, but not yet its correction. */
+  /** Whether invalid content was logged whose correction or removal was not logged yet. */
   #hasLoggedInvalid = false
   /**
-   * Set while the file is missing: `seen` at the first check, `reported` once this was logged. It is logged at the
-   * second check, since an editor may be about to replace the file.
+   * Set while the file is missing: `seen` after the first check that misses it, `reported` once this was logged. The
+   * second check logs it, since an editor may be about to replace the file.
    */
   #missing: 'seen' | 'reported' | undefined
-  /** The reason why the system cannot read the file, whose content is then unknown. */
+  /** Why the file cannot be read, as a sentence; undefined if it can. */
   #readFailure: string | undefined
-  /** The failure of the last write, with its time in ms since the epoch. */
+  /** The last failure of a write, and its time in ms since 1970; undefined once a write has succeeded. */
   #writeFailure: { reason: string, since: number } | undefined
 
   constructor (path: string, warn: (message: string) => void) {
@@ -32,28 +32,28 @@ export class SettingsFileState {
   get readFailure (): string | undefined { return this.#readFailure }
   get writeFailure (): { readonly reason: string, readonly since: number } | undefined { return this.#writeFailure }
 
-  /** Records a write failure without logging it. `logWriteFailure` logs it. */
+  /** Records a write failure without logging it, which `logWriteFailure` does later. */
   recordWriteFailureUnlogged ({ message: reason }: StorageError): void {
     this.#writeFailure = { reason, since: Date.now() }
   }
 
   /**
    * Records that the file does not exist, so that it is neither invalid nor unreadable.
-   * @param isKnown whether the file did not exist at the last check either
+   * @param hasNeverExisted whether this process has not read or written a valid file yet
    */
-  markMissing (isKnown: boolean): void {
+  markMissing (hasNeverExisted: boolean): void {
     this.#readFailure = undefined
     this.#invalid = undefined
-    if (isKnown && this.#hasLoggedInvalid) this.#logMissing()
+    if (hasNeverExisted && this.#hasLoggedInvalid) this.#logMissing()
   }
 
-  /** Records that the content of the file is invalid. `reportInvalid` logs it. */
+  /** Records that the content of the file is invalid, which `reportInvalid` logs later. */
   markInvalid (reason: string): void {
     this.#readFailure = undefined
     if (this.#invalid?.reason !== reason) this.#invalid = { reason, since: Date.now(), isReported: false }
   }
 
-  /** Called after each check in the background: logs when the file is missing, and when it exists again. */
+  /** Called after each background check: logs that the file is missing, and later that it exists again. */
   reportMissing (isMissing: boolean): void {
     if (!isMissing) {
       if (this.#missing === 'reported') this.#warn(`The settings file ${this.#path} exists again.`)
@@ -72,7 +72,7 @@ export class SettingsFileState {
       'creates the file again.')
   }
 
-  /** Records a read failure. It is logged once, until the file can be read again. */
+  /** Records a read failure. Only the first one is logged, until the file can be read again. */
   markReadFailure ({ message: reason }: StorageError): void {
     if (this.#readFailure === undefined) {
       this.#warn(`${this.#path}: ${reason}${openFilesAdvice(reason)} The last settings stay in effect.`)
@@ -92,7 +92,7 @@ export class SettingsFileState {
     this.#invalid = undefined
   }
 
-  /** Called after each check in the background: logs invalid content that has persisted for `reportInvalidAfter`. */
+  /** Called after each background check: logs that the file has been invalid for `reportInvalidAfter`. */
   reportInvalid (): void {
     if (!this.#invalid || this.#invalid.isReported || Date.now() - this.#invalid.since < reportInvalidAfter) return
     this.#invalid.isReported = true
@@ -101,20 +101,20 @@ export class SettingsFileState {
       'file is corrected.')
   }
 
-  /** Records a write failure. It is logged once, until the file can be written again. */
+  /** Records a write failure. Only the first one is logged, until the file can be written again. */
   markWriteFailure ({ message: reason }: StorageError): void {
     const isKnown = this.#writeFailure !== undefined
     this.#writeFailure = { reason, since: Date.now() }
     if (!isKnown) this.logWriteFailure()
   }
 
-  /** Logs the recorded write failure, if any. Called by `load` when the file has been read. */
+  /** Logs the recorded write failure, if there is one. Called at the start, once the file has been read. */
   logWriteFailure (): void {
     if (!this.#writeFailure) return
     this.#warn(`The settings file ${this.#path} can be read, but not written. ${this.#writeFailure.reason}`)
   }
 
-  /** Logs that the backup could not be overwritten after a plain-text secret was removed from the file. */
+  /** Logs that the backup could not be overwritten, although a plain-text secret was removed from the file. */
   logBackupFailure (error: unknown): void {
     this.#warn(`The backup (.bak) of the settings file ${this.#path} could not be overwritten ` +
       `(${errorCode(error) ?? 'unknown error'}), and may contain a secret in plain text that the file no longer has: ` +

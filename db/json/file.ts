@@ -20,15 +20,15 @@ import type { SectionAccess, ReadSection, SectionsUpdate } from './section.ts'
 import { FileWatcher } from './watcher.ts'
 import { FileEditedError, toWriteError } from './write.ts'
 
-/** Min time after a failed write before it is tested whether the file can be written, in ms. */
+/** Min time from a failed write until a test of whether the file can be written again, in ms. */
 const writeTestInterval = 5_000
 
 const invalidEditMessage = 'The settings file was edited and is not valid; the log says what is wrong.'
 
 /**
  * The settings in a JSON file that may also be edited by hand. All reads and writes of the file run one at a time, so
- * that no check of the file runs during a write. A file that exists but is unusable is never treated as empty, and
- * never overwritten.
+ * that no check of the file runs during a write. An unusable file is neither treated as empty nor overwritten, unless a
+ * write of this gateway was interrupted and can be undone.
  */
 export class JsonFileStore implements Store, SectionAccess {
   readonly #path: string
@@ -85,7 +85,7 @@ export class JsonFileStore implements Store, SectionAccess {
       if (baseVersion !== this.#requireReading().snapshot.version) {
         throw new ConflictError('The settings have been changed in the meantime.', false)
       }
-      // Repeated if the file was edited right before the write, in a way that did not change the settings.
+      // Repeated if the file was edited right before the write. The commit then fails if the edit changed the settings.
       for (;;) {
         const found = await this.#checkFile()
         if (found === 'invalid') {
@@ -102,7 +102,7 @@ export class JsonFileStore implements Store, SectionAccess {
         checkInvariants(former.snapshot, next.snapshot)
         if (!await this.#write(document)) continue
         this.#reading = next
-        // The write has replaced the last plain-text token by its hash: the backup must not keep the token.
+        // The write has replaced the last plain-text token in the file by its hash, and the backup must not keep it.
         if (hasPlainTokens(former.snapshot) && !hasPlainTokens(next.snapshot)) await this.#overwriteBackup()
         return next.snapshot
       }
@@ -113,7 +113,7 @@ export class JsonFileStore implements Store, SectionAccess {
     return this.#requireReading().document[name]
   }
 
-  /** Changes sections outside the snapshot under the rules of `commit`; its version does not change. */
+  /** Changes sections that are not in the snapshot, whose version stays the same. File edits are no conflict. */
   async updateSections<Result> (change: (sections: ReadSection) => SectionsUpdate<Result>): Promise<Result> {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
@@ -158,7 +158,7 @@ export class JsonFileStore implements Store, SectionAccess {
     return this.#reading
   }
 
-  /** Writes a document. @returns false if the file was edited, so that nothing is written @throws StorageError */
+  /** Writes a document. @returns false if the file was edited, in which case nothing is written @throws StorageError */
   async #write (document: SettingsDocument): Promise<boolean> {
     try {
       await this.#acquireLock()
@@ -178,8 +178,8 @@ export class JsonFileStore implements Store, SectionAccess {
   }
 
   /**
-   * Acquires the lock. If the folder is not writable, the store opens read-only, without the lock.
-   * @throws Error when another process holds it, FolderError
+   * Acquires the lock on the settings file. If the folder is not writable, the store opens without it, as read-only.
+   * @throws Error when another process has the lock, or the folder cannot be created
    */
   async #openLock (): Promise<FileLock> {
     const path = await this.#disk.realPath()
@@ -195,15 +195,14 @@ export class JsonFileStore implements Store, SectionAccess {
           { cause: error }
         )
       }
-      // If the folder cannot be created, no change could ever be stored. A full disk, however, may be fixed while the
-      // process runs.
+      // Without the folder, no change could ever be stored. A full disk, however, may be fixed while the process runs.
       if (error instanceof FolderError && !toWriteError(error).isFull) throw error
       this.#state.recordWriteFailureUnlogged(toWriteError(error))
     }
     return this.#lock
   }
 
-  /** Acquires the lock before a write, if that was not possible at the start. */
+  /** Acquires the lock before a write, if it could not be acquired at the start. @throws StorageError, system errors */
   async #acquireLock (): Promise<void> {
     await this.#lock?.acquire().catch((error: unknown) => {
       throw error instanceof LockHeldError
@@ -212,7 +211,7 @@ export class JsonFileStore implements Store, SectionAccess {
     })
   }
 
-  /** Restores a file that an interrupted write in place left incomplete. @returns whether that was the case */
+  /** Restores the file if an interrupted write in place left it incomplete. @returns whether it was restored */
   async #recover (): Promise<boolean> {
     return this.#lock?.isHeld === true && await this.#disk.recover().catch(() => false)
   }
@@ -229,10 +228,10 @@ export class JsonFileStore implements Store, SectionAccess {
   }
 
   /**
-   * Reads the file if it was edited, and notifies the listeners if that changed the settings.
-   * @returns `edited` if the settings have changed; `gone` if the file does not exist any more; `invalid` if the edit
-   *   cannot be used, so that the settings in memory stay as they are
-   * @throws StorageError when the system cannot read it now
+   * Reads the file if it was edited, and notifies the listeners if the edit changed the settings.
+   * @returns `same` if the settings are those in memory; `edited` if an edit has changed them; `gone` if the file no
+   *   longer exists; `invalid` if the edit cannot be used, so that the settings in memory stay as they are
+   * @throws StorageError when the system cannot read the file now
    */
   async #checkFile (): Promise<'same' | 'gone' | 'edited' | 'invalid'> {
     const former = this.#reading
@@ -271,7 +270,7 @@ export class JsonFileStore implements Store, SectionAccess {
     }
   }
 
-  /** Schedules a check of the file in the background, unless one is pending. */
+  /** Starts a check of the file in the background, unless one is pending already. */
   #onPossibleChange (): void {
     if (this.#isChecking || this.#isClosed) return
     this.#isChecking = true
@@ -282,12 +281,12 @@ export class JsonFileStore implements Store, SectionAccess {
       const { writeFailure } = this.#state
       if (writeFailure && Date.now() - writeFailure.since >= writeTestInterval) await this.#testWrite()
     }).catch((error: unknown) => {
-      // `markReadFailure` logs read failures.
+      // A StorageError is a read failure, which `markReadFailure` has logged.
       if (!(error instanceof StorageError)) this.#warn(messageOf(error))
     }).finally(() => { this.#isChecking = false })
   }
 
-  /** Tests after a failed write whether the file can be written, so that `health` recovers before the next change. */
+  /** Tests after a failed write whether writing works again, so that `health` recovers before the next change. */
   async #testWrite (): Promise<void> {
     try {
       await this.#acquireLock()

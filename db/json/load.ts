@@ -4,7 +4,7 @@ import { StorageError } from '../store.ts'
 import type { SettingsFile } from './settings-file.ts'
 import { parseSettings } from './parse.ts'
 
-/** The reasons for temporary failures to read the file as clauses, by the system's error code. */
+/** Clauses that describe temporary failures to read the settings file, by the system's error code. */
 const transientReadErrors: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many files open',
   ENFILE: 'the system has too many files open',
@@ -13,14 +13,14 @@ const transientReadErrors: Readonly<Record<string, string>> = {
   EIO: 'the disk reports an error'
 }
 
-/** Waits for a read of the settings file, and converts its errors. @throws the error of `toReadError` */
+/** Waits for a read of the settings file, and converts its error with `toReadError`. */
 export async function convertReadErrors<Result> (reading: Promise<Result>, path: string): Promise<Result> {
   return await reading.catch((error: unknown) => { throw toReadError(error, path) })
 }
 
 /**
- * Returns advice for the log, with a leading space, if too many files are open; empty for other failures.
- * @param reason the message of the StorageError
+ * Returns advice for the log about too many open files, with a leading space; an empty text for other failures.
+ * @param reason the message of the read failure
  */
 export const openFilesAdvice = (reason: string): string =>
   /E[MN]FILE/.test(reason)
@@ -28,8 +28,8 @@ export const openFilesAdvice = (reason: string): string =>
     : ''
 
 /**
- * Converts the error for an existing settings file that cannot be read, to a StorageError if the failure is temporary.
- * The message of a StorageError contains no path, since it may reach a client.
+ * Converts a system error from reading an existing settings file: a temporary failure becomes a StorageError, whose
+ * message may reach a client and therefore contains no path; any other failure becomes an Error that names the path.
  */
 export function toReadError (error: unknown, path: string): Error {
   const code = errorCode(error) ?? messageOf(error)
@@ -49,13 +49,13 @@ interface LoadOptions {
   path: string
   /** Whether this process holds the lock, and therefore may write. */
   isLocked: boolean
-  /** Restores a file that an interrupted write in place left incomplete. @returns whether that was the case */
+  /** Restores the file if an interrupted write in place left it incomplete. @returns whether it was restored */
   recover: () => Promise<boolean>
 }
 
 /**
- * Loads the document at the start, after restoring the file if a write in place was interrupted.
- * @returns the document, empty if there is no file, and messages about a restored file
+ * Loads the settings document at the start. A file that an interrupted write left incomplete is restored first.
+ * @returns the document, which is empty if there is no file; `problems`: a message if the file was restored
  * @throws Error when the file cannot be read or parsed
  */
 export async function loadDocument (
@@ -80,7 +80,9 @@ export async function loadDocument (
   return { document, problems }
 }
 
-/** Adds to a parse error how to restore the backup, if there is one that can be parsed. */
+/**
+ * Returns a parse error with advice on how to restore the backup; unchanged if there is no backup that can be parsed.
+ */
 async function withBackupHint (error: unknown, disk: SettingsFile, path: string): Promise<unknown> {
   const backup = await disk.readBackup()
   if (backup === undefined || !(error instanceof Error)) return error

@@ -3,11 +3,12 @@ import type { SettingsDocument } from '../apply.ts'
 import { rememberRepeatedNames } from '../repeated-names.ts'
 import { rememberTextOrder } from '../text-order.ts'
 
-/** The number of object levels whose member order is recorded: the document and its sections. */
+/** The number of outer object levels whose member order is recorded: the document and its sections. */
 const sectionLevels = 2
 
 /**
- * Parses the bytes of a settings file. Servers keep their order in the text.
+ * Parses the bytes of a settings file, and records the order of its servers (`orderedEntries`) and repeated server
+ * names (`repeatedServerNames`).
  * @throws Error with one sentence that names the path and contains no part of the content, which may be a secret
  */
 export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
@@ -34,7 +35,8 @@ export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
 }
 
 /**
- * Returns the message of JSON.parse without the excerpt of the text, and with line and column instead of a position.
+ * Converts a message of JSON.parse: removes the excerpt of the text, which may contain a secret, and replaces the
+ * position by line and column.
  */
 function describeSyntaxError (message: string, text: string): string {
   const plain =

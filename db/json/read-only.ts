@@ -5,7 +5,7 @@ import type { SectionAccess } from './section.ts'
 
 const readOnlyMessage = 'These settings are open for reading only. Nothing was changed.'
 
-/** Settings that are read once, and neither watched nor written. */
+/** A store of settings that were read from a file before, and are neither watched nor written. */
 export class ReadOnlyFileStore implements Store, SectionAccess {
   readonly #document: SettingsDocument
 

@@ -6,27 +6,29 @@ import {
   type MemoryEntries, type MemoryEntry
 } from '../memory/records.ts'
 import {
-  recordCollections, type RecordCollection, type RecordEntry, type Records, type RecordFilter, type StoredRecord
+  recordCollections, sealedCollections, type RecordCollection, type RecordEntry, type Records, type RecordFilter,
+  type StoredRecord
 } from '../records.ts'
 import type { Resealing, OutdatedTextCounts, Vault } from '../store.ts'
 import { EntryList, type SectionAccess, type ReadSection, type SectionsUpdate } from './section.ts'
 
-/** An entry in the file, with its value in plain JSON or encrypted. */
+/** An entry in the settings file: with `value` as plain JSON, or with `data` and `sealed`, the encrypted value. */
 interface FileEntry extends MemoryEntry {
   readonly data?: { readonly secret: string }
   readonly sealed?: string | null
 }
 
-/** Returns the `place` of a record for the vault: an encrypted value cannot be decrypted in another record. */
+/** Returns the `place` of a record for the vault: a value copied to another record cannot be decrypted there. */
 const vaultPlaceOf = ({ name }: RecordCollection, key: string): string => `${name}/${key}`
-/** Returns the id of the encryption key of an encrypted text. */
+/** Returns the id of the key with which a sealed text was encrypted. */
 const keyIdOf = (sealed: string): string => sealed.split('.')[1] ?? ''
 const fileCollections = Object.values<RecordCollection>(recordCollections).filter(({ isInFile }) => isInFile)
 
 /**
- * Records without a database: those of collections with `isInFile` in sections of the settings file, others in memory.
- * Items of another shape in these sections are kept unchanged. While the process runs, an edit of the file can remove
- * entries but not add any: otherwise, saving an older version from an editor would restore used tokens.
+ * The records of a gateway without a database. A collection with `isInFile` is a section of the settings file; the
+ * others are in memory. Items of a section that are not records are kept unchanged. While the process runs, an edit of
+ * the file can remove records but not add any: otherwise, saving an older version in an editor would restore used
+ * tokens.
  */
 export class FileRecords implements Records, Resealing {
   readonly outlivesProcess = false
@@ -78,8 +80,9 @@ export class FileRecords implements Records, Resealing {
   }
 
   /**
-   * Computes the update that removes entries of a collection from the file; empty if the section is not a list.
-   * @param onRemoved called with the owners of the entries once they are removed
+   * Computes the update of the file that removes the matching entries of a collection; it is empty if the section is
+   * not a list.
+   * @param onRemoved receives the owners of the removed entries, once the update is written
    */
   planRemoval (
     sections: ReadSection,
@@ -101,10 +104,9 @@ export class FileRecords implements Records, Resealing {
   async countOutdatedTexts (): Promise<OutdatedTextCounts> {
     const locked = new Map<string, { what: string, key: string, count: number }>()
     let former = 0
-    for (const { collection: { name }, sealed } of this.#sealedEntries()) {
+    for (const { what, sealed } of this.#sealedEntries()) {
       if (this.#vault.isSealedWithFormerKey(sealed)) former++
       if (this.#vault.isSealedWithFormerKey(sealed) || !this.#vault.isLocked(sealed)) continue
-      const what = name === recordCollections.userValues.name ? 'users\' values for servers' : 'logins at servers'
       const key = keyIdOf(sealed)
       const { count } = locked.get(`${what} ${key}`) ?? { count: 0 }
       locked.set(`${what} ${key}`, { what, key, count: count + 1 })
@@ -112,7 +114,7 @@ export class FileRecords implements Records, Resealing {
     return { former, locked: [...locked.values()] }
   }
 
-  /** Yields to the event loop between values, then writes each collection at once. */
+  /** Yields to the event loop after each re-encrypted value, then writes each changed collection once. */
   async resealAll (signal: AbortSignal): Promise<{ anew: number }> {
     const anew = new Map<FileEntry, FileEntry>()
     const changed = new Set<RecordCollection>()
@@ -155,7 +157,8 @@ export class FileRecords implements Records, Resealing {
 
   #toFileEntry (collection: RecordCollection, entry: MemoryEntry): FileEntry {
     if (!collection.isSealed) return entry
-    // The vault's mask shows the last characters of a text: the trailing space keeps the end of the value out of it.
+    // The vault's mask shows the last four characters of a long text, unless they contain a space. The appended space
+    // keeps the end of the value out of the mask.
     const secret = `${JSON.stringify(entry.value)} `
     const { value: data, sealed } = this.#vault.encryptSecrets({ secret }, vaultPlaceOf(collection, entry.key))
     const { value: _, ...others } = entry
@@ -174,15 +177,16 @@ export class FileRecords implements Records, Resealing {
     }
   }
 
-  * #sealedEntries (): Generator<{ collection: RecordCollection, entry: FileEntry, sealed: string }> {
-    for (const collection of fileCollections.filter(({ isSealed }) => isSealed)) {
+  * #sealedEntries (): Generator<{ collection: RecordCollection, what: string, entry: FileEntry, sealed: string }> {
+    for (const { collection, what } of sealedCollections) {
+      if (!collection.isInFile) continue
       for (const entry of this.#list(collection).entries.values()) {
-        if (typeof entry.sealed === 'string') yield { collection, entry, sealed: entry.sealed }
+        if (typeof entry.sealed === 'string') yield { collection, what, entry, sealed: entry.sealed }
       }
     }
   }
 
-  /** Re-encrypts the value of an entry with the newest key. @returns undefined if the value cannot be decrypted */
+  /** Returns an entry with its value re-encrypted with the newest key; undefined if the value cannot be decrypted. */
   #resealEntry (collection: RecordCollection, entry: FileEntry): FileEntry | undefined {
     const place = vaultPlaceOf(collection, entry.key)
     try {
@@ -196,9 +200,9 @@ export class FileRecords implements Records, Resealing {
 }
 
 /**
- * Returns a copy of a document without records: tokens and consents in it may be used, revoked or withdrawn by the time
- * the copy is restored.
- * @param kept names of collections whose records stay
+ * Returns a copy of a settings document without records: its tokens and consents may have been used, revoked or
+ * withdrawn by the time the copy is restored.
+ * @param kept the names of the collections whose records stay in the copy
  */
 export function withoutRecords (document: SettingsDocument, kept: readonly string[] = []): SettingsDocument {
   const changed = fileCollections.flatMap(({ name }) => {

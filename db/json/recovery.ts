@@ -5,15 +5,22 @@ import { FileEditedError, overwriteFile, replaceFileAtomically } from './write.t
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** Returns the path of the backup: the bytes before the first write of the process, or the last write in place. */
+/**
+ * Returns the path of the backup of a file: its bytes from before the first write of this process, or from before the
+ * last write in place.
+ */
 export const backupPath = (path: string): string => `${path}.bak`
-/** Returns the path of the file that exists during a write in place: the digest of the backup, as in `sha256sum`. */
+/**
+ * Returns the path of the marker: a file that exists during a write in place, and contains the digest of the backup in
+ * the format of `sha256sum`.
+ */
 const markerPath = (path: string): string => `${path}.bak.sha256`
 
 /**
- * Overwrites a file that cannot be replaced by a rename. The former bytes are saved in `.bak` first, and are restored
- * if the write fails. If that fails too, or the process dies, the next `restoreInterruptedWrite` restores them.
- * @param lastCheck called right before the write; if it throws, the old bytes stay
+ * Overwrites a file in place, for files that cannot be replaced by a rename. The former bytes are saved in `.bak`
+ * first, and written back if the write fails. If that fails too, or the process dies, `restoreInterruptedWrite`
+ * restores them.
+ * @param lastCheck called right before the write; if it throws, the file is not changed
  * @throws the system's error
  */
 export async function overwriteWithBackup (
@@ -24,7 +31,7 @@ export async function overwriteWithBackup (
   try {
     await overwriteFile(path, bytes, lastCheck)
   } catch (error) {
-    // After FileEditedError nothing was written, and the edit must be kept.
+    // `lastCheck` throws FileEditedError before anything is written, and the edit must be kept.
     if (error instanceof FileEditedError) await removeMarker(path)
     else await overwriteFile(path, former).then(async () => { await removeMarker(path) }).catch(() => {})
     throw error
@@ -32,14 +39,15 @@ export async function overwriteWithBackup (
   await removeMarker(path)
 }
 
-/** Removes the marker. A failure is ignored, since the marker has an effect only if the file cannot be parsed. */
+/** Removes the marker. A failure is ignored, since the marker is only used if the file cannot be parsed. */
 async function removeMarker (path: string): Promise<void> {
   await rm(markerPath(path), { force: true }).catch(() => {})
 }
 
 /**
- * Restores a file that cannot be parsed, if a write in place was interrupted and its `.bak` is complete.
- * @returns the restored bytes; undefined if no write was interrupted
+ * Restores a file from its `.bak`, if a write in place was interrupted and the `.bak` is complete. Only to be called if
+ * the file cannot be parsed.
+ * @returns the restored bytes; undefined if the file was not restored
  * @throws the system's error when the bytes cannot be written
  */
 export async function restoreInterruptedWrite (path: string): Promise<Buffer | undefined> {
@@ -51,7 +59,7 @@ export async function restoreInterruptedWrite (path: string): Promise<Buffer | u
   return backup
 }
 
-/** Removes the files that an interrupted process left. Call it only once the file is known to be valid. */
+/** Removes the marker and temporary files that an interrupted process left. Only to be called if the file is valid. */
 export async function removeLeftovers (path: string): Promise<void> {
   await removeMarker(path)
   for (const name of [path, backupPath(path), markerPath(path)]) {

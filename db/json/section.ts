@@ -1,33 +1,33 @@
 import type { SettingsDocument } from '../apply.ts'
 import { StorageError } from '../store.ts'
 
-/** A function that returns the value of a section by its name. */
+/** Returns the value of a section by its name; undefined if the settings do not have the section. */
 export type ReadSection = (name: string) => unknown
 
-/** New values of sections. */
+/** A change of sections of the settings file. `result`: what the caller of `updateSections` gets. */
 export interface SectionsUpdate<Result> {
   /** The new values by section name; if empty, nothing is written. */
   readonly changed: SettingsDocument
   readonly result: Result
   /** Called once the sections are written, before the next update. */
   readonly onWritten?: () => void
-  /** Whether the change removes a plain-text secret, which must not survive in the backup. */
+  /** Whether the change removes a secret in plain text, so that the backup must be overwritten, too. */
   readonly dropsSecret?: boolean
 }
 
 /** Access to the sections of a settings file that are not part of snapshots: OAuth clients and records. */
 export interface SectionAccess {
-  /** The value of a section as it is in the file. */
+  /** Returns the value of a section as last read from or written to the file. */
   readSection: ReadSection
   /**
    * Changes sections durably, in one write; updates run one at a time.
-   * @param change may be called again if the file is edited meanwhile
+   * @param change computes the update; called again if the file is edited meanwhile
    * @throws StorageError when nothing was changed, or the error of `change`
    */
   updateSections: <Result>(change: (sections: ReadSection) => SectionsUpdate<Result>) => Promise<Result>
 }
 
-/** Merges updates of different sections into one, with `result` and `dropsSecret` of the first. */
+/** Merges updates of different sections into one, which has `result` and `dropsSecret` of the first. */
 export function mergeUpdates<Result> (
   first: SectionsUpdate<Result>,
   ...others: ReadonlyArray<SectionsUpdate<void>>
@@ -44,17 +44,17 @@ interface EntryListOptions<Entry> {
   /** The name of the section. */
   name: string
   isEntry: (item: unknown) => item is Entry
-  /** The key of an entry. If several entries have the same key, the first is used. */
+  /** Returns the key of an entry. If several entries have the same key, the first is used. */
   keyOf: (entry: Entry) => string
-  /** Whether an edit of the file can add and change entries. If not, it can only remove them. */
+  /** Whether an edit of the file can add and change entries; otherwise, it can only remove entries. */
   isEditable: boolean
 }
 
-/** A section that is a list of entries. Items of another shape are kept unchanged. */
+/** Reads and changes a section that is a list of entries. Items of another shape are kept unchanged. */
 export class EntryList<Entry extends object> {
   readonly #file: SectionAccess
   readonly #options: EntryListOptions<Entry>
-  /** The last value of the section, with its entries; undefined if it was not read yet. */
+  /** The section as last read or written: its value, and the entries in it; undefined if it was not read yet. */
   #lastRead: { readonly value: unknown, readonly entries: ReadonlyMap<string, Entry> } | undefined
 
   constructor (file: SectionAccess, options: EntryListOptions<Entry>) {
@@ -62,17 +62,17 @@ export class EntryList<Entry extends object> {
     this.#options = options
   }
 
-  /** The entries as they are in the file, by key. */
+  /** The current entries of the section, by key. */
   get entries (): ReadonlyMap<string, Entry> {
     return this.#read(this.#file.readSection(this.#options.name))
   }
 
-  /** Runs work on a copy of the entries, and writes them if they changed. @throws StorageError */
+  /** Runs work on a copy of the entries, and writes the copy if it was changed. @throws StorageError */
   async change<Result> (work: (entries: Map<string, Entry>) => Result): Promise<Result> {
     return await this.#file.updateSections((sections) => this.planChange(sections, work))
   }
 
-  /** Computes the update that `change` would make. @throws StorageError when the section is not a list */
+  /** Computes the update for `change`, without writing it. @throws StorageError when the section is not a list */
   planChange<Result> (sections: ReadSection, work: (entries: Map<string, Entry>) => Result): SectionsUpdate<Result> {
     const { name } = this.#options
     const value = sections(name)
@@ -103,7 +103,7 @@ export class EntryList<Entry extends object> {
     return entries
   }
 
-  /** The items of the section with the new entries: existing ones keep their positions, new ones come last. */
+  /** Returns the new items of the section: existing entries keep their positions, new ones come last. */
   #mergeEntries (items: readonly unknown[], entries: ReadonlyMap<string, Entry>): unknown[] {
     const { isEntry, keyOf, isEditable } = this.#options
     const left = new Map(entries)
@@ -113,8 +113,8 @@ export class EntryList<Entry extends object> {
       const entry = left.get(key)
       left.delete(key)
       if (entry !== undefined) return [entry]
-      // This is a further entry with the key of an earlier one, in a hand-edited section. It is kept as long as the
-      // earlier one, and removed with it.
+      // The entry was removed, or it repeats the key of an earlier one in a hand-edited section. A repeated entry is
+      // kept as long as the earlier one.
       return isEditable && entries.has(key) ? [item] : []
     })
     return [...kept, ...left.values()]

@@ -7,12 +7,15 @@ import { errorCode } from '../errors.ts'
 import { fsyncPath } from '../folder.ts'
 import { isRenameRefused, FileEditedError, replaceFileAtomically, toWriteError } from './write.ts'
 
-/** Time after a change in which another change may get the same timestamp, in ms. Some file systems have 2 s. */
+/**
+ * How long after a change of a file another change may get the same timestamp, in ms. Some file systems store times
+ * with a resolution of 2 s.
+ */
 const timestampResolution = 2_500
 
 /**
- * Metadata that identifies the content of a file without reading it. `isSettled`: whether the last change is so old
- * that a later one would have another timestamp.
+ * Metadata that shows whether a file was changed, without reading it. `text`: its inode, size and times; `isSettled`:
+ * whether the last change is so old that a later one would have another timestamp.
  */
 interface FileStamp { readonly text: string, readonly isSettled: boolean }
 
@@ -22,12 +25,12 @@ const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): Fi
 })
 
 /**
- * The settings file on disk, compared with the bytes that were last read or written. The content decides whether it
- * changed; timestamps only avoid reads.
+ * The settings file on disk, and the bytes that were last read from it or written to it, with which it is compared. The
+ * content decides whether the file was changed; timestamps only avoid reads.
  */
 export class SettingsFile {
   readonly #path: string
-  /** The bytes and the stamp of the file when it was last read or written; undefined if it did not exist. */
+  /** The bytes and the stamp of the file as last accepted (`remember`) or written; undefined if there are none yet. */
   #bytes: Buffer | undefined
   #stamp: FileStamp | undefined
   #isBackedUp = false
@@ -44,7 +47,7 @@ export class SettingsFile {
   /**
    * Reads the file.
    * @returns undefined if it does not exist
-   * @throws the system's error, or one with the code `ENOTFILE`
+   * @throws the system's error; an Error with the code `ENOTFILE` for a device, a named pipe or a socket
    */
   async read (): Promise<{ bytes: Buffer, stamp: FileStamp } | undefined> {
     const before = await stat(this.#path).catch(undefinedIfMissing)
@@ -63,9 +66,9 @@ export class SettingsFile {
   }
 
   /**
-   * Compares the file with the bytes that were last read or written.
+   * Compares the file with the bytes that were last accepted or written.
    * @returns `same`, or the new bytes, which the caller passes to `remember` once it has accepted them; `gone` if the
-   *   file does not exist any more, `none` if it did not exist before either
+   *   file no longer exists; `none` if it does not exist, and none was accepted or written before
    */
   async findEdit (): Promise<'same' | 'gone' | 'none' | { bytes: Buffer, stamp: FileStamp }> {
     const now = await stat(this.#path, { bigint: true }).catch(undefinedIfMissing)
@@ -85,18 +88,18 @@ export class SettingsFile {
     return this.#bytes === undefined ? 'none' : 'gone'
   }
 
-  /** Makes these the bytes that the file is compared with. */
+  /** Sets the bytes with which the file is compared from now on. */
   remember (found: { bytes: Buffer, stamp: FileStamp } | undefined): void {
     this.#bytes = found?.bytes
     this.#stamp = found?.stamp
   }
 
-  /** Restores a file that an interrupted write in place left incomplete. @returns whether that was the case */
+  /** Restores the file if an interrupted write in place left it incomplete. @returns whether it was restored */
   async recover (): Promise<boolean> {
     return await restoreInterruptedWrite(await this.realPath()) !== undefined
   }
 
-  /** The `.bak` of the file; undefined if it does not exist or cannot be read. */
+  /** Reads the `.bak` of the file, and the time of its last change; undefined if it is missing or cannot be read. */
   async readBackup (): Promise<{ path: string, bytes: Buffer, time: Date } | undefined> {
     const path = backupPath(await this.realPath())
     try {
@@ -116,7 +119,10 @@ export class SettingsFile {
     await removeLeftovers(await this.realPath())
   }
 
-  /** Sets the mode of the file to 0600, as far as possible. @returns whether other users could write it until now */
+  /**
+   * Tries to set the mode of the file to 0600.
+   * @returns whether it was changed, and other users could write the file
+   */
   async restrictMode (): Promise<boolean> {
     const path = await this.realPath()
     return await stat(path).then(async ({ mode }) => {
@@ -127,8 +133,8 @@ export class SettingsFile {
   }
 
   /**
-   * Overwrites the backup with the current bytes. Called after a write that removed a plain-text secret, which must not
-   * remain in the backup.
+   * Overwrites the backup with the current bytes of the file. Called after a write that removed a plain-text secret,
+   * which must not remain in the backup.
    * @throws the system's error
    */
   async overwriteBackup (): Promise<void> {
@@ -136,8 +142,9 @@ export class SettingsFile {
   }
 
   /**
-   * Writes the file durably; the first write of the process saves the former bytes as the backup.
-   * @throws StorageError; FileEditedError, without a change, when the file was edited since it was last read
+   * Writes the file durably. The first write saves the former bytes as the backup.
+   * @throws FileEditedError, without a change, when the file was edited since it was last read or written; StorageError
+   *   when the write failed, after the former bytes were restored if possible
    */
   async write (bytes: Buffer): Promise<void> {
     const former = this.#bytes
@@ -159,7 +166,7 @@ export class SettingsFile {
     this.#stamp = await stat(path, { bigint: true }).then(stampOf, () => undefined)
   }
 
-  /** Tests whether a file of the same size could be written now. @throws StorageError */
+  /** Tests whether a file of the same size can be written in the same folder now. @throws StorageError if not */
   async testWrite (): Promise<void> {
     const path = `${await this.realPath()}.probe`
     try {
@@ -171,7 +178,7 @@ export class SettingsFile {
     }
   }
 
-  /** Checks that the file was not edited since it was last read or written. @throws FileEditedError when it was */
+  /** Checks that the file was not edited since it was last read or written. @throws FileEditedError */
   #assertUnchanged (): void {
     const now = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
     if ((now && stampOf(now).text) === this.#stamp?.text) return
@@ -189,7 +196,7 @@ export class SettingsFile {
       else await replaceFileAtomically(path, former)
       await fsyncPath(dirname(path))
     } catch {
-      // The next comparison finds the content of the file, and treats it as an edit.
+      // The next comparison with the file finds whatever is in it, and treats it as an edit.
     }
   }
 }

@@ -8,8 +8,8 @@ import { quotaKeyPrefix } from '../store.ts'
 import { replaceFileAtomically } from './write.ts'
 
 /**
- * The content of the file. `at`: the time at which it was saved, in ms since 1970; `quotas`: the counters of quotas,
- * with their remaining time at that moment in ms.
+ * The content of the file for usage counters. `at`: the time at which it was saved, in ms since 1970; `quotas`: the
+ * quota counters, with the time that was left until their reset, in ms; `usage`: the usage counters.
  */
 interface Saved {
   readonly at: number
@@ -17,7 +17,7 @@ interface Saved {
   readonly usage: UsageCount[]
 }
 
-/** Usage counters without a database. A file of their own keeps them, and the counters of quotas, across restarts. */
+/** The usage counters of a gateway without a database. A file keeps them, and the quota counters, across restarts. */
 export class FileUsageCounts extends UsageCounts {
   readonly #path: string
   readonly #counters: MemoryCounters

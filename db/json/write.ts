@@ -5,7 +5,7 @@ import { errorCode } from '../errors.ts'
 import { fsyncPath } from '../folder.ts'
 import { StorageError } from '../store.ts'
 
-/** The reason why a write failed, by the system's error code. */
+/** Clauses that say why a write failed, by the system's error code. */
 const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space is left on the disk',
   EDQUOT: 'the disk quota is used up',
@@ -18,12 +18,12 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist'
 }
 
-/** The error for a file that was edited since it was last read. Nothing was written. */
+/** The error for a file that was edited since it was last read or written. Nothing was written. */
 export class FileEditedError extends Error {
   override readonly name = 'FileEditedError'
 }
 
-/** Converts the error of a failed write. The message contains no path, since it may reach a client. */
+/** Converts the error of a failed write to a StorageError, whose message may reach a client and contains no path. */
 export function toWriteError (error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const code = errorCode(error)
@@ -36,10 +36,11 @@ export function toWriteError (error: unknown): StorageError {
 }
 
 /**
- * Replaces a file atomically: a reader sees either the old bytes or the new ones. When the promise resolves, the new
- * bytes are on stable storage. The mode becomes 0600; the owner is kept, if this process may set it.
+ * Replaces a file by a new one with a rename: a reader sees either the old bytes or the new ones. When the promise
+ * resolves, the new bytes are on stable storage. The mode becomes 0600; the owner is kept, if this process may set it.
  * @param lastCheck called right before the rename; if it throws, the old bytes stay
- * @throws the system's error; if the failure is before the rename, nothing has changed
+ * @throws the error of `lastCheck`, or the system's error; the file is unchanged, unless the fsync after the rename
+ *   fails
  */
 export async function replaceFileAtomically (
   path: string, bytes: Uint8Array, lastCheck: () => void = () => {}
@@ -56,8 +57,8 @@ export async function replaceFileAtomically (
     } finally {
       await handle.close()
     }
-    // Check and rename are synchronous, so that no edit can be lost between them. The disk has just responded, so this
-    // does not block long.
+    // The check and the rename are synchronous, so that there is almost no time between them for an edit, which would
+    // be lost. The disk has just responded, so they do not block for long.
     lastCheck()
     renameSync(temp, path)
   } catch (error) {
@@ -67,13 +68,15 @@ export async function replaceFileAtomically (
   await fsyncPath(dirname(path))
 }
 
-/** Whether an error of `replaceFileAtomically` means that the file cannot be replaced, for example as a mount point. */
+/**
+ * Whether an error of `replaceFileAtomically` means that a rename cannot replace the file, which may be a mount point.
+ */
 export const isRenameRefused = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'rename' &&
     ['EBUSY', 'EXDEV', 'EPERM'].includes(errorCode(error) ?? '')
 
 /**
- * Overwrites a file in place. A crash leaves it incomplete, which `restoreInterruptedWrite` repairs.
+ * Overwrites a file in place. A crash can leave it incomplete, which `restoreInterruptedWrite` repairs.
  * @param lastCheck called right before the write; if it throws, the old bytes stay
  */
 export async function overwriteFile (path: string, bytes: Uint8Array, lastCheck: () => void = () => {}): Promise<void> {

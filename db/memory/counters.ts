@@ -1,11 +1,11 @@
 import type { Counters } from '../store.ts'
 
-/** `ends`: the time at which the counter expires, by `performance.now()`. */
+/** A counter. `ends`: the time at which it expires, as `performance.now()` measures it. */
 interface Counter { count: number, ends: number }
 
 const leftOf = ({ ends }: Counter): number => Math.ceil(ends - performance.now())
 
-/** Counters of this process alone. Beyond the limit, the oldest counter is removed. */
+/** Counters that other replicas do not share, in memory. Beyond the limit, the oldest counter is removed. */
 export class MemoryCounters implements Counters {
   readonly #maxCounters: number
   readonly #counts = new Map<string, Counter>()
@@ -40,7 +40,7 @@ export class MemoryCounters implements Counters {
     return known === undefined ? { count: 0, left: 0 } : { count: known.count, left: leftOf(known) }
   }
 
-  /** The counters whose keys begin with a text, as key, count and remaining time in ms. */
+  /** Lists the unexpired counters whose keys begin with a text. `left`: the time until the counter is reset, in ms. */
   list (beginning: string): Array<[key: string, count: number, left: number]> {
     return [...this.#counts.keys()].filter((key) => key.startsWith(beginning)).flatMap((key) => {
       const known = this.#find(key)

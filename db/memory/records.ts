@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { RecordCollection, RecordEntry, Records, RecordFilter, StoredRecord } from '../records.ts'
 
 /**
- * A record with the defaults of `RecordEntry` filled in. `changedAt`: the time of the last write, in ms since 1970.
- * `value` is undefined in an entry of the settings file whose value is encrypted.
+ * A record as stored in memory or in the settings file, with the defaults of `RecordEntry` filled in. `changedAt`: the
+ * time of the last write, in ms since 1970. `value` is undefined if the settings file contains it in encrypted form.
  */
 export interface MemoryEntry extends Omit<RecordEntry, 'expiresIn'> {
   readonly labels: readonly string[]
@@ -57,7 +57,7 @@ export function findEntry<Entry extends MemoryEntry> (
   return found === undefined || isExpired(found, now) ? undefined : found
 }
 
-/** Removes one record by its key, or those that match a filter. @returns how many were removed */
+/** Removes the record with a key, or the records that match a filter. @returns how many were removed */
 export function removeEntries (
   entries: Map<string, MemoryEntry>, keyOrFilter: string | RecordFilter, now: number
 ): number {
@@ -69,7 +69,8 @@ export function removeEntries (
 
 /**
  * Removes expired records, and those beyond the limits of their collection.
- * @param written the owners of the records just added, for whom `maxPerOwner` is checked
+ * @param maxEntries the max number of records, which may differ from the one of the collection
+ * @param written the owners of the records just added; `maxPerOwner` is checked for these only
  */
 export function trimEntries (
   entries: MemoryEntries, collection: RecordCollection, maxEntries: number, written: ReadonlySet<string>, now: number
@@ -86,7 +87,7 @@ export function trimEntries (
   else for (const { key } of selectEntries(entries, {}, now).slice(maxEntries)) entries.delete(key)
 }
 
-/** Removes all records of the owners with the most records, until at most `maxEntries` records remain. */
+/** Removes all records of the owners that have the most, until at most `maxEntries` records remain. */
 function removeLargestOwners (entries: MemoryEntries, maxEntries: number): void {
   const owners = new Map<string, { owner: string, size: number, last: number }>()
   for (const { owner = '', expiresAt = Infinity } of entries.values()) {
@@ -103,7 +104,7 @@ function removeLargestOwners (entries: MemoryEntries, maxEntries: number): void 
   for (const [key, { owner = '' }] of entries) if (!kept.has(owner)) entries.delete(key)
 }
 
-/** Min time between two removals of expired entries, in ms. */
+/** Min time between two removals of expired records, in ms. Writes that must check a limit remove them at once. */
 const sweepInterval = 60_000
 
 /** Records in memory, which are lost at a restart. */
@@ -157,7 +158,7 @@ export class MemoryRecords implements Records {
     const own = this.#stateOf(collection.name)
     const now = this.#now()
     for (const entry of added) {
-      // Re-inserted at the end, so that the oldest entries come first.
+      // Inserted again at the end, so that the entries are in the order of their last writes.
       own.entries.delete(entry.key)
       own.entries.set(entry.key, toMemoryEntry({ ...entry, value: structuredClone(entry.value) }, now))
     }

@@ -1,16 +1,19 @@
 import { maxVectorComponents, type Vector, type VectorStore } from '../ports/vectors.ts'
 import { unitVector } from '../unit-vector.ts'
 
-/** An embedding as a unit vector, with the hash of its text. `usedAt` is in ms since 1970. */
+/** An embedding as a unit vector, with the hash of the embedded text. `usedAt` is in ms since 1970. */
 interface MemoryVector { readonly hash: string, readonly unit: Float32Array, usedAt: number }
 
-/** Embeddings in memory, which are lost at a restart. Beyond the limit, the oldest are removed. */
+/**
+ * Embeddings in memory, which are lost at a restart. Beyond the limit, the oldest embeddings of the collection to which
+ * none was added for the longest time are removed.
+ */
 export class MemoryVectors implements VectorStore {
   readonly #maxNumbers: number
   readonly #now: () => number
   /** The embeddings by collection and id. */
   readonly #collections = new Map<string, Map<string, MemoryVector>>()
-  /** The total length of the stored embeddings. */
+  /** The total length of the stored embeddings, in numbers. */
   #numbers = 0
 
   /**
@@ -27,7 +30,8 @@ export class MemoryVectors implements VectorStore {
     added.forEach(({ id, hash }, at) => {
       const own = unitVectors[at]
       if (own === undefined) return
-      // Re-inserted at the end of its collection, and the collection at the end of all, so that the oldest come first.
+      // Inserted again at the end of its collection, and the collection behind all others, so that the oldest come
+      // first.
       this.#remove(collection, id)
       const vectors = this.#collections.get(collection) ?? new Map()
       this.#collections.delete(collection)
@@ -99,7 +103,7 @@ export class MemoryVectors implements VectorStore {
   }
 }
 
-/** The cosine of two unit vectors of equal length. A plain loop for speed: there may be thousands of long vectors. */
+/** Returns the cosine of two unit vectors of equal length. A plain loop is fastest for thousands of long vectors. */
 function cosine (one: Float32Array, other: Float32Array): number {
   let sum = 0
   for (let at = 0; at < one.length; at++) sum += (one[at] ?? 0) * (other[at] ?? 0)

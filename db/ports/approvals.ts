@@ -8,13 +8,13 @@ export interface Approval {
   /** A UUID. */
   readonly id: string
   readonly state: 'pending' | 'approved' | 'denied'
-  /** Identifies caller, item, arguments and policy: the approval is valid for exactly these. */
+  /** A hash of caller, item, arguments and policy: the approval is valid only for calls with the same hash. */
   readonly digest: string
   /** The key of the caller's principal. */
   readonly principal: string
   /**
-   * The owner for `maxPerOwner`: the caller's user, whichever key was used; for a principal without a user, the
-   * principal.
+   * The owner to whom the limit `maxPerOwner` applies: the caller's user, whichever key the user uses; `principal` if
+   * the caller has no user.
    */
   readonly owner: string
   /** The users who count as the caller, and therefore must not approve the call. */
@@ -35,9 +35,10 @@ export interface Approval {
   readonly isUsed?: true
 }
 
+/** An approval as read from the storage. Each change gives it another `version`. */
 export interface StoredApproval { readonly approval: Approval, readonly version: string }
 
-/** The approvals of all replicas, as records. They survive a restart. */
+/** Stores the approvals of all replicas, as records. They survive a restart. */
 export class Approvals {
   readonly #records: Records
 
@@ -45,7 +46,7 @@ export class Approvals {
     this.#records = records
   }
 
-  /** @param kept how long the approval is stored after its creation, in ms */
+  /** Stores a new approval. @param kept how long it is stored, in ms from `createdAt` */
   async add (approval: Approval, kept: number): Promise<void> {
     await this.#records.put(approvals, [toEntry(approval, kept)])
   }
@@ -55,13 +56,17 @@ export class Approvals {
     return found && toStored(found)[0]
   }
 
-  /** Lists the approvals, newest first; only those with the digest, if it is given. */
+  /** Lists the approvals with a digest, newest first; by default all approvals. */
   async list (digest?: string): Promise<StoredApproval[]> {
     const filter = digest === undefined ? {} : { labels: [digestLabel(digest)] }
     return (await this.#records.list(approvals, filter)).flatMap(toStored)
   }
 
-  /** Replaces an approval. @param kept as in `add` @returns false if it has been replaced since it was read */
+  /**
+   * Replaces an approval.
+   * @param kept how long it is stored, in ms from `createdAt`
+   * @returns false if it has been replaced since it was read; nothing is changed then
+   */
   async replace ({ version }: StoredApproval, next: Approval, kept: number): Promise<boolean> {
     return await this.#records.swap(approvals, version, toEntry(next, kept))
   }
@@ -78,6 +83,6 @@ const toEntry = (approval: Approval, kept: number): RecordEntry => ({
   expiresAt: approval.createdAt + kept
 })
 
-/** Returns the approval of a record in a list; an empty list if it cannot be decrypted. */
+/** Returns a list with the approval in a record; an empty list if the record cannot be decrypted. */
 const toStored = ({ value, version }: StoredRecord): StoredApproval[] =>
   value === undefined ? [] : [{ approval: value as Approval, version }]

@@ -1,6 +1,6 @@
 import { clientLabel, recordCollections, type RecordCollection, type Records } from '../records.ts'
 
-/** The scopes that a user has granted to a client, remembered so that the user is not asked again. */
+/** The scopes that a user has granted to an OAuth client, stored so that the user is not asked again. */
 export interface Consent {
   readonly username: string
   readonly clientId: string
@@ -8,16 +8,16 @@ export interface Consent {
   readonly scope: string
   /** The resource that the consent is for (RFC 8707). */
   readonly resource?: string
-  /** An opaque version of the account's rights and password. If it differs later, the consent is void. */
+  /** An opaque digest of the account's rights and password (`rightsMarkOf`). Once it differs, the consent is void. */
   readonly mark?: string
   readonly grantedAt: number
 }
 
 /**
- * Remembered consents as records, one per user and client, owned by the user. They are removed with their client
- * (`OAuthClients.remove`). Users are part of the settings, which are not in the transactions of a port: code that
- * removes a user must also remove the user's consents, login sessions and tokens. It must do the same before it creates
- * a user, since the removal of a former user of that name may have been interrupted.
+ * Stores consents as records, one per user and client, owned by the user. A consent is removed with its client
+ * (`OAuthClients.remove`), but not with its user: users are part of the settings, which no transaction of a port can
+ * change. Code that removes a user must also remove the user's consents, login states and tokens. Code that creates a
+ * user must do the same first, since the removal of a former user of that name may have been interrupted.
  */
 export class Consents {
   readonly #records: Records
@@ -28,7 +28,7 @@ export class Consents {
     this.#consents = consents
   }
 
-  /** Stores a consent in place of the former one of this user to this client. */
+  /** Stores a consent. It replaces the one that the user has given to the client before. */
   async put ({ username, clientId, scope, resource, mark, grantedAt }: Consent): Promise<void> {
     const more = { ...resource === undefined ? {} : { resource }, ...mark === undefined ? {} : { mark } }
     await this.#records.put(this.#consents, [{
@@ -54,7 +54,7 @@ export class Consents {
     return await this.#records.remove(this.#consents, consentKey(username, clientId)) > 0
   }
 
-  /** Removes all consents of a user, or to a client. */
+  /** Removes all consents that a user has given, or that a client has received. */
   async removeAll (target: { readonly username: string } | { readonly clientId: string }): Promise<void> {
     const filter = 'username' in target ? { owner: target.username } : { labels: [clientLabel(target.clientId)] }
     await this.#records.remove(this.#consents, filter)

@@ -2,14 +2,16 @@ import { recordCollections, type Records } from '../records.ts'
 
 const { consoleSessions } = recordCollections
 
-/** A session of the console, in which a user is logged in. */
+/** A login of a user at the web console. */
 export interface ConsoleSession {
   readonly username: string
-  /** An opaque version of the account's password and rights (`rightsMarkOf`): the session ends when it changes. */
+  /** An opaque digest of the account's password and rights (`rightsMarkOf`). The session ends when it changes. */
   readonly mark: string
 }
 
-/** Sessions of the console as records, by the SHA-256 of their cookies in hex. They survive a restart. */
+/**
+ * Stores the sessions of the console as records, keyed by the SHA-256 of the cookie, in hex. They survive a restart.
+ */
 export class ConsoleSessions {
   readonly #records: Records
 
@@ -17,7 +19,11 @@ export class ConsoleSessions {
     this.#records = records
   }
 
-  /** @param idle the time after which the session ends unless it is used, in ms */
+  /**
+   * Stores a new session.
+   * @param hash SHA-256 of its cookie
+   * @param idle the time until it ends, unless renewed, in ms
+   */
   async begin (hash: string, { username, mark }: ConsoleSession, idle: number): Promise<void> {
     const value = { username, mark } satisfies ConsoleSession
     await this.#records.put(consoleSessions, [{ key: hash, value, owner: username, expiresIn: idle }])
@@ -25,14 +31,15 @@ export class ConsoleSessions {
 
   /**
    * Finds a session.
-   * @returns undefined if it is unknown or has ended. `age`: the time since its last renewal, in ms
+   * @returns the session, and the time since its beginning or last renewal as `age`, in ms; undefined if the session is
+   *   unknown or has ended
    */
   async find (hash: string): Promise<ConsoleSession & { readonly age: number } | undefined> {
     const found = await this.#records.find(consoleSessions, hash)
     return found && { ...found.value as ConsoleSession, age: found.age }
   }
 
-  /** Restarts the idle time of a session, unless it has ended. @param idle as in `begin` */
+  /** Renews a session, unless it has ended. @param idle the time until it ends, unless renewed again, in ms */
   async renew (hash: string, idle: number): Promise<void> {
     const found = await this.#records.find(consoleSessions, hash)
     if (found === undefined) return

@@ -5,14 +5,14 @@ import { recordCollections, type RecordEntry, type Records, type StoredRecord } 
 
 const { eventSubscriptions: subscriptions, eventDeliveries: deliveries, failedDeliveries: failures } = recordCollections
 
-/** The credential with which a subscription was made: a bearer key, or an authorization of an OAuth client. */
+/** The credential of the request that made a subscription: a bearer key, or an access token of an OAuth client. */
 export type SubscriptionCredential =
   | { readonly keyId: string }
   | {
     readonly family: string
     readonly clientId: string | undefined
     readonly username: string
-    /** An opaque version of the user's rights when the subscription was made; the subscription ends when it changes. */
+    /** An opaque digest of the user's rights when the subscription was made. The subscription ends when it changes. */
     readonly mark: string
     readonly scopes: readonly string[]
     readonly audience: string | undefined
@@ -20,59 +20,65 @@ export type SubscriptionCredential =
 
 /** A webhook that a client registered for an event type (SEP-3415, "Webhook-Based Delivery"). */
 export interface EventSubscription {
-  /** The id, which is the same for the same principal, URL, event type and arguments. */
+  /** The id, which is derived from principal, route, server, event type, URL and arguments. */
   readonly id: string
-  /** The key of the principal that owns it. */
+  /** The key of the principal that made the subscription. */
   readonly owner: string
-  /** The user whose connections to the server it uses. */
+  /** The user whose connections to the server the subscription uses. */
   readonly user: string
   readonly credential: SubscriptionCredential
-  /** The route (`SubscriptionRoute`): the scope and presentation of its view, and the client's address. */
+  /**
+   * The route of the request (`SubscriptionRoute`): the scope and presentation of its view, and the client's address.
+   */
   readonly route: unknown
-  /** The name of the event type on that route. */
+  /** The name of the event type on `route`, as the client sees it. */
   readonly name: string
-  /** The event type at its server; `server` identifies the server. */
+  /** The event type at its server: the server's name and fingerprint (`serverFingerprint`), and the type's own name. */
   readonly event: { readonly provider: string, readonly server: string, readonly key: string }
-  /** The arguments as JSON text. */
+  /** The arguments of the subscription, as JSON text. */
   readonly argumentsText: string
   readonly url: string
-  /** The client's secrets, newest first; the former one is also used for signatures until `until`, in ms since 1970. */
+  /**
+   * The client's secrets for signatures, newest first. A replaced secret also signs messages until the time `until`, in
+   * ms since 1970.
+   */
   readonly secrets: ReadonlyArray<{ readonly secret: string, readonly until?: number }>
-  /** The gateway's own webhook at the server: the last segment of its path, and its secret. */
+  /** The gateway's own webhook, to which the server sends: the last segment of its path, and its secret. */
   readonly own: { readonly token: string, readonly secret: string }
   readonly expiresAt: number
 }
 
 /** A message for a client's webhook. */
 export interface EventDelivery {
-  /** The key of the record, made from subscription and message; the same if the server sends the message again. */
+  /** The key of the record, derived from subscription and message: the same if the server sends the message again. */
   readonly key: string
   readonly subscription: string
   readonly owner: string
-  /** `webhook-id` and the body, as sent to the client. */
+  /** The header `webhook-id` and the body, as sent to the client. */
   readonly messageId: string
   readonly body: string
   readonly attempts: number
-  /** The time of the next attempt, in ms since 1970; during an attempt, the time after which another may begin. */
+  /** The time of the next attempt, in ms since 1970. During an attempt, the time from which another may begin. */
   readonly dueAt: number
   readonly version: string
 }
 
-/** A message that could not be delivered. */
+/** A message for a client's webhook that could not be delivered. */
 export type FailedDelivery = Readonly<Static<typeof FailedEventDelivery>>
 
-/** The delivery status of a subscription; times are in ms since 1970. */
+/** The outcome of the latest deliveries of a subscription; times are in ms since 1970. */
 export interface DeliveryStatus {
-  /** When a message was last delivered; absent if that was longer than an hour ago. */
+  /** When a message was last delivered; undefined if none was within the last hour. */
   readonly deliveredAt?: number
-  /** Why the newest failed message failed, and the time of the first failure; absent if one was delivered since. */
+  /** Why the newest failed message failed; undefined if no message has failed since `deliveredAt`. */
   readonly lastError?: string
+  /** When the first message after `deliveredAt` failed; undefined if none has. */
   readonly failedSince?: number
 }
 
 /**
- * The webhooks of clients and the messages for them, as records. A replica claims a message before it sends it, so that
- * each message has one sender at a time.
+ * Stores the webhooks of clients, and the messages for these webhooks, as records. A replica claims a message before it
+ * sends it, so that only one replica at a time sends it.
  */
 export class EventWebhooks {
   readonly #records: Records
@@ -85,17 +91,17 @@ export class EventWebhooks {
     return (await this.#records.find(subscriptions, id))?.value as EventSubscription | undefined
   }
 
-  /** Lists subscriptions. @param owner the key of their principal; by default, those of all principals */
+  /** Lists the subscriptions of a principal. @param owner the key of the principal; by default, all principals */
   async list (owner?: string): Promise<EventSubscription[]> {
     return valuesOf(await this.#records.list(subscriptions, owner === undefined ? {} : { owner }))
   }
 
-  /** Lists the subscriptions made by OAuth clients. */
+  /** Lists the subscriptions that were made with access tokens of OAuth clients. */
   async listByOAuthClients (): Promise<EventSubscription[]> {
     return valuesOf(await this.#records.list(subscriptions, { labels: [authorized] }))
   }
 
-  /** Adds a subscription. @returns false if one with its id exists */
+  /** Adds a subscription. @returns false if a subscription has the id already */
   async add (subscription: EventSubscription): Promise<boolean> {
     return await this.#records.swap(subscriptions, undefined, toEntry(subscription))
   }
@@ -106,7 +112,7 @@ export class EventWebhooks {
 
   /**
    * Removes a subscription.
-   * @returns whether this call removed it: of several callers, on any replica, one gets true
+   * @returns whether this call removed it: of several callers, on any replica, exactly one gets true
    */
   async remove (id: string): Promise<boolean> { return await this.#records.remove(subscriptions, id) === 1 }
 
@@ -115,18 +121,22 @@ export class EventWebhooks {
     return (await this.#records.list(deliveries, { labels: [waitingOf(owner)] }, true)).length
   }
 
-  /** Stores a message. @returns false if it was stored before, even if it was settled within the last hour */
+  /** Stores a message. @returns false if it is stored already, waiting or settled */
   async addDelivery (delivery: EventDelivery): Promise<boolean> {
     return await this.#records.swap(deliveries, undefined, toWaiting(delivery))
   }
 
-  /** Lists the messages whose next attempt is due. @param now in ms since 1970 */
+  /** Lists the messages whose next attempt is due. @param now the time in ms since 1970 */
   async listDue (now: number): Promise<EventDelivery[]> {
     return valuesOf<EventDelivery>(await this.#records.list(deliveries, { labels: [waiting] }))
       .filter(({ dueAt }) => dueAt <= now)
   }
 
-  /** Claims a message for an attempt. @returns the claimed message; undefined if another caller has claimed it */
+  /**
+   * Claims a message for an attempt to deliver it.
+   * @param next the new values of `attempts` and `dueAt`
+   * @returns the claimed message; undefined if another caller has claimed or settled it
+   */
   async claim (
     delivery: EventDelivery, next: Pick<EventDelivery, 'attempts' | 'dueAt'>
   ): Promise<EventDelivery | undefined> {
@@ -135,7 +145,8 @@ export class EventWebhooks {
   }
 
   /**
-   * Ends the delivery of a message, which is then stored without its body for an hour.
+   * Ends the delivery of a message. The message stays stored without its body for an hour, so that it is not accepted
+   * again.
    * @param failed the entry for the list of failed messages; undefined if the message was delivered
    */
   async settle ({ key, subscription, version, messageId }: EventDelivery, failed?: FailedDelivery): Promise<void> {
@@ -161,20 +172,20 @@ export class EventWebhooks {
     }
   }
 
-  /** Lists the failed messages, newest first. @param user by default, those of all users */
+  /** Lists the failed messages of a user, newest first; by default, those of all users. */
   async listFailed (user?: string): Promise<FailedDelivery[]> {
     return valuesOf(await this.#records.list(failures, user === undefined ? {} : { owner: user }))
   }
 }
 
-/** The labels of waiting messages, of messages that could not be delivered, and of subscriptions of OAuth clients. */
+// The labels of waiting messages, of messages that could not be delivered, and of subscriptions of OAuth clients.
 const waiting = 'waiting'
 const undelivered = 'undelivered'
 const authorized = 'authorized'
 
-/** How long a message may wait for its delivery, in ms. */
+/** How long a message waits for its delivery, in ms from its arrival or the last attempt. */
 const maxWait = 24 * 60 * 60_000
-/** How long a settled message is stored, so that it is not accepted again, in ms. */
+/** How long a settled message is stored so that it is not accepted again, in ms. */
 const settledRetention = 60 * 60_000
 /** How long a failed message is listed, in ms. */
 const failureRetention = 7 * 24 * 60 * 60_000

@@ -1,14 +1,14 @@
 import { StorageError } from '../errors.ts'
 import { recordCollections, tombstoneRetention, type RecordCollection, type Records } from '../records.ts'
 
-/** The result of `OneTimeValues.take`. Only the first caller gets the value. */
+/** The result of `OneTimeValues.take`: only the first caller gets the value. */
 type TakeResult =
   | { readonly first: true, readonly family: string, readonly value: unknown }
   | { readonly first: false, readonly family: string }
 
 /**
- * Values that can be taken once, such as the data of an authorization code or of a login's `state`, as records. Each is
- * stored under the SHA-256 of the secret that was issued for it. When a value is taken, only its family is kept.
+ * Stores values that can be taken once, such as the data of an authorization code or of a login's `state`, as records.
+ * A value is keyed by the SHA-256 of the secret that was issued for it. Once it is taken, only its family is kept.
  */
 export class OneTimeValues {
   readonly #records: Records
@@ -22,8 +22,8 @@ export class OneTimeValues {
   /**
    * Stores a value.
    * @param hash SHA-256, in hex, of at least 128 random bits
-   * @param family the id of all tokens that will be issued for the value: a caller that takes it a second time learns
-   *   the family, in order to revoke these tokens
+   * @param family the id of the token family to which the tokens issued for the value will belong: a caller that takes
+   *   the value a second time gets this id, in order to revoke these tokens
    * @param value plain JSON
    */
   async put (hash: string, family: string, value: unknown, expiresAt: number): Promise<void> {
@@ -33,9 +33,9 @@ export class OneTimeValues {
   }
 
   /**
-   * Takes a value. If several callers, on any replica, take it, exactly one is the first; the others learn for an hour
-   * that it was taken.
-   * @returns undefined if the hash is unknown, or the value has expired or was taken longer than an hour ago
+   * Takes a value. If several callers, on any replica, take the same value, exactly one is the first. For an hour, the
+   * others get the value's family instead.
+   * @returns undefined if the hash is unknown, or the value has expired or was taken more than an hour ago
    * @throws StorageError also if the value cannot be decrypted
    */
   async take (hash: string): Promise<TakeResult | undefined> {

@@ -1,16 +1,16 @@
 import { recordCollections, type RecordCollection, type Records } from '../records.ts'
 
 /**
- * A state that a browser refers to by a cookie. `session`: a login session at the authorization server; `interaction`:
- * an authorization request that waits for its user; `upstream-login`: the start of a login at an upstream server;
- * `user-values`: a page on which a user provides values for a server.
+ * A stored state that a browser identifies by a cookie. The kinds: `session`, a login session at the gateway's
+ * authorization server; `interaction`, an authorization request that waits for its user; `upstream-login`, a login at
+ * an upstream server that was started; `user-values`, a page on which a user enters values for a server.
  */
 export interface LoginState {
   readonly kind: 'session' | 'interaction' | 'upstream-login' | 'user-values'
-  /** An identifier of the state that is not a credential. */
+  /** Another identifier of the state, which is not a credential, unlike the cookie. */
   readonly uid?: string
   readonly username?: string
-  /** Plain JSON. A database stores it encrypted. */
+  /** The content of the state, as plain JSON. A database stores it encrypted. */
   readonly value: unknown
   readonly createdAt: number
 }
@@ -18,8 +18,8 @@ export interface LoginState {
 const uidLabel = (uid: string): string => `uid:${uid}`
 
 /**
- * Login states as records, by the SHA-256 of their cookies in hex, owned by their users. Without a database, they are
- * lost at a restart. A state that cannot be decrypted is treated as expired, so that the user logs in again.
+ * Stores login states as records, keyed by the SHA-256 of the cookie in hex, owned by the user. Without a database,
+ * they are lost at a restart. A state that cannot be decrypted is treated as expired, so that the user logs in again.
  */
 export class LoginStates {
   readonly #records: Records
@@ -57,14 +57,14 @@ export class LoginStates {
 }
 
 /**
- * The first use of a `requestState`. `answers`: SHA-256 of the answers sent with it, in hex; `age`: time since then, in
- * ms.
+ * The first use of a `requestState`. `answers`: SHA-256 of the answers sent with it, in hex; `age`: the time since that
+ * use, in ms.
  */
 interface RequestStateUse { readonly answers: string, readonly age: number }
 
-/** Each `requestState` (MCP 2026-07-28) that a client has returned, as a record by its SHA-256 in hex. */
+/** Records which values of `requestState` (MCP 2026-07-28) clients have returned, keyed by their SHA-256 in hex. */
 export class UsedRequestStates {
-  /** Whether uses are remembered across a restart. If not, states made by a former process must be refused. */
+  /** Whether recorded uses survive a restart. If not, states issued by a former process must be refused. */
   readonly outlivesProcess: boolean
   readonly #records: Records
   readonly #states: RecordCollection
@@ -76,9 +76,11 @@ export class UsedRequestStates {
   }
 
   /**
-   * Records the use of a state. If several callers, on any replica, use it, exactly one is the first.
-   * @param expiresAt when the state itself expires: its use is remembered until then
-   * @returns the first use of the state: this one, if the state was not used before
+   * Records the use of a state. If several callers, on any replica, use the same state, exactly one is the first.
+   * @param hash SHA-256 of the state, in hex
+   * @param answers SHA-256 of the answers sent with the state, in hex
+   * @param expiresAt when the state itself expires, in ms since 1970: the record is kept until then
+   * @returns the first use of the state, which is the recorded one if the state was not used before
    */
   async recordUse (hash: string, answers: string, expiresAt: number): Promise<RequestStateUse> {
     if (await this.#records.swap(this.#states, undefined, { key: hash, value: answers, expiresAt })) {

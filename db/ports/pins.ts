@@ -3,11 +3,11 @@ import { recordCollections, type Records } from '../records.ts'
 
 const { pins } = recordCollections
 
-/** The pinned definitions of a server, as plain JSON, with the version of the entry. Each write changes the version. */
+/** The pinned definitions of a server, as plain JSON. `version`: an id that changes with each write. */
 export interface StoredPins { readonly value: unknown, readonly version: string }
 
 /**
- * The storage of pinned definitions: one entry per server. Every method throws StorageError while the storage is
+ * Stores the pinned definitions of servers, one entry per server. Each method throws StorageError while the database is
  * unavailable.
  */
 export interface PinStore {
@@ -15,18 +15,21 @@ export interface PinStore {
   readonly isShared: boolean
   find: (server: string) => Promise<StoredPins | undefined>
   /**
-   * Stores an entry if the stored one still has this version.
+   * Stores the pinned definitions of a server if the stored entry still has a given version.
    * @param version the version of the entry to replace; undefined if none is stored yet
    * @returns the new version; undefined if the entry has changed in the meantime
    */
   swap: (server: string, version: string | undefined, value: object) => Promise<string | undefined>
-  /** Removes the entries of these servers. */
+  /** Removes the entries of servers. */
   remove: (servers: readonly string[]) => Promise<void>
-  /** The servers that have entries. @param time lists only entries changed within this time, in ms */
+  /**
+   * Lists the servers that have entries, with the versions of the entries.
+   * @param time selects entries that were changed at most this time ago, in ms; by default, all entries
+   */
   list: (time?: number) => Promise<Array<{ readonly server: string, readonly version: string }>>
 }
 
-/** Pinned definitions as records, which all replicas share. */
+/** Stores pinned definitions as records, which all replicas share. */
 export class RecordPinStore implements PinStore {
   readonly isShared = true
   readonly #records: Records

@@ -1,37 +1,42 @@
-/** The binding of an identity at a provider to a local account. */
+/** The binding of a person's identity at a login provider to a local account. */
 export interface SocialIdentity {
-  /** The SHA-256 of provider and subject, in hex. */
+  /** The SHA-256 of the provider's name and the provider's id of the person, in hex (`identityHash`). */
   readonly hash: string
   readonly provider: string
   readonly username: string
-  /** Identifies the local account; a later account of the same name has another subject. */
+  /** The id of the local account (`accountSubjectOf`); a later account with the same username has another one. */
   readonly subject: string
   /** Whether the local account was created for this identity. */
   readonly created: boolean
-  /** Whether the username was a verified e-mail address of the identity when it was bound. */
+  /** Whether the username was a verified e-mail address of the person when the identity was bound. */
   readonly verified: boolean
 }
 
-/** The storage of social login: identities, sessions, and the key that signs session cookies. Needs a database. */
+/** Stores the data of social login: identities, sessions, and the key that signs session cookies. Needs a database. */
 export interface SocialLogins {
   /** Returns the `database` option of better-auth. The first call loads the library's adapter. */
   loadAdapter: () => Promise<object>
   /**
-   * The key that signs session cookies, shared by all replicas. It is generated if it is missing or cannot be
-   * decrypted.
+   * Returns the key that signs session cookies, which all replicas share. A new key is generated if there is none, or
+   * if the stored one cannot be decrypted.
    */
   loadSigningKey: () => Promise<string>
   find: (hash: string) => Promise<SocialIdentity | undefined>
-  /** Stores an identity, replacing a former one with this hash. */
+  /** Stores an identity. It replaces a stored one with the same hash. */
   put: (identity: SocialIdentity) => Promise<void>
   remove: (hash: string) => Promise<void>
-  /** Finds the identity for which a local account was created. @returns undefined if it was not created for one */
+  /**
+   * Finds the identity for which a local account was created; undefined if the account was not created for an identity.
+   */
   findCreatingIdentity: (username: string, subject: string) => Promise<SocialIdentity | undefined>
   /**
-   * Removes the identities bound to a local account, with their sessions.
-   * @param emailOf returns the e-mail address under which better-auth stores the identity with a hash
+   * Removes the identities that are bound to a local account, and their sessions.
+   * @param emailOf returns the e-mail address under which better-auth stores an identity, from the hash of the identity
    */
   removeIdentities: (username: string, subject: string, emailOf: (hash: string) => string) => Promise<void>
-  /** Removes the oldest sessions of a user beyond `max`, and at intervals all expired sessions. */
+  /**
+   * Removes the oldest sessions of a person, so that at most `max` remain; at intervals, also all expired sessions.
+   * @param userId the id of the person in better-auth
+   */
   trimSessions: (userId: string, max: number) => Promise<void>
 }

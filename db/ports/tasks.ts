@@ -3,37 +3,39 @@ import { recordCollections, userLabel, type Records } from '../records.ts'
 const { tasks } = recordCollections
 
 /**
- * A task that a client started, with the state that the gateway last saw. It contains neither arguments nor results.
+ * A task that a client started, with its last state known to the gateway. Arguments and results are not stored.
  */
 export interface TaskRecord {
-  /** The id, which is the same for the same task of the same principal on the same route. */
+  /** The id of the record, which is derived from the owner, the route and the server's task. */
   readonly id: string
-  /** The owner whose tasks are listed together: the key of the principal; without credentials, the client. */
+  /**
+   * The owner, whose `tasks/list` shows the task: the key of the principal, or an id of a client without credentials.
+   */
   readonly owner: string
-  /** The key of the principal. */
+  /** The key of the principal that started the task. */
   readonly principal: string
-  /** The user whose connections to the server it uses. */
+  /** The user whose connections to the server the task uses. */
   readonly user: string
-  /** The stored user of the principal, who may see and cancel it. */
+  /** The stored user of the principal, who may see and cancel the task; undefined if there is none. */
   readonly username?: string
   readonly keyName?: string
-  /** The route: the scope and presentation of its view. */
+  /** The route on which the task was started: the scope and presentation of its view. */
   readonly route: unknown
-  /** The task id that the client got: the server's id, encrypted. */
+  /** The task id that the client has received, which contains the server's task id in encrypted form. */
   readonly handle: string
   readonly server: string
-  /** The name of the tool at its server. */
+  /** The tool's own name at its server. */
   readonly tool: string
   /** The state as the server reports it (`TaskStatus`, MCP 2025-11-25). */
   readonly state: string
-  /** When the server created it, and when the gateway last saw it change, in ms since 1970. */
+  /** When the server created the task, in ms since 1970; `updatedAt`: when the gateway last saw the task change. */
   readonly createdAt: number
   readonly updatedAt: number
-  /** How long the server keeps it, in ms; absent if the server sets no limit. */
+  /** How long the server keeps the task, in ms; undefined if the server sets no limit. */
   readonly ttl?: number
 }
 
-/** The tasks of all replicas, as records. They survive a restart only with a database. */
+/** Stores the tasks of all replicas, as records. They survive a restart only with a database. */
 export class Tasks {
   readonly #records: Records
 
@@ -41,7 +43,7 @@ export class Tasks {
     this.#records = records
   }
 
-  /** Stores a task, replacing its former state. @param lifetime how long it is remembered, in ms */
+  /** Stores a task, in place of its former state. @param lifetime how long the record is kept from now on, in ms */
   async put (task: TaskRecord, lifetime: number): Promise<void> {
     const { id, owner, username, createdAt } = task
     const labels = username === undefined ? [] : [userLabel(username)]
@@ -54,7 +56,7 @@ export class Tasks {
     return (await this.#records.find(tasks, id))?.value as TaskRecord | undefined
   }
 
-  /** Lists tasks, newest first: those of an owner, or of a stored user; all if neither is given. */
+  /** Lists the tasks of an owner, or of a stored user, newest first; by default, all tasks. */
   async list (of?: { readonly owner: string } | { readonly username: string }): Promise<TaskRecord[]> {
     const filter = of !== undefined && 'username' in of ? { labels: [userLabel(of.username)] } : of ?? {}
     const found = await this.#records.list(tasks, filter)

@@ -4,16 +4,16 @@ import {
 
 export type TokenKind = 'access' | 'refresh'
 
-/** An authorization of a client by a user. All tokens issued for it form one family, and are revoked together. */
+/** An authorization that a user gave to a client. All tokens issued for it form a family, and are revoked together. */
 export interface TokenFamily {
   readonly family: string
   readonly clientId: string
   readonly username?: string
-  /** An opaque version of the account. If the account has another one later, the tokens are invalid. */
+  /** An opaque digest of the account's rights and password. Once it differs, the tokens are invalid. */
   readonly mark?: string
 }
 
-/** A token to be stored. */
+/** A token to store. */
 export interface IssuedToken {
   /** SHA-256 of the token, in hex. The token itself is never stored. */
   readonly hash: string
@@ -27,20 +27,20 @@ export interface IssuedToken {
 
 export type StoredToken = TokenFamily & IssuedToken
 
-/** The tokens to revoke: one token, or all of a family, a client, a user, or a client of a user. */
+/** The tokens to revoke: one token, or all tokens of a family, a client, a user, or a client and a user. */
 export type RevocationTarget =
   | { readonly hash: string }
   | { readonly family: string }
   | { readonly clientId: string, readonly username?: undefined }
-  // `mark`: only tokens that were issued with this mark.
+  // With `mark`, only the tokens that were issued with this mark are revoked.
   | { readonly clientId?: undefined, readonly username: string, readonly mark?: string }
   | { readonly clientId: string, readonly username: string }
 
 /**
- * Access and refresh tokens of the authorization server, as records by their hashes. A revocation by client or user
- * ends the tokens that exist at that time: a caller that stores tokens must check afterwards whether client and user
- * still exist, and revoke the family if not. A revoked family is remembered for an hour, so that tokens of it that are
- * stored later are invalid.
+ * Stores access and refresh tokens of the authorization server as records, keyed by their hashes. A revocation by
+ * client or user ends only the tokens that exist at that time: a caller that stores tokens must check afterwards
+ * whether client and user still exist, and revoke the family if not. A revoked family is remembered for an hour; tokens
+ * of the family that are stored in that hour are removed at once.
  */
 export class OAuthTokens {
   readonly #records: Records
@@ -57,18 +57,18 @@ export class OAuthTokens {
     await this.#removeIfRevoked(authorization.family)
   }
 
-  /** Finds a valid token. @returns undefined if it is unknown, expired, used or revoked */
+  /** Finds a token. @returns undefined if it is unknown, expired or revoked, or a refresh token that was used */
   async find (hash: string): Promise<StoredToken | undefined> {
     const found = (await this.#records.find(this.#tokens, hash))?.value as RecordedToken | undefined
     return found === undefined || found.used === true ? undefined : found
   }
 
-  /** Whether a family has a token that is neither expired nor revoked. */
+  /** Whether a family has a token that is neither expired nor revoked nor used. */
   async hasTokens (family: string): Promise<boolean> {
     return (await this.#records.list(this.#tokens, { labels: [familyLabel(family)] }, true)).length > 0
   }
 
-  /** Lists the families that were revoked within the last `time` ms, on any replica. */
+  /** Lists the ids of the families that any replica has revoked within the last `time` ms (at most an hour). */
   async listRevokedWithin (time: number): Promise<string[]> {
     return (await this.#records.list(recordCollections.revokedFamilies, { changedWithin: time }, true)).flatMap((
       { owner }
@@ -76,9 +76,12 @@ export class OAuthTokens {
   }
 
   /**
-   * Exchanges a refresh token for new tokens of the same family, and marks it as used. If several callers, on any
-   * replica, exchange it, exactly one succeeds; for the others the token is `reused`, and the family is revoked.
-   * @returns `unknown`: there is no such refresh token, or it has expired or was revoked
+   * Exchanges a refresh token for new tokens of the same family, and marks it as used.
+   * @param hash the hash of the refresh token
+   * @param issued the new tokens
+   * @returns `swapped` if the new tokens were stored, for exactly one of several callers on any replica; `reused` if
+   *   the token was used before, in which case its family is revoked; `unknown` if there is no such refresh token, or
+   *   it has expired or was revoked
    */
   async rotate (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
     const found = await this.#records.find(this.#tokens, hash)
@@ -92,7 +95,7 @@ export class OAuthTokens {
       await this.#removeIfRevoked(token.family)
       return 'swapped'
     }
-    // Another caller was faster, or the token was revoked in the meantime.
+    // The token was used before, or another caller has used or revoked it in the meantime.
     const now = (await this.#records.find(this.#tokens, hash))?.value as RecordedToken | undefined
     if (now?.used !== true) return 'unknown'
     await this.revoke({ family: token.family })
@@ -115,7 +118,7 @@ export class OAuthTokens {
     await this.#revokeFamilies([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
   }
 
-  /** Revokes families. They are recorded as revoked first, so that a token stored afterwards is removed. */
+  /** Revokes families. Each is recorded as revoked first, so that `put` removes a token that is stored meanwhile. */
   async #revokeFamilies (families: readonly string[]): Promise<void> {
     if (families.length === 0) return
     const revoked = families.map((family) =>
@@ -131,8 +134,8 @@ export class OAuthTokens {
 }
 
 /**
- * An exchanged refresh token is kept as `used`, without labels, so that no revocation removes it and its reuse is
- * detected.
+ * A token as stored. A refresh token that was exchanged is kept as `used`, without labels, so that a revocation of its
+ * family does not remove it, and its reuse is detected.
  */
 type RecordedToken = StoredToken & { readonly used?: true }
 

@@ -13,9 +13,9 @@ interface UpstreamLoginChange {
 }
 
 /**
- * The gateway's logins at upstream servers: its tokens and client registrations at their authorization servers, as
- * encrypted records of plain JSON. Each belongs to one holder at one server; the caller chooses the names of holders. A
- * login that cannot be decrypted is treated as absent, so that its holder logs in again.
+ * Stores the gateway's logins at upstream servers (tokens and client registrations) as encrypted records of plain JSON.
+ * A login belongs to one holder at one server; the caller chooses the names of holders. A login that cannot be
+ * decrypted is treated as absent, so that its holder logs in again.
  */
 export class UpstreamTokens {
   readonly #records: Records
@@ -30,11 +30,11 @@ export class UpstreamTokens {
   }
 
   /**
-   * Stores a value if the stored one still has that version. If several callers, on any replica, name the same version,
-   * exactly one succeeds.
-   * @param replaces the version that the new value replaces; `any` replaces every version; undefined replaces none, or
-   *   only a value that cannot be decrypted
-   * @returns the new version; undefined if another value was stored meanwhile
+   * Stores a login, if the currently stored one is what the caller expects. If several callers, on any replica, name
+   * the same version, exactly one succeeds.
+   * @param replaces the version of the login to replace; `any` replaces whatever is stored; undefined requires that
+   *   none is stored, or only one that cannot be decrypted
+   * @returns the new version; undefined if another login is stored, in which case nothing is changed
    */
   async swap (
     server: string,
@@ -57,9 +57,10 @@ export class UpstreamTokens {
   }
 
   /**
-   * Claims the right to replace a version. Exactly one caller, on any replica, gets it, until the value changes or a
-   * time in ms has passed.
-   * @returns false if another caller has the claim, or another value was stored meanwhile
+   * Claims the right to renew a login. Exactly one caller, on any replica, gets the claim for a version.
+   * @param version the version of the login to renew
+   * @param time the time after which another caller can claim the same version, in ms
+   * @returns false if another caller has the claim, or the stored login has another version
    */
   async claim (server: string, holder: string, version: string, time: number): Promise<boolean> {
     const key = keyOf(server, holder)
@@ -68,14 +69,14 @@ export class UpstreamTokens {
     return await this.#records.swap(upstreamClaims, undefined, claim)
   }
 
-  /** Removes a value. @returns whether it existed */
+  /** Removes the login of a holder at a server. @returns whether it existed */
   async remove (server: string, holder: string): Promise<boolean> {
     const isGone = await this.#records.remove(upstreamTokens, keyOf(server, holder)) > 0
     if (isGone) await this.#recordRemovals([{ labels: [serverLabel(server), holderLabel(holder)] }])
     return isGone
   }
 
-  /** Removes all values of a server, or of a holder. */
+  /** Removes all logins at a server, or all logins of a holder. */
   async removeAll (target: { readonly server: string } | { readonly holder: string }): Promise<void> {
     const label = 'server' in target ? serverLabel(target.server) : holderLabel(target.holder)
     const filter: RecordFilter = { labels: [label] }
@@ -84,7 +85,7 @@ export class UpstreamTokens {
     await this.#recordRemovals(gone)
   }
 
-  /** Lists the logins that were stored or removed within the last `time` ms (at most an hour), on any replica. */
+  /** Lists the logins that any replica has stored or removed within the last `time` ms (at most an hour). */
   async listChangedWithin (time: number): Promise<UpstreamLoginChange[]> {
     const removed = await this.#records.list(removedLogins, { changedWithin: time }, true)
     const stored = await this.#records.list(upstreamTokens, { changedWithin: time }, true)
@@ -94,7 +95,7 @@ export class UpstreamTokens {
     return [...new Map(changes.map((change) => [keyOf(change.server, change.holder), change])).values()]
   }
 
-  /** Records that logins were removed, for `listChangedWithin` on every replica. */
+  /** Records that logins were removed, so that `listChangedWithin` lists them on each replica. */
   async #recordRemovals (removed: ReadonlyArray<Pick<StoredRecord, 'labels'>>): Promise<void> {
     const entries =
       removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: tombstoneRetention }))

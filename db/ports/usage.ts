@@ -1,6 +1,6 @@
 import { recordCollections, type Records } from '../records.ts'
 
-/** How long the counters of a day are kept, in days. */
+/** How long usage counters are kept, in days. */
 export const usageRetentionDays = 400
 const dayInMs = 86_400_000
 /** Max attempts to add to a counter that other replicas change concurrently. */
@@ -8,13 +8,13 @@ const maxAttempts = 50
 
 const labelOf = (day: string): string => `day:${day}`
 
-/** The calls, errors and result tokens of one caller and one item on one day. */
+/** The numbers of calls, errors and result tokens of one caller and one item on one day. */
 export interface UsageCount {
   /** The day in UTC, such as 2026-11-30. */
   readonly day: string
   /**
-   * The username, on the day of the account's creation followed by the time of that creation; empty for a caller
-   * without a username.
+   * The username; on the day on which the account was created, followed by the time of its creation, since an account
+   * of the same name may have been removed that day. Empty for a caller without a username.
    */
   readonly user: string
   /** The id of the bearer key; empty if the caller used none. */
@@ -27,7 +27,7 @@ export interface UsageCount {
   readonly resultTokens: number
 }
 
-/** Usage counters of callers, as records. */
+/** Stores the usage counters of callers, as records. */
 export class UsageCounts {
   readonly #records: Records
 
@@ -35,7 +35,10 @@ export class UsageCounts {
     this.#records = records
   }
 
-  /** Adds to the counters. */
+  /**
+   * Adds counts to the stored counters.
+   * @throws Error also when replicas change a counter too often at the same time
+   */
   async add (counts: readonly UsageCount[]): Promise<void> {
     for (const count of counts) {
       let isAdded = false
@@ -44,15 +47,15 @@ export class UsageCounts {
     }
   }
 
-  /** Lists the counters of some days. @param days in UTC, as in `UsageCount.day` */
+  /** Lists the counters of several days. @param days the days in UTC, as in `UsageCount.day` */
   async list (days: readonly string[]): Promise<UsageCount[]> {
     const found = await this.#records.list(recordCollections.usage, { labels: days.map(labelOf) })
     return found.map(({ value }) => value as UsageCount)
   }
 
   /**
-   * `load` adds the counters that a former process saved with `save`. Both do nothing here, since a database stores the
-   * records; `FileUsageCounts` overrides them.
+   * Adds the counters that a former process has saved with `save`. Both methods do nothing here, since a database
+   * stores the records; `FileUsageCounts` overrides them.
    */
   async load (): Promise<void> {}
   async save (): Promise<void> {}

@@ -6,22 +6,22 @@ const { userValues } = recordCollections
 export interface UserValueKey {
   readonly server: string
   readonly user: string
-  /** An id of the account; a later account with the same username has another one. */
+  /** The id of the user's account; a later account with the same username has another one. */
   readonly account: string
-  /** Identifies the address or command that the values may be sent to; contains no colons. */
+  /** A hash of the address or command to which the values may be passed; contains no colons. */
   readonly target: string
 }
 
-/** The stored values of one user for one server. Each change gives them another `version`. */
+/** The stored values of one user for one server. `version`: an id that changes with each write. */
 export interface StoredUserValues extends UserValueKey {
   readonly version: string
   /** The values by the names of the variables; empty if the user has removed them. */
   readonly values: Readonly<Record<string, string>>
-  /** In ms since the epoch. */
+  /** In ms since 1970. */
   readonly updatedAt: number
 }
 
-/** The values that users provide for servers, as encrypted records. Values that cannot be decrypted count as absent. */
+/** Stores the values that users provide for servers, as encrypted records. Undecryptable values count as absent. */
 export class UserValueRecords {
   readonly #records: Records
 
@@ -41,9 +41,10 @@ export class UserValueRecords {
   }
 
   /**
-   * Replaces the values of this version. If several callers, on any replica, use the same version, exactly one
-   * succeeds.
-   * @param version undefined if there are none
+   * Stores the values of a user for a server if the stored ones still have a given version. If several callers, on any
+   * replica, name the same version, exactly one succeeds.
+   * @param version the version of the values to replace; undefined if there are none, or they cannot be decrypted
+   * @returns whether the values were stored
    */
   async swap (
     key: UserValueKey, version: string | undefined, values: Readonly<Record<string, string>>
@@ -55,25 +56,30 @@ export class UserValueRecords {
     return locked?.isLocked === true && await this.#records.swap(userValues, locked.version, entry)
   }
 
-  /** Deletes the values of a user for a server. For an hour, `listChangedWithin` lists this on every replica. */
+  /** Removes the values of a user for a server. For an hour, `listChangedWithin` lists the removal on each replica. */
   async forget (key: UserValueKey): Promise<void> {
-    // An entry without values replaces them, and expires.
+    // The values are replaced by an entry without values, which expires.
     await this.#records.put(userValues, [{ ...toEntry(key, {}), expiresIn: tombstoneRetention }])
   }
 
-  /** Removes the values for a target of a server, or those of an account. */
+  /**
+   * Removes the values for a target of a server, or all values of an account; `listChangedWithin` does not list this.
+   */
   async removeAll (filter: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>): Promise<void> {
     const label = 'server' in filter ? targetLabel(filter.server, filter.target) : accountLabel(filter.account)
     await this.#records.remove(userValues, { labels: [label] })
   }
 
-  /** Lists the values that any replica stored or removed within the last `time` ms. */
+  /** Lists the values that any replica has stored with `swap`, or removed with `forget`, within the last `time` ms. */
   async listChangedWithin (time: number): Promise<Array<Pick<StoredUserValues, 'server' | 'user' | 'version'>>> {
     const changed = await this.#records.list(userValues, { changedWithin: time }, true)
     return changed.map((each) => ({ ...toKey(each), version: each.version }))
   }
 
-  /** Removes the values for which `isCurrent` returns false, since their target or account no longer exists. */
+  /**
+   * Removes values whose target or account no longer exists, except recently stored ones.
+   * @param isCurrent returns whether target and account of the values still exist
+   */
   async sweep (isCurrent: (key: UserValueKey) => boolean): Promise<void> {
     for (const entry of await this.#records.list(userValues, {}, true)) {
       const key = toKey(entry)
@@ -86,7 +92,7 @@ const keyOf = (server: string, user: string): string => JSON.stringify([server, 
 const serverLabel = (server: string): string => `server:${server}`
 const accountLabel = (account: string): string => `account:${account}`
 const targetLabel = (server: string, target: string): string => `target:${target}:${server}`
-/** The labels of an entry, in the order in which `toKey` reads them. */
+/** Returns the labels of an entry, in the order in which `toKey` reads them. */
 const labelsOf = ({ server, user, account, target }: UserValueKey): string[] =>
   [serverLabel(server), `user:${user}`, accountLabel(account), targetLabel(server, target)]
 
@@ -95,7 +101,7 @@ function toKey ({ labels: [server = '', user = '', account = '', target = ''] }:
   return { server: rest(server), user: rest(user), account: rest(account), target: target.split(':')[1] ?? '' }
 }
 
-/** Whether an entry is so old that the settings of this replica must contain its server and account, if they exist. */
+/** Whether an entry is so old that this replica's settings must have its server and account, if these still exist. */
 const isSettled = ({ age }: StoredRecord): boolean => age > 60_000
 
 const toEntry = (key: UserValueKey, values: Readonly<Record<string, string>>): RecordEntry =>

@@ -1,24 +1,25 @@
 /**
- * Max total length of all embeddings in memory, in numbers of four bytes; beyond that, the oldest embeddings are
- * removed.
+ * Max total length of all embeddings in memory, in numbers of four bytes. Beyond it, the oldest embeddings of the least
+ * recently extended collection are removed.
  */
 export const maxVectorComponents = 32 * 1024 * 1024
 
-/** An embedding, and the hash of the embedded text. */
+/** An embedding. `id`: its id within the collection; `hash`: the hash of the embedded text. */
 export interface Vector { readonly id: string, readonly hash: string, readonly embedding: readonly number[] }
 
 /** Stores embeddings in collections. All embeddings of a collection must be from the same model. */
 export interface VectorStore {
   /**
    * Adds vectors, or replaces those with the same ids.
-   * @throws RangeError when a vector has no direction: it is empty, all zero, or contains a number that is not finite
+   * @throws RangeError when a vector has no direction: it is empty, all zeros, or contains a number that is not finite
    */
   put: (collection: string, vectors: readonly Vector[]) => Promise<void>
-  /** Returns the hashes of the stored vectors by id. Ids that are not stored are missing in the result. */
+  /** Returns the `hash` of each stored vector by id. The result lacks ids that are not stored. */
   findHashes: (collection: string, ids: readonly string[]) => Promise<Map<string, string>>
   /**
-   * Finds the vectors among `ids` that are most similar to an embedding, best first. Vectors of another length are
-   * ignored.
+   * Finds those of the vectors with the given ids that are most similar to an embedding, best first. Vectors of another
+   * length are ignored.
+   * @param count max number of results
    * @returns `score`: the cosine, from -1 to 1
    */
   findNearest: (
@@ -30,12 +31,12 @@ export interface VectorStore {
   /** Marks vectors as used now; `put` does the same. */
   markUsed: (collection: string, ids: readonly string[]) => Promise<void>
   /**
-   * Removes vectors of all collections that were neither stored nor marked as used for `age` ms.
-   * @param count max vectors to remove
+   * Removes vectors, of any collection, that were neither stored nor marked as used within the last `age` ms.
+   * @param count max number of vectors to remove
    * @returns the number of removed vectors
    */
   removeUnused: (age: number, count: number) => Promise<number>
 }
 
-/** Embeddings in a separate database. `close` never throws. */
+/** A vector store in a database of its own. `close` closes the database, and never throws. */
 export interface OpenedVectorStore { readonly vectors: VectorStore, readonly close: () => Promise<void> }

@@ -11,13 +11,14 @@ type Method = (...args: unknown[]) => Promise<unknown>
 const schema = { user: socialUsers, account: socialAccounts, session: socialSessions }
 
 /**
- * The `database` option of better-auth: its Drizzle adapter. Each method runs through the query runner, with a
- * concurrency limit and a timeout, on the current connections, and fails with StorageError.
+ * Creates the value of better-auth's option `database`: its Drizzle adapter, whose methods run through the query
+ * runner, with a concurrency limit and a timeout, on the driver's current connections. If the database
+ * fails, the methods throw StorageError.
  */
 export function createBetterAuthAdapter (queries: QueryRunner): MakeAdapter {
   const adapters = new WeakMap<object, Adapter>()
   return (options) => {
-    /** The library's adapter on a connection, created once per connection. */
+    /** Returns the library's adapter for a connection pool or transaction, which is created once. */
     const on = (db: Db | Transaction): Adapter => {
       let adapter = adapters.get(db)
       if (!adapter) {
@@ -27,12 +28,12 @@ export function createBetterAuthAdapter (queries: QueryRunner): MakeAdapter {
     }
     const methods: Partial<Record<keyof Adapter, unknown>> = {
       transaction: async <Result>(work: (adapter: Adapter) => Promise<Result>): Promise<Result> => {
-        // The library keeps the request in an AsyncLocalStorage context, which a driver's queue would lose.
+        // The library keeps the request in an AsyncLocalStorage context, which the queue of a driver would lose.
         const bound = AsyncResource.bind(work)
         return await queries.runTransaction(async (tx) => await bound(on(tx)))
       }
     }
-    // An adapter without a connection provides the list of methods.
+    // The target is an adapter without a connection, which only shows what methods there are.
     return new Proxy(on({} as Db), {
       get: (target, name: keyof Adapter) => {
         const own: unknown = target[name]

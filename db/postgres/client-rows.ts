@@ -12,13 +12,15 @@ import { toIndexableText } from './text.ts'
 export type ClientRow = typeof clients.$inferInsert
 type StoredClient = typeof clients.$inferSelect
 
-/** Number of clients in one statement. */
+/** Max number of clients in one statement. */
 const batchSize = 1_000
 
-/** Returns the `place` of a client for the vault: its unknown members cannot be decrypted for another client. */
+/**
+ * Returns the `place` of a client for the vault: its unknown members cannot be decrypted in the row of another client.
+ */
 const placeOf = (key: string): string => `oauth-clients/${key}`
 
-/** Converts a client to columns: all but those of its unknown members. */
+/** Converts a client to the columns of its row, except those of its unknown members. */
 export function toClientColumns (client: OAuthClient): Omit<ClientRow, 'unknown' | 'sealed'> {
   const { lastUsedAt, ...rest } = client
   return {
@@ -26,12 +28,12 @@ export function toClientColumns (client: OAuthClient): Omit<ClientRow, 'unknown'
     origin: client.origin,
     data: JSON.stringify(toClientEntry(rest)),
     lastUsed: lastUsedAt === undefined ? null : new Date(lastUsedAt),
-    // For a client of unknown age, the idle time starts now.
+    // If both the last use and the creation are unknown, the idle time starts now.
     idleSince: new Date(lastUsedAt ?? (client.createdAt === 0 ? Date.now() : client.createdAt))
   }
 }
 
-/** Converts an entry of the settings into a row, with its unknown members encrypted. */
+/** Converts an entry of the settings to a row, with its unknown members encrypted. @param client the parsed entry */
 export function toClientRow (entry: ClientEntry, client: OAuthClient, vault: Vault): ClientRow {
   const columns = toClientColumns(client)
   const unknown = unknownClientMembers(entry)
@@ -40,14 +42,14 @@ export function toClientRow (entry: ClientEntry, client: OAuthClient, vault: Vau
   return { ...columns, unknown: data, sealed }
 }
 
-/** Reads the client of a row. Its unknown members stay encrypted. */
+/** Converts a row to the client, without the unknown members. @throws Error when the row is not a valid client */
 export function clientOfRow ({ data, lastUsed }: Pick<StoredClient, 'data' | 'lastUsed'>): OAuthClient {
   const client = parseClientEntry(JSON.parse(data))
   if (client === undefined) throw new Error('A client in the table "oauth_clients" cannot be read.')
   return lastUsed === null ? client : { ...client, lastUsedAt: lastUsed.getTime() }
 }
 
-/** Converts a row to the client's entry in the settings. @throws Error when its unknown members cannot be decrypted */
+/** Converts a row to an entry of the settings. @throws Error when the client's unknown members cannot be decrypted */
 export function clientEntryOfRow (stored: StoredClient, vault: Vault): ClientEntry {
   return toClientEntry(clientOfRow(stored), unknownOf(stored, vault))
 }
@@ -57,20 +59,32 @@ const unknownOf = ({ key, unknown, sealed }: StoredClient, vault: Vault): Record
     ? {}
     : JSON.parse(unsealText(vault, { data: unknown, sealed }, placeOf(key))) as Record<string, unknown>
 
-/** Re-encrypts the unknown members of a client with the newest key. @throws Error when these cannot be decrypted */
-export function resealClientColumns (stored: StoredClient, vault: Vault): Pick<ClientRow, 'unknown' | 'sealed'> {
-  const { data, sealed } = sealText(vault, JSON.stringify(unknownOf(stored, vault)), placeOf(stored.key))
-  return { unknown: data, sealed }
+/**
+ * Returns the columns of a client's unknown members, re-encrypted with the newest key; undefined if the members cannot
+ * be decrypted.
+ */
+export function resealClientColumns (
+  stored: StoredClient, vault: Vault
+): Pick<ClientRow, 'unknown' | 'sealed'> | undefined {
+  try {
+    const { data, sealed } = sealText(vault, JSON.stringify(unknownOf(stored, vault)), placeOf(stored.key))
+    return { unknown: data, sealed }
+  } catch {
+    return undefined
+  }
 }
 
-/** Adds clients. Existing clients with the same id stay unchanged. */
+/** Adds clients. Existing clients with the same ids stay unchanged. */
 export async function insertClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
   for (let at = 0; at < rows.length; at += batchSize) {
     await tx.insert(clients).values(rows.slice(at, at + batchSize)).onConflictDoNothing()
   }
 }
 
-/** Revokes the tokens and removes the consents of clients that this transaction removes. */
+/**
+ * Revokes the tokens and removes the consents of clients that the transaction removes.
+ * @param removed the rows of the clients
+ */
 export async function removeClientAuthorizations (
   tx: Transaction, removed: ReadonlyArray<{ data: string }>
 ): Promise<void> {
@@ -78,7 +92,7 @@ export async function removeClientAuthorizations (
   for (let at = 0; at < ids.length; at += batchSize) {
     const labels = ids.slice(at, at + batchSize).map(clientLabel)
     const tokens = recordCondition(recordCollections.tokens, { labels })
-    // The first removal waits for token swaps in progress; the second one finds the tokens that they created.
+    // The first removal waits for token rotations in progress; the second one finds the tokens that these have stored.
     const gone = [...await removeRecords(tx, tokens), ...await removeRecords(tx, tokens)]
     const families = [...new Set(gone.flatMap(({ owner }) => owner ?? []))]
     if (families.length > 0) await tx.insert(records).values(revokedFamilyRows(families)).onConflictDoNothing()

@@ -1,5 +1,5 @@
-// The schema for drizzle-kit, which loads this file as CommonJS and reads the tables from its exports. tables.ts
-// exports the tables of the settings only as members of `settingsTables`.
+// The schema for drizzle-kit, which loads this file as CommonJS and finds the tables among its exports. The tables of
+// the settings are added to these, since tables.ts exports them only as members of `settingsTables`.
 import { settingsTables } from './tables.ts'
 
 export * from './tables.ts'

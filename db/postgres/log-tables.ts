@@ -1,4 +1,4 @@
-// The tables of the recorded calls and of the audit log.
+// The tables of recorded calls and of the audit log.
 import { sql } from 'drizzle-orm'
 import { bigint, bigserial, doublePrecision, index, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { AuditEntry } from '../audit-trail.ts'
@@ -16,11 +16,12 @@ const filterColumns = () => ({
 })
 
 /**
- * The recorded calls; `timestamp` in ms since 1970. Each filter column has an index in the order of a page. There is no
- * index on `status`: most calls succeed, so partial indexes of the failed ones are enough. The index on tools includes
- * the server, since a tool is mostly filtered together with its server, and combining two indexes would look up each
- * call separately. `data` and `sealed` contain the encrypted members: `input`, `output`, `errorMessage`, `policy`,
- * `guards` and `refused`. `sealedBy` is the id of their encryption key, by which they are counted without reading them.
+ * The recorded calls; `timestamp` is in ms since 1970. Each filter column except `status` has an index in which the
+ * calls with one value are sorted as on a page: by time. An index on `status` is not needed: most calls succeed, so
+ * partial indexes of the failed ones are enough. The index on tools includes the server, since calls are mostly
+ * filtered by tool and server together, and combining two indexes would look up each call separately. `sealed` contains
+ * the members `input`, `output`, `errorMessage`, `policy`, `guards` and `refused` in encrypted form, with a mask in
+ * `data`. `sealedBy` is the id of the encryption key, so that calls can be counted by key without reading `sealed`.
  */
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),
@@ -37,7 +38,7 @@ export const activities = pgTable('activities', {
   index('activities_timestamp').on(timestamp, id),
   index('activities_server').on(server, timestamp, id),
   index('activities_tool').on(tool, timestamp, id, server),
-  // Failed calls are few, and operators look for them: with these indexes, no successful calls are read to find them.
+  // Failed calls are few, and operators look for them: with these indexes, finding them reads no successful calls.
   index('activities_errors').on(timestamp, id).where(sql`${status} = 'error'`),
   index('activities_errors_server').on(server, timestamp, id).where(sql`${status} = 'error'`),
   index('activities_errors_tool').on(tool, timestamp, id).where(sql`${status} = 'error'`),
@@ -51,9 +52,10 @@ export const activities = pgTable('activities', {
 ])
 
 /**
- * The recorded calls of each hour (counted from 1970), grouped by the filter columns: their number, and the sum of
- * their durations in ms. `hash` is the hash of the other columns. Each row is updated by the statement that adds or
- * removes the calls. The columns that are read for sums come first, where PostgreSQL reads them fastest.
+ * Sums of the recorded calls of each hour with the same values in the filter columns. `hour`: the number of the hour,
+ * counted from 1970; `calls`: the number of calls; `duration`: the sum of their durations in ms; `hash`: the hash of
+ * the filter columns. The statement that adds or removes calls also updates their sums. The columns that are read for
+ * sums come first, where PostgreSQL reads them fastest.
  */
 export const activityHours = pgTable('activity_hours', {
   hour: bigint({ mode: 'number' }).notNull(),
@@ -64,8 +66,8 @@ export const activityHours = pgTable('activity_hours', {
 }, ({ hour, hash }) => [primaryKey({ columns: [hour, hash] })])
 
 /**
- * The audit log; `timestamp` in ms since 1970. `data` and `sealed` contain `before`, `after` and the bearer key,
- * encrypted: although their secrets are masked, only admins may read them.
+ * The audit log; `timestamp` is in ms since 1970. `sealed` contains `before`, `after`, `keyId` and `keyName` in
+ * encrypted form, with a mask in `data`: only admins may read them, although they contain no secrets.
  */
 export const auditEntries = pgTable('audit', {
   number: bigserial({ mode: 'number' }).primaryKey(),

@@ -5,7 +5,7 @@ import { createQueryRunner } from './connection/query-runner.ts'
 import { openDriver } from './open.ts'
 import { PostgresVectors } from './ports/vectors.ts'
 
-/** The statement that creates the table of embeddings, as the migration of the main database defines it. */
+/** The statement that creates the table of embeddings, the same as in the migrations of the main database. */
 const createTable = sql`create table if not exists vectors (
   collection text not null,
   key text not null,
@@ -15,7 +15,7 @@ const createTable = sql`create table if not exists vectors (
   constraint vectors_collection_key_pk primary key (collection, key)
 )`
 
-/** Opens a database for embeddings only. @throws Error with one sentence, without user and password */
+/** Opens a database for embeddings only. @throws Error whose message contains neither user nor password */
 export async function openVectorDatabase (dbUrl: string): Promise<OpenedVectorStore> {
   const driver = await openDriver(dbUrl)
   try {

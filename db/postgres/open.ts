@@ -12,7 +12,7 @@ import { databaseErrorCode, describeFailure, isPermanentFailure, isDatabaseUnava
 
 const migrationsFolder = packagePath('db/migrations')
 
-/** How long the start waits for the database before it logs that, in ms. */
+/** How long the start waits for the database before it logs that it waits, in ms. */
 const reportAfter = 1_000
 
 /** Why the start waits for an embedded database, as a clause. */
@@ -23,15 +23,20 @@ interface DatabaseOptions {
   dbUrl: string
   /** Max time to wait for the database, in ms. */
   startupTimeout: number
-  /** Receives a message when the start has to wait for the database. */
+  /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
   /** Receives warnings for the operator. */
   warn: (message: string) => void
-  /** Whether the database must exist, with tables of this version: nothing is then created or changed. */
+  /**
+   * Whether the database must already have tables, of this version or a newer one. If so, none are created or changed.
+   */
   mustExist?: boolean
 }
 
-/** Opens a database, and updates its tables. @throws Error without user and password when that fails */
+/**
+ * Opens a database, and creates or updates its tables.
+ * @throws Error whose message contains neither user nor password
+ */
 export async function openDatabase (
   { dbUrl, startupTimeout, info, warn, mustExist = false }: DatabaseOptions
 ): Promise<DatabaseDriver> {
@@ -52,13 +57,13 @@ export async function openDatabase (
   }
 }
 
-/** The error for a database that is reachable, but not in the required state. The message says why. */
+/** The error for a database that can be reached, but whose tables are missing or outdated. */
 class UnusableDatabaseError extends Error {}
 
 /**
- * Checks that the tables exist and are up to date.
- * @returns whether a newer version has changed the tables
- * @throws UnusableDatabaseError when they are missing, or of an older version
+ * Checks that the tables exist, and are of this version or a newer one.
+ * @returns whether a newer version of Tool-Hub has changed the tables
+ * @throws UnusableDatabaseError when the tables are missing, or of an older version
  */
 async function assertTables (driver: DatabaseDriver): Promise<boolean> {
   const found = await migrationStateOf(driver.db, migrationsFolder)
@@ -72,15 +77,16 @@ async function assertTables (driver: DatabaseDriver): Promise<boolean> {
   return found === 'newer'
 }
 
-/** Returns the message for a location without a database of Tool-Hub. */
+/** Returns the error message for a location at which there is no database of Tool-Hub. */
 export const missingDatabaseMessage = (location: string): string =>
   `There is no Tool-Hub database at ${location}, and none was created. Check DB_URL; the first start of the gateway ` +
   '(tool-hub serve) creates it.'
 
 /**
- * Opens the driver of a database, without creating or checking tables. A server is connected to by the first query.
+ * Opens the driver of a database, without creating or checking tables. A PostgreSQL server is contacted by the first
+ * query.
  * @param mustExist whether an embedded database must exist; by default, its folder is created if it does not exist
- * @throws Error with one sentence when the URL or the folder cannot be used
+ * @throws Error when the URL or the folder cannot be used
  */
 export async function openDriver (dbUrl: string, mustExist = false): Promise<DatabaseDriver> {
   const folder = folderOf(dbUrl)
@@ -89,14 +95,14 @@ export async function openDriver (dbUrl: string, mustExist = false): Promise<Dat
   return await PgliteDriver.open(folder)
 }
 
-/** Checks a DB_URL without opening the database. @throws Error with one sentence when it cannot be used */
+/** Checks a DB_URL without opening the database. @throws Error when the URL or its folder cannot be used */
 export async function assertDatabaseUrl (dbUrl: string): Promise<void> {
   const folder = folderOf(dbUrl)
   if (folder === undefined) parseDatabaseUrl(dbUrl)
   else await assertUsableFolder(folder)
 }
 
-/** Returns the folder of an embedded database; undefined for a server. @throws Error when the URL is of neither kind */
+/** Returns the folder of an embedded database; undefined for the URL of a server. @throws Error for any other URL */
 function folderOf (dbUrl: string): string | undefined {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL does not name a folder for the embedded database: pglite://<folder>')
@@ -108,10 +114,10 @@ function folderOf (dbUrl: string): string | undefined {
 }
 
 /**
- * Prepares a database, with retries while it is unavailable.
- * @param prepare `DatabaseDriver.migrate`, or another check of the tables with the same result
+ * Prepares the tables of a database, with retries while the database is unavailable.
+ * @param prepare creates, updates or checks the tables; returns whether a newer version of Tool-Hub has changed them
  * @returns the result of `prepare`
- * @throws Error with one sentence
+ * @throws Error when the database cannot be used, or is not available in time
  */
 async function prepareWithRetries (
   driver: DatabaseDriver,
@@ -132,7 +138,7 @@ async function prepareWithRetries (
   for (let tries = 0; ; tries++) {
     let waitsForReplica = false
     const timeout = new AbortController()
-    // The last attempt gets at least a second, since its failure is the one that is reported.
+    // Each attempt gets at least a second, since the failure of the last one is reported.
     const left = Math.max(end - Date.now(), 1_000)
     const reporting = setTimeout(() => {
       report(waitsForReplica
@@ -165,7 +171,7 @@ async function prepareWithRetries (
 
 /**
  * Creates the error for a database that was not ready in time.
- * @param error the failure of the last attempt; undefined if another replica was migrating all the time
+ * @param error the failure of the last attempt; undefined if another replica was still migrating the tables
  */
 function timeoutError ({ location, isEmbedded }: DatabaseDriver, startupTimeout: number, error: unknown): Error {
   const seconds = Math.round(startupTimeout / 100) / 10
@@ -185,7 +191,7 @@ function timeoutError ({ location, isEmbedded }: DatabaseDriver, startupTimeout:
   )
 }
 
-/** Describes a failed migration by the database's message, which contains no secrets since it is about tables. */
+/** Describes a failed migration with the database's message, which is about tables and thus contains no secrets. */
 function describeMigrationFailure (error: unknown): string {
   const code = databaseErrorCode(error)
   const message = messageOfCause(error)
@@ -196,6 +202,6 @@ function describeMigrationFailure (error: unknown): string {
   return `${message}${code === undefined ? '' : ` (${code})`}.`
 }
 
-/** Returns the database's own message. Drizzle wraps the driver's error, as the `cause` of its own. */
+/** Returns the message of the database. Drizzle wraps the driver's error in an error of its own, as the `cause`. */
 const messageOfCause = (error: unknown): string =>
   messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)

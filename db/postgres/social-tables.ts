@@ -7,8 +7,8 @@ const times = {
 }
 
 /**
- * Users of social login as better-auth stores them, one per identity at a provider. `email` is derived from the hash of
- * the identity.
+ * The users of social login in the form of better-auth, one per identity at a provider. `email` is not the person's
+ * real address, but derived from the hash of the identity (`syntheticEmailOf`).
  */
 export const socialUsers = pgTable('social_users', {
   id: text().primaryKey(),
@@ -19,7 +19,9 @@ export const socialUsers = pgTable('social_users', {
   ...times
 })
 
-/** The ids of users at their providers. There are no columns for the providers' tokens, which are never stored. */
+/**
+ * The ids of `socialUsers` at their providers. There are no columns for tokens of providers, which are never stored.
+ */
 export const socialAccounts = pgTable(
   'social_accounts',
   {
@@ -36,9 +38,9 @@ export const socialAccounts = pgTable(
 )
 
 /**
- * Sessions of social logins. `token` is one part of the cookie; the other is a signature with the encrypted key of
- * `social_secret`, so that reading this table is not enough to use a session. `username` and `mark` identify the local
- * account at the login.
+ * The sessions of social logins. `token` is one part of the session cookie; the other part is its signature. Since the
+ * signing key is encrypted (`social_secret`), reading this table is not enough to use a session. `username` and `mark`
+ * (`accountMarkOf`) are those of the local account at the time of the login.
  */
 export const socialSessions = pgTable(
   'social_sessions',
@@ -60,8 +62,8 @@ export const socialSessions = pgTable(
 )
 
 /**
- * Bindings of identities to local accounts. `hash`: the hash of provider and subject; `subject`: identifies the
- * account.
+ * The bindings of identities at providers to local accounts, with the members of `SocialIdentity`. `subject` is the id
+ * of the local account; `bound` is the time of the binding.
  */
 export const socialIdentities = pgTable(
   'social_identities',
@@ -77,7 +79,7 @@ export const socialIdentities = pgTable(
   ({ username, subject }) => [index('social_identities_account').on(username, subject)]
 )
 
-/** At most one row: the key that signs session cookies, encrypted. */
+/** The key that signs session cookies, encrypted, in at most one row. */
 export const socialSigningKey = pgTable('social_secret', {
   id: integer().primaryKey().default(1),
   data: jsonb().$type<{ secret: string }>().notNull(),

@@ -9,10 +9,10 @@ export * from './log-tables.ts'
 export * from './social-tables.ts'
 
 /**
- * The columns that all tables of settings have. `position` is the entry's place in the order of configuration, and
- * never changes. `key` is its name; null for an entry without a valid name, or with the same name as an earlier one:
- * such an entry is kept and not used. `spelling` is the JSON text of `data` if JSONB does not preserve it, for example
- * because of the order of members. `sealed` contains the encrypted secrets, in place of which `data` has masks.
+ * Returns the columns that all settings tables have. `position`: the place in the order of configuration, which stays
+ * the same for a row. `key`: the name or id of the entry; null if it has none, or an earlier entry has the same one:
+ * such an entry is kept but not used. `spelling`: the JSON text of `data`, if JSONB cannot represent it exactly, for
+ * example because of the order of members. `sealed`: the encrypted secrets, in place of which `data` has masks.
  */
 const entryColumns = () => ({
   position: bigint({ mode: 'number' }).primaryKey(),
@@ -27,27 +27,30 @@ function listTable (name: ListEntityName): PgTable {
   return pgTable(table, alias === undefined ? entryColumns() : { ...entryColumns(), alias: text().unique() })
 }
 
-/** The tables of the settings, by section. `sections` is for all sections without a table of their own. */
+/**
+ * The tables of the settings, by the name of the section. The table `sections` holds the sections that have no table of
+ * their own.
+ */
 export const settingsTables = {
-  // `name` is the full name; `key` is shortened if the name is too long for an index.
+  // `name` is the full name of the server; `key` is shortened if the name is too long for an index.
   mcpServers: pgTable(entityFactsOf('mcpServers').table, { ...entryColumns(), name: text().notNull() }),
   ...Object.fromEntries(listEntityNames.map((name) => [name, listTable(name)])) as Record<ListEntityName, PgTable>,
   // This table has at most one row.
   systemConfig: pgTable('system_config', entryColumns()),
   sections: pgTable('sections', { ...entryColumns(), name: text().notNull() })
 }
-/** A name of `settingsTables`. */
+/** A member name of `settingsTables`. */
 export type SettingsTableName = keyof typeof settingsTables
 export const settingsTableNames = Object.keys(settingsTables) as SettingsTableName[]
 // Not a table of the database: only its type is used.
 const widestTable = pgTable('', { ...entryColumns(), name: text(), alias: text() })
 /** A row with the columns of all settings tables. */
 export type StoredSettingsRow = typeof widestTable.$inferSelect
-/** A table by name, typed as if it had all columns; Drizzle reads and writes those that exist. */
+/** Returns a settings table, typed as if it had all columns; Drizzle reads and writes only the columns that exist. */
 export const settingsTableOf = (name: SettingsTableName): typeof widestTable =>
   settingsTables[name] as unknown as typeof widestTable
 
-/** The state of the settings, in one row. `version`: the number of commits; `head`: the id of the last one. */
+/** The version of the settings, in one row. `version`: the number of commits; `head`: the id of the last commit. */
 export const settingsRevision = pgTable('revision', {
   id: integer().primaryKey().default(1),
   version: bigint({ mode: 'number' }).notNull(),
@@ -55,8 +58,8 @@ export const settingsRevision = pgTable('revision', {
 }, ({ id }) => [check('revision_is_one_row', sql`${id} = 1`)])
 
 /**
- * The last commits. `touched`: the positions of the rows that the commit wrote or removed, so that other replicas read
- * only these; null if there are too many.
+ * The last commits of the settings. `touched`: the positions of the rows that the commit wrote or removed, by table, so
+ * that other replicas read only these rows; null if there are too many.
  */
 export const commits = pgTable('commits', {
   version: bigint({ mode: 'number' }).primaryKey(),
@@ -64,7 +67,7 @@ export const commits = pgTable('commits', {
   touched: jsonb().$type<Partial<Record<SettingsTableName, number[]>>>()
 })
 
-/** Counters with an expiry, for rate limits and quotas; `key` is a hash. */
+/** Counters with an expiry, for rate limits and quotas; `key` is the hash of the counter's key. */
 export const counters = pgTable('counters', {
   key: text().primaryKey(),
   count: integer().notNull(),
@@ -73,8 +76,9 @@ export const counters = pgTable('counters', {
 
 /**
  * The clients of the authorization server. `key` is the client id, shortened if it is too long for an index. `data` is
- * the JSON text of the entry without its unknown members; these are encrypted in `sealed`, with a mask in `unknown`.
- * `idleSince` is `lastUsed`, otherwise the time of creation.
+ * the JSON text of the settings entry (`ClientEntry`) without its unknown members and `lastUsedAt`. `sealed` contains
+ * the unknown members in encrypted form, with a mask in `unknown`. `idleSince` is `lastUsed` or, for an unused client,
+ * the time of its creation.
  */
 export const oauthClients = pgTable(
   'oauth_clients',
@@ -91,8 +95,8 @@ export const oauthClients = pgTable(
 )
 
 /**
- * The entries of all collections of `Records`; `id` is the collection's name and the key. A value is JSON text in
- * `value`, or encrypted in `data` and `sealed`.
+ * The entries of all collections of `Records`. `id` consists of the collection's name and the entry's key. A value is
+ * in `value` as JSON text, or in `sealed` in encrypted form, with a mask in `data`.
  */
 export const records = pgTable(
   'records',
@@ -118,7 +122,7 @@ export const records = pgTable(
   ]
 )
 
-/** Embeddings as unit vectors; `key` is the hash of an id, `hash` the hash of the embedded text. */
+/** Embeddings as unit vectors. `key` is the hash of the embedding's id, `hash` the hash of the embedded text. */
 export const vectors = pgTable('vectors', {
   collection: text().notNull(),
   key: text().notNull(),

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** Replaces what PostgreSQL cannot store (NUL, unpaired surrogates), and U+E000, by U+E000 and four hex digits. */
+/**
+ * Escapes the characters that PostgreSQL cannot store (NUL and unpaired surrogates): each becomes U+E000 and four hex
+ * digits, as does U+E000 itself.
+ */
 export const escapeForPostgres = (text: string): string =>
   text.replace(
     // eslint-disable-next-line no-control-regex
@@ -15,7 +18,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 
 const plainName = /^[\x20-\x7e]{0,512}$/
 
-/** Escapes a name, and replaces the end of one that is too long for an index by a hash. */
+/** Escapes a text. If it is longer than 512 bytes, too long for an index, a hash replaces its end. */
 export function toIndexableText (name: string): string {
   if (plainName.test(name)) return name
   const text = escapeForPostgres(name)

@@ -366,6 +366,20 @@ void test('unknown members of clients are sealed again with a new key', async (t
   assert.deepEqual([entry?.name, entry?.['x-note']], ['renamed', { by: 'hand' }])
 })
 
+void test('a client whose unknown members cannot be opened does not stop a rotation of the key', async (t) => {
+  const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
+  const { url, query } = await database(t)
+  const { admins } = mcphubEntries()
+  await open(t, url, { oauthClients: [{ ...admins, clientId: 'broken' }, admins] }, vaultWith(former))
+  const sealed = async (): Promise<unknown[]> => (await query('SELECT sealed FROM oauth_clients ORDER BY key')).map((row) => row.sealed)
+  await query("UPDATE oauth_clients SET sealed = (SELECT sealed FROM oauth_clients WHERE key = 'mcphub-1') WHERE key = 'broken'")
+  const [broken, whole] = await sealed()
+  const { storage } = await open(t, url, undefined, vaultWith(`${newest},${former}`))
+  await storage.resealing.resealAll(new AbortController().signal)
+  assert.deepEqual((await sealed()).map((text, at) => text === [broken, whole][at]), [true, false])
+  assert.equal((await storage.resealing.countOutdatedTexts()).former, 1)
+})
+
 for (const kind of ['file', 'PostgreSQL']) {
   void test(`${kind}: a login that cannot be opened counts as none, and another one takes its place, once`, async (t) => {
     const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
@@ -381,6 +395,56 @@ for (const kind of ['file', 'PostgreSQL']) {
   })
 }
 
+/** An approval and a webhook, which a settings file contains encrypted, and a message for the webhook that failed. */
+const approvalAndWebhook = () => {
+  const approval = {
+    id: randomUUID(),
+    state: 'pending',
+    digest: 'd',
+    principal: 'user ann',
+    owner: 'ann',
+    callers: ['ann'],
+    username: 'ann',
+    server: 'guarded',
+    tool: 'delete',
+    kind: 'tool',
+    arguments: '{"secret":1}',
+    policy: { id: 'p', name: 'p' },
+    createdAt: Date.now(),
+    expiresAt: soon()
+  } as const
+  const webhook = {
+    id: 'sub',
+    owner: 'user ann',
+    user: 'ann',
+    credential: { keyId: 'k' },
+    route: {},
+    name: 'paged',
+    event: { provider: 'pager', server: 's', key: 'paged' },
+    argumentsText: '{}',
+    url: 'https://hooks.test/in',
+    secrets: [{ secret: 'whsec_kept' }],
+    own: { token: 't', secret: 's' },
+    expiresAt: soon()
+  } as const
+  const message = {
+    key: 'sub m', subscription: 'sub', owner: 'user ann', messageId: 'm', body: '{}', attempts: 1, dueAt: 0, version: 'v'
+  } as const
+  const failure = {
+    subscription: 'sub',
+    user: 'ann',
+    server: 'pager',
+    event: 'paged',
+    url: webhook.url,
+    messageId: 'm',
+    body: '{}',
+    attempts: 1,
+    reason: 'http_5xx',
+    failedAt: new Date().toISOString()
+  } as const
+  return { approval, webhook, message, failure }
+}
+
 for (const kind of ['file', 'PostgreSQL']) {
   void test(`${kind}: all that a former key has sealed is sealed anew, and opens without that key`, async (t) => {
     const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
@@ -393,6 +457,11 @@ for (const kind of ['file', 'PostgreSQL']) {
     await first.storage.upstreamTokens.swap('guarded', 'shared', undefined, { token: 'kept' })
     await first.storage.grants.put(hashOf('code'), 'family', 'grant', soon())
     await first.storage.loginStates.put(hashOf('cookie'), state, soon())
+    const { approval, webhook, message, failure } = approvalAndWebhook()
+    await first.storage.approvals.add(approval, soon())
+    await first.storage.eventWebhooks.add(webhook)
+    await first.storage.eventWebhooks.addDelivery(message)
+    await first.storage.eventWebhooks.settle(message, failure)
     await first.storage.auditTrail?.append(entries)
     const calls = Array.from({ length: 60 }, (_, n) => activity({ timestamp: n, input: `{"n":${n}}`, output: '[]' }))
     await first.storage.activities?.append([...calls, activity({ timestamp: 100 })])
@@ -400,7 +469,7 @@ for (const kind of ['file', 'PostgreSQL']) {
     const document = async (path: string): Promise<object | undefined> =>
       kind === 'file' ? JSON.parse(await readFile(path, 'utf8')) as object : undefined
     const lost = await open(t, dbUrl, await document(first.path), vaultWith(newest))
-    const expected = kind === 'file' ? 1 : 184
+    const expected = kind === 'file' ? 3 : 188
     const { former: none, locked } = await lost.storage.resealing.countOutdatedTexts()
     assert.deepEqual([none, locked.reduce((sum, { count }) => sum + count, 0)], [0, expected])
     const [entry] = await lost.storage.auditTrail?.list({}, 1) ?? []
@@ -421,10 +490,13 @@ for (const kind of ['file', 'PostgreSQL']) {
     const { storage } = await open(t, dbUrl, await document(both.path), vaultWith(newest))
     assert.deepEqual(await storage.resealing.countOutdatedTexts(), { former: 0, locked: [] })
     assert.deepEqual((await storage.upstreamTokens.find('guarded', 'shared'))?.value, { token: 'kept' })
+    assert.deepEqual((await storage.approvals.find(approval.id))?.approval, approval)
+    assert.deepEqual(await storage.eventWebhooks.find('sub'), webhook)
     if (kind === 'file') return
     assert.deepEqual(await storage.loginStates.find(hashOf('cookie')), state)
     assert.deepEqual(await storage.grants.take(hashOf('code')), { first: true, family: 'family', value: 'grant' })
     assert.equal(await storage.socialLogins?.loadSigningKey(), secret)
+    assert.deepEqual(await storage.eventWebhooks.listFailed('ann'), [failure])
     const recorded = (await storage.activities?.list({}, 1, 100))?.activities.reverse()
     const expectedCalls = [...calls.map(({ input }) => [input, undefined]), [undefined, undefined]]
     assert.deepEqual(recorded?.map(({ input, locked }) => [input, locked]), expectedCalls)

@@ -1,4 +1,4 @@
-/** Time from the submission of a form until its button is shown as busy, in ms. */
+/** Time from the submission of a form until its button looks busy, in ms. */
 const busyDelay = 300
 
 /** Marks the button that submitted a form as busy (`aria-busy`) until the response arrives. */
@@ -7,7 +7,7 @@ export function markBusyButtons (): void {
     if (submitter === null) return
     setTimeout(() => { if (submitter.isConnected) submitter.setAttribute('aria-busy', 'true') }, busyDelay)
   })
-  // The browser may restore the page from its history as it was left: with a busy button.
+  // The browser may restore the page from its history in the state in which it was left, with a busy button.
   addEventListener('pageshow', () => {
     for (const button of document.querySelectorAll('[aria-busy=true]')) button.removeAttribute('aria-busy')
   })

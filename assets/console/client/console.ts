@@ -1,4 +1,4 @@
-// Progressive enhancement of the console. Without this script, every form works by loading whole pages.
+// Progressive enhancement of the console: without this script, its forms work by loading whole pages.
 import 'htmx.org'
 import { markBusyButtons } from './busy.ts'
 import { copyOnClick } from './copy.ts'
@@ -17,5 +17,5 @@ markBusyButtons()
 switchTheme()
 showOtherPages()
 keepTimesLocal()
-// In a low window, the navigation has its own scrollbar, and the current page may be out of view.
+// In a low window, the navigation has its own scrollbar, and its entry of the current page may be out of view.
 document.querySelector('.pages [aria-current]')?.scrollIntoView({ block: 'nearest' })

@@ -1,6 +1,6 @@
 /**
- * Makes a click on `[data-copy]` copy the text of the `pre` beside it. The button then shows a tick or, if copying
- * failed, what to do.
+ * Makes each button `[data-copy]` copy the text of the `pre` beside it. For two seconds, the button then shows a tick
+ * or, if copying failed, what to do.
  */
 export function copyOnClick (): void {
   document.addEventListener('click', (event) => {
@@ -25,9 +25,9 @@ export function copyOnClick (): void {
 }
 
 /**
- * Copies a text. The Clipboard API needs a secure context; in others, the text is selected and copied with
- * `execCommand`.
- * @returns whether it was copied
+ * Copies a text. Outside a secure context, where there is no Clipboard API, or if that API fails, the text of the
+ * `code` beside the button is selected and copied with `execCommand`.
+ * @returns whether the text was copied
  */
 async function copy (text: string, button: HTMLElement): Promise<boolean> {
   if (window.isSecureContext) {
@@ -35,7 +35,7 @@ async function copy (text: string, button: HTMLElement): Promise<boolean> {
       await navigator.clipboard.writeText(text)
       return true
     } catch {
-      // The user has denied the permission: `execCommand` may still work.
+      // The user may have denied the permission; `execCommand` may still work.
     }
   }
   const code = button.parentElement?.querySelector('code')

@@ -1,11 +1,12 @@
 /**
- * Sends forms with `data-follow`, which make a call, in the background: the page shows the progress of the call and can
- * cancel it. The response is an event stream (`routes/console/trial.ts`), whose last event contains the page with the
- * result. Without this script, the browser waits for that page.
+ * Sends forms with `data-follow`, which make a call to a server, in the background: meanwhile, the page shows the
+ * progress of the call and can cancel it. The response is an event stream (`routes/console/trial.ts`) whose last event
+ * contains the page with the result. Without this script, the browser waits for that page.
  */
 export function followCalls (): void {
   document.addEventListener('submit', (event) => {
-    // Only buttons that make the call: `call`, the button without a value that Enter presses, and answers to questions.
+    // Only buttons that make the call: `call`, the button without a value that Enter activates, and those that answer a
+    // question of the server.
     const { target: form, submitter } = event
     if (!(form instanceof HTMLFormElement) || form.dataset.follow === undefined) return
     if (!(submitter instanceof HTMLButtonElement)) return
@@ -15,7 +16,7 @@ export function followCalls (): void {
   })
 }
 
-/** Sends a form, and shows the progress and the result of its call. @param button the button that submitted the form */
+/** Sends a form, and shows the progress and the result of the call. @param button the button that submitted the form */
 async function follow (form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const panel = document.querySelector<HTMLElement>('#calling')
   if (panel === null || !panel.hidden) return
@@ -71,7 +72,7 @@ function noteOf (text: string): HTMLElement {
   return section
 }
 
-/** Reads an event stream whose data are JSON objects. @throws Error if it ends without the event `page` */
+/** Reads an event stream whose data are JSON objects. @throws Error if the stream ends without the event `page` */
 async function readEvents (
   response: Response, onEvent: (event: string, data: Record<string, unknown>) => void
 ): Promise<void> {
@@ -92,7 +93,7 @@ async function readEvents (
   if (!isComplete) throw new Error('The stream ended without its last event')
 }
 
-/** Replaces the form and its result by those of the received page; the whole content if that is another page. */
+/** Replaces the form and its result by those in the received HTML; if this is another page, the whole content. */
 function showResult (html: string): void {
   const page = new DOMParser().parseFromString(html, 'text/html')
   const id = page.querySelector('#trial') ? '#trial' : '#content'

@@ -5,13 +5,13 @@ declare global {
   interface Window { htmx?: { process: (element: Element) => void } }
 }
 
-/** Time until a stream that was refused is requested again, in ms. */
+/** Time until an event stream that was refused is requested again, in ms. */
 const retryDelay = 5_000
 
 /**
- * Follows the event stream of the page: replaces the parts whose data has changed, and shows whether the connection is
- * lost. After a reconnect, it fetches the changes that it may have missed.
- * @param url the address of the stream
+ * Keeps the page current with the help of an event stream: replaces the parts of the page whose data has changed, and
+ * shows whether the connection is lost. After a reconnect, it fetches the changes that may have been missed.
+ * @param url the URL of the event stream
  */
 export function followStream (url: string): void {
   for (const part of document.querySelectorAll('[data-live][id]')) receivedHtml.set(part, part.outerHTML)
@@ -29,15 +29,15 @@ export function followStream (url: string): void {
     source.addEventListener('error', () => {
       mayMissChanges = true
       showDisconnected(true)
-      // The browser does not retry a refused stream, for example when a proxy refuses it while the gateway starts.
+      // The browser does not retry a stream that was refused, for example by a proxy while the gateway starts.
       if (source.readyState === EventSource.CLOSED) setTimeout(retry, retryDelay)
     })
   }
   const retry = (): void => { void refresh().then(connect) }
   connect()
-  // Signing out leads to the login page: the end of the stream must not reload this page.
+  // Signing out leads to the login page and ends the stream, which must not reload this page.
   document.querySelector('form.who')?.addEventListener('submit', () => { source.close() })
-  // In the back-forward cache, the page would keep its connection open.
+  // A page in the browser's back-forward cache would keep its connection open.
   addEventListener('pagehide', () => { source.close() })
   addEventListener('pageshow', ({ persisted }) => { if (persisted) location.reload() })
 }
@@ -49,15 +49,15 @@ function showDisconnected (isDisconnected: boolean): void {
 }
 
 /**
- * The HTML of each part as the server sent it. A part with the same HTML is not replaced, so that a selection in it is
- * kept.
+ * The HTML of each part of the page as the server sent it. A part is not replaced by the same HTML, so that text
+ * selected in it stays selected.
  */
 const receivedHtml = new WeakMap<Element, string>()
 
 let running: Promise<void> | undefined
 let isRefreshPending = false
 
-/** Replaces the changed parts. It runs once at a time; calls while it runs cause one more run. */
+/** Replaces the changed parts of the page. Only one run is in progress; calls during a run cause one more run. */
 async function refresh (): Promise<void> {
   if (running) {
     isRefreshPending = true
@@ -72,11 +72,15 @@ async function refresh (): Promise<void> {
   }
 }
 
-/** Requests the page, and replaces each element with an id and `data-live` by the one with that id in the response. */
+/**
+ * Requests the page, and replaces each changed element with `data-live` and an id by the element with that id in the
+ * response. Elements in which the user is working are not replaced. In a list (`data-rows`), only new and removed
+ * rows change.
+ */
 async function replaceParts (): Promise<void> {
   const url = location.href
   const response = await fetch(url, { headers: { 'x-console-refresh': '1' } })
-  // The session has ended, or the shown object no longer exists: the reloaded page says so.
+  // The session has ended, or what the page shows no longer exists. The reloaded page says so.
   if (response.redirected || [401, 404].includes(response.status)) location.reload()
   showDisconnected(!response.ok)
   if (!response.ok) return
@@ -84,7 +88,7 @@ async function replaceParts (): Promise<void> {
   // A search may have changed the URL during the request.
   if (location.href !== url) return
   for (const next of page.querySelectorAll('[data-live][id]')) {
-    // The attribute is read, since the property `id` of a form with a field named `id` is that field.
+    // Not `next.id`: if a form has a field named `id`, this property is the field.
     const shown = document.getElementById(next.getAttribute('id') ?? '')
     const html = next.outerHTML
     if (shown === null || receivedHtml.get(shown) === html) continue

@@ -1,16 +1,16 @@
-/** Number of rows beyond which no rows are added to a list that is being read. */
+/** Number of rows beyond which a list that is being read is not updated any more. */
 const maxRows = 500
 
-/** Returns the rows of a list by their keys. */
+/** Returns the rows of a list, by their keys (`data-row`). */
 const rowsOf = (list: Element): Map<string, HTMLElement> =>
   new Map([...list.querySelectorAll<HTMLElement>(':scope > [data-row]')].map((row) => [row.dataset.row ?? '', row]))
 
 /**
  * Updates a list whose newest rows come first: new rows are added and marked, and rows that the new list lacks are
- * removed if they are not being read. If the list is being read, one row keeps its place on the screen, the anchor: the
+ * removed unless they are being read. While the list is being read, an anchor row keeps its place on the screen: the
  * row under the pointer or with the focus or, if the list is scrolled, the first visible row.
- * @param next the list in the page that was just received
- * @returns the new rows
+ * @param next the same list in the page that was just received
+ * @returns the added rows
  */
 export function addRows (list: Element, next: Element): HTMLElement[] {
   const [shown, coming] = [rowsOf(list), rowsOf(next)]
@@ -40,13 +40,13 @@ export function addRows (list: Element, next: Element): HTMLElement[] {
   return added
 }
 
-/** Whether the user types in a part of the page, has checked or opened an element in it, or waits for its request. */
+/** Whether the user is typing in a part of the page, has checked or opened an element in it, or has sent a request. */
 export const isInUse = (part: Element): boolean =>
   part.matches('.htmx-request') ||
   part.querySelector('input:checked, details[open], .htmx-request') !== null ||
   (part.contains(document.activeElement) && document.activeElement?.matches('input, textarea, select') === true)
 
-/** Returns the element that scrolls a list: a box with its own scrollbar, else the page. */
+/** Returns the element with which a list scrolls: an enclosing box with a scrollbar, or else the page. */
 function scrollerOf (list: Element): Element {
   const page = document.scrollingElement ?? document.documentElement
   for (let part = list.parentElement; part && part !== page; part = part.parentElement) {
@@ -56,13 +56,16 @@ function scrollerOf (list: Element): Element {
 }
 
 const isPage = (scroller: Element): boolean => scroller === document.scrollingElement
-/** Top and bottom of the visible area of a scrolling element, in px from the top of the window. */
+// Top and bottom of the visible area of a scrolling element, in px from the top of the window.
 const topOf = (scroller: Element): number => isPage(scroller) ? 0 : scroller.getBoundingClientRect().top
 const endOf = (scroller: Element): number => isPage(scroller) ? innerHeight : scroller.getBoundingClientRect().bottom
-/** Whether a row is in or above the visible area, so that its removal would move or hide what is being read. */
+/** Whether a row is in or above the visible area, so that removing it would move or hide what is being read. */
 const startsAboveEnd = (row: Element, scroller: Element): boolean => row.getBoundingClientRect().top < endOf(scroller)
 
-/** Returns the row that must keep its place on the screen. @param visibleFrom top of the visible area, in px */
+/**
+ * Returns the row that must keep its place on the screen; undefined if the list is not being read.
+ * @param visibleFrom the top of the visible area, in px from the top of the window
+ */
 function anchorOf (list: Element, visibleFrom: number): Element | undefined {
   const used = list.querySelector('[data-row]:has(a, input):is(:hover, :focus-within)')
   if (used) return used

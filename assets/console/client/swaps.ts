@@ -1,4 +1,4 @@
-/** The context of an htmx request, as far as it is used here. */
+/** The members of htmx's request context that are used here. */
 interface RequestContext {
   target: Element
   select?: string
@@ -7,9 +7,10 @@ interface RequestContext {
 }
 
 /**
- * Shows a response to htmx as a whole if it is another page, such as an error or the login. Otherwise, htmx replaces a
- * part of the page by the same part of the response. If the live stream has
- * replaced the part during the request, its successor is replaced: htmx would drop the response.
+ * Corrects what htmx does with a response. A response that is another page, such as an error or the login, is shown as
+ * a whole. Otherwise, htmx replaces a part of the page by the same part of the response, as usual; but if the live
+ * stream has replaced that part during the request, the new part with the same id is the target, since htmx would drop
+ * the response.
  */
 export function showOtherPages (): void {
   document.addEventListener('htmx:after:request', (event) => {

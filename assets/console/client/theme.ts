@@ -1,6 +1,7 @@
 /**
- * Handles the form that selects the theme: the server sets the cookie, and the page changes without being reloaded. If
- * the server does not answer with a redirect, as it does after it has set the cookie, the browser submits the form.
+ * Makes the form that selects the theme work without reloading the page: the form is sent in the background, and the
+ * page shows the theme once the server has stored it in a cookie, which it confirms by a redirect. After any other
+ * response, the browser submits the form.
  */
 export function switchTheme (): void {
   const form = document.querySelector<HTMLFormElement>('form.theme')

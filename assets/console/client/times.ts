@@ -7,15 +7,16 @@ const createFormats = () => ({
   absolute: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 })
 let formats: ReturnType<typeof createFormats> | undefined
-/** Returns the formats, created on first use: their creation takes time, and the login page shows no time. */
+/** Returns the formats. They are created on first use, since this takes a while, and the login page shows no times. */
 function getFormats (): ReturnType<typeof createFormats> {
   formats ??= createFormats()
   return formats
 }
 
 /**
- * Shows each `time` element in the reader's time zone: as relative time within a day, else as a date; with
- * `data-clock`, as time of day; with `data-exact`, as a date and time to the second, followed by the relative time.
+ * Shows the `time` elements in a part of the page in the reader's time zone: as a relative time within a day, otherwise
+ * as date and time; with `data-clock`, as a time of day; with `data-exact`, as date and time to the second, followed by
+ * the relative time if it is within a day.
  */
 export function showLocalTimes (part: ParentNode): void {
   for (const element of part.querySelectorAll<HTMLTimeElement>('time[datetime]')) {
@@ -34,7 +35,10 @@ function textOf (at: Date, { clock: isClock, exact: isExact }: DOMStringMap): st
   return since === undefined ? exact.format(at) : `${exact.format(at)} (${since})`
 }
 
-/** Returns a time difference in words, such as `2 min. ago`; undefined from a day on. @param ms negative if past */
+/**
+ * Returns a time difference in words, such as `2 min. ago`; undefined from a day on.
+ * @param ms negative for the past
+ */
 function relativeTime (ms: number): string | undefined {
   const size = Math.abs(ms)
   const { relative } = getFormats()

@@ -4,14 +4,14 @@ import { safeMessageOf } from '../connection/failures.ts'
 import { isDatabaseEmpty, settingsLostError, readHead } from '../settings/read.ts'
 import { tablesInBackup } from './tables.ts'
 
-/** Number of rows that are read at once. */
+/** Number of rows that are read at a time. */
 const batchSize = 1_000
 
 /**
- * Reads all tables of a backup in one consistent snapshot, also while gateways write.
- * @param write receives the name of a part of the backup and some of its rows, each as one line of JSON. It is called
- *   several times for a part, at least once
- * @throws Error with one sentence
+ * Reads all tables that a backup contains (`tablesInBackup`), in one consistent snapshot even while gateways write.
+ * @param write receives the name of a part of the backup and some rows of the part, each as one line of JSON. The first
+ *   call for a part has no rows
+ * @throws Error when the database is empty or cannot be read, or when `write` throws
  */
 export async function dumpTables (
   driver: DatabaseDriver, write: (part: string, lines: readonly string[]) => Promise<void>

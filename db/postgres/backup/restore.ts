@@ -9,26 +9,26 @@ import { lockHead, writeCommit } from '../settings/write.ts'
 import { auditEntries } from '../tables.ts'
 import { tablesInBackup } from './tables.ts'
 
-/** Number of rows that are written at once. */
+/** Max number of rows that are written at a time. */
 const batchSize = 500
 
 interface RestoreOptions {
-  /** The time of the backup, in ISO 8601. */
+  /** The time at which the backup was made, in ISO 8601. */
   readonly createdAt: string
   /** Whether the backup may replace existing settings. */
   readonly replacesExisting: boolean
-  /** Whether tokens and consents of the backup are restored. Has an effect only if the database is empty. */
+  /** Whether tokens and consents of the backup are restored. Only has an effect if the database is empty. */
   readonly restoresTokens: boolean
   /** Returns the rows of a part of the backup, each as JSON text; undefined if the backup does not contain the part. */
   readonly rowsOf: (part: string) => AsyncIterable<string> | undefined
 }
 
 /**
- * Restores the tables of a backup, in one transaction. Existing tokens and consents are kept, since those of the backup
- * may have been used or withdrawn; they become invalid if their account is replaced by another
- * (`createAccountRestorer`). Existing entries of the audit log are kept as well, and one is added for the restore.
- * Running replicas reload the settings.
- * @throws Error with one sentence; nothing was changed
+ * Restores the tables of a backup, in one transaction. Existing tokens and consents are kept, and become invalid if the
+ * account of their user changes (`createAccountRestorer`). Those of the backup are restored only with `restoresTokens`,
+ * since they may have been used or withdrawn after the backup. The audit log keeps its entries, and gets those of the
+ * backup and one about the restore. Running replicas reload the settings.
+ * @throws Error whose message contains no SQL and no values; nothing is changed then
  */
 export async function restoreTables (
   driver: DatabaseDriver, { createdAt, replacesExisting, restoresTokens, rowsOf }: RestoreOptions
@@ -81,26 +81,30 @@ export async function restoreTables (
 }
 
 /**
- * Returns the account of a row; an empty one if a member, such as the password, is encrypted and cannot be compared.
+ * Returns the account in a row; an empty object if a member of the account, such as the password, is encrypted, and
+ * cannot be compared.
  */
 function toStoredAccount ({ data, sealed }: { data: unknown, sealed: string | null }): StoredAccount {
   const user: unknown = typeof data === 'string' ? JSON.parse(data) : data
   return sealed === null && isPlainObject(user) ? user : {}
 }
 
-/** Like `createAccountRestorer`, for rows of the table `users` as JSON text. */
+/** Creates a function that does what `createAccountRestorer` describes, for a row of the table `users` as JSON text. */
 function createUserRowRestorer (present: readonly StoredAccount[], keepsTokens: boolean): (line: string) => string {
   const restoreAccount = createAccountRestorer(present, keepsTokens)
   return (line) => {
     const row = JSON.parse(line) as { data: unknown, sealed: string | null, spelling: string | null }
     if (!isPlainObject(row.data)) return line
     const data = restoreAccount(row.data, row.sealed !== null)
-    // `spelling` is valid only for unchanged `data`.
+    // `spelling` is the JSON text of the former `data`, so it is removed.
     return data === row.data ? line : JSON.stringify({ ...row, data, spelling: null })
   }
 }
 
-/** Creates a function that numbers the rows of a backup below the existing rows, which are newer. */
+/**
+ * Creates a function that changes `number` in a row of a backup, so that it is below the numbers of the existing rows,
+ * which are newer. Numbers may become negative.
+ */
 async function createRowRenumberer (
   tx: Transaction, name: string, rowsOf: RestoreOptions['rowsOf']
 ): Promise<(line: string) => string> {
@@ -118,8 +122,8 @@ async function createRowRenumberer (
 }
 
 /**
- * Inserts rows, each given as JSON text. Existing rows with the same key are kept.
- * @param change applied to each row
+ * Inserts rows, each given as JSON text with the same members. Existing rows with the same keys are kept.
+ * @param change converts each row before it is inserted
  */
 async function insertAll (
   tx: Transaction, name: string, lines: AsyncIterable<string>, change: (line: string) => string

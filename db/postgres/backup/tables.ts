@@ -3,7 +3,7 @@ import { PgTable } from 'drizzle-orm/pg-core'
 import { recordCollections } from '../../records.ts'
 import * as tables from '../tables.ts'
 
-/** Tables that a backup omits: temporary data, data that can be recomputed, and the log of calls. */
+/** Tables that a backup omits: temporary data, data that can be recomputed, recorded calls, and most of `records`. */
 const omittedTables: ReadonlySet<unknown> = new Set([
   tables.settingsRevision, tables.commits, tables.counters, tables.records, tables.activities, tables.activityHours,
   tables.vectors
@@ -11,16 +11,16 @@ const omittedTables: ReadonlySet<unknown> = new Set([
 
 interface BackupTable {
   readonly name: string
-  /** The name of this part of the backup: that of the table, or `records-<collection>`. */
+  /** The name of this part of the backup: the name of the table, or `records-<collection>`. */
   readonly part: string
-  /** The collection of records that this part contains. */
+  /** The name of the collection that this part of `records` contains; undefined for other tables. */
   readonly collection?: string
   /**
-   * Whether its rows become invalid when they are used or withdrawn, such as tokens: a restore must not bring back rows
+   * Whether rows become invalid when they are used or withdrawn, as tokens do: a restore must not make rows valid again
    * that have become invalid since the backup.
    */
   readonly isRevocable: boolean
-  /** Whether a restore keeps the existing rows, and adds the rows of the backup as older ones. */
+  /** Whether a restore keeps the existing rows, and adds those of the backup as older ones. */
   readonly isLog: boolean
 }
 
@@ -30,11 +30,11 @@ const wholeTables = [...Object.values(tables), ...Object.values(tables.settingsT
     name: getTableName(table), part: getTableName(table), isRevocable: false, isLog: table === tables.auditEntries
   }))
 
-/** The collections of a backup whose entries stay valid when they are used. */
-const keptCollections: ReadonlySet<string> =
+/** The names of the collections in a backup whose entries stay valid when they are used. */
+const reusableCollections: ReadonlySet<string> =
   new Set([recordCollections.upstreamTokens.name, recordCollections.userValues.name])
 
-/** The parts of a backup: all tables except `omittedTables`, and some collections of `records`. */
+/** The tables and parts of tables in a backup: all tables except `omittedTables`, and some collections of `records`. */
 export const tablesInBackup: readonly BackupTable[] = [
   ...wholeTables,
   ...[
@@ -45,7 +45,7 @@ export const tablesInBackup: readonly BackupTable[] = [
       name: getTableName(tables.records),
       part: `records-${name}`,
       collection: name,
-      isRevocable: !keptCollections.has(name),
+      isRevocable: !reusableCollections.has(name),
       isLog: false
     }))
 ]

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 
 /**
- * Parameters of libpq, other drivers and poolers. postgres.js would send them as settings of the session, which
- * PostgreSQL rejects.
+ * URL parameters of libpq, other drivers and poolers. postgres.js would send them to PostgreSQL as session settings,
+ * which PostgreSQL would reject.
  */
 const foreignParameters = new Set([
   'channel_binding',
@@ -31,13 +31,15 @@ const foreignParameters = new Set([
 /** The values of `sslmode` that do not verify the server's certificate. */
 const unverifiedModes = ['disable', 'false', 'allow', 'prefer', 'require']
 
-/** A parsed DB_URL. */
+/** The parsed DB_URL of a server. */
 export interface DatabaseAddress {
   /** The URL for postgres.js, without the parameters that it cannot handle. */
   readonly url: string
-  /** The option `ssl` for postgres.js: the host to verify the certificate for, if the host is an IP address. */
+  /**
+   * The option `ssl` for postgres.js, only set if the host is an IP address: the host that the certificate must be for.
+   */
   readonly tls: { readonly ssl?: { readonly host: string } }
-  /** The hosts with their ports, comma-separated, for messages. */
+  /** The hosts and their ports, separated by commas, for messages. */
   readonly location: string
 }
 
@@ -50,7 +52,7 @@ export function parseDatabaseUrl (text: string): DatabaseAddress {
   const hosts = authority.slice(hostsStart).split(',')
   const firstHostUrl = `${scheme}${userinfo}${hosts[0] ?? ''}${path}${query}`
   const hasValidHosts = hosts.every((host) => URL.canParse(`${scheme}${host}/`))
-  // An @ in the path means that the password contains an unescaped slash.
+  // An @ in the path shows that the password contains an unescaped slash.
   if (path.includes('@') || !URL.canParse(firstHostUrl) || !hasValidHosts || !isPercentEncoded(authority)) {
     throw new Error(
       'DB_URL is not valid: it must be postgres://<user>:<password>@<host>:<port>/<database>, ' +
@@ -73,7 +75,7 @@ export function parseDatabaseUrl (text: string): DatabaseAddress {
 
 const withPort = (host: string): string => /:[0-9]+$/.test(host) ? host : `${host}:5432`
 
-/** Whether each % starts a valid escape sequence, which `URL` does not check. */
+/** Whether each % begins a valid escape sequence, which `URL` does not check. */
 function isPercentEncoded (text: string): boolean {
   try {
     decodeURIComponent(text)

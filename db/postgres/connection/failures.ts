@@ -1,7 +1,8 @@
 import { InvalidChangeError, StorageError } from '../../store.ts'
 
 /**
- * The code of an error, or of the first of its causes that has one: an SQLSTATE, or a code of the system or the driver.
+ * Returns the code of an error, or else of the first of its causes that has one: an SQLSTATE, or a code of the system
+ * or the driver. Undefined if there is none.
  */
 export function databaseErrorCode (error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {
@@ -10,7 +11,7 @@ export function databaseErrorCode (error: unknown): string | undefined {
   return undefined
 }
 
-/** The reasons for failures that may be temporary as clauses, by code. */
+/** Clauses that describe failures that may be temporary, by error code. */
 const temporaryFailures: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'it refused the connection',
   ENOTFOUND: 'its host was not found',
@@ -35,7 +36,7 @@ const temporaryFailures: Readonly<Record<string, string>> = {
 }
 const untrustedCertificate =
   'its TLS certificate is not signed by a trusted authority: NODE_EXTRA_CA_CERTS names a file with more to trust'
-/** The reasons for failures that last until the configuration is changed as clauses, by code. */
+/** Clauses that describe failures that last until the configuration is changed, by error code. */
 const permanentFailures: Readonly<Record<string, string>> = {
   '28P01': 'it refused the user or the password',
   28000: 'it refused the user, connections from this host, or connections without TLS (sslmode=require)',
@@ -51,7 +52,9 @@ const permanentFailures: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its TLS certificate has expired',
   CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet'
 }
-/** Matches Node's message for a connection that closes during the TLS handshake; its code is only ECONNRESET. */
+/**
+ * Matches Node's message about a connection that closes during the TLS handshake; the error code is just ECONNRESET.
+ */
 const missingTlsPattern = /before secure TLS connection was established/
 
 function isWithoutTls (error: unknown): boolean {
@@ -59,7 +62,7 @@ function isWithoutTls (error: unknown): boolean {
   return false
 }
 
-/** Whether a code is of SQLSTATE class 08, connection exceptions. */
+/** Whether an SQLSTATE belongs to class 08, the connection exceptions. */
 const isConnectionException = (code: string): boolean => code.startsWith('08')
 
 function reasonOf (error: unknown, code: string | undefined): string {
@@ -69,13 +72,13 @@ function reasonOf (error: unknown, code: string | undefined): string {
   return code !== undefined && isConnectionException(code) ? 'the connection was lost' : 'it reported an error'
 }
 
-/** Returns the reason for a failure as a clause with its code, without user, password, host or SQL. */
+/** Returns a clause that describes a failure, with its code, and without user, password, host or SQL. */
 export function describeFailure (error: unknown): string {
   const code = databaseErrorCode(error)
   return `${reasonOf(error, code)}${code === undefined ? '' : `, ${code}`}`
 }
 
-/** Whether a failure means that the database cannot be reached, or cannot be used at all. */
+/** Whether a failure means that the database cannot be reached, or refuses to be used at all. */
 export function isDatabaseUnavailable (error: unknown): boolean {
   const code = databaseErrorCode(error)
   if (code === undefined) return false
@@ -95,15 +98,15 @@ export const isPermanentFailure = (error: unknown): boolean =>
 export const unavailableMessage = (error: unknown): string => `The database cannot be used (${describeFailure(error)}).`
 
 /**
- * Returns a message for any error. The message of a database error is replaced, since Drizzle's contain SQL with
- * values, which may be secrets.
+ * Returns the message of an error. The message of a database error is replaced by a description, since the messages of
+ * Drizzle contain SQL with values, which may be secrets.
  */
 export const safeMessageOf = (error: unknown): string =>
   error instanceof Error && error.cause === undefined && databaseErrorCode(error) === undefined
     ? error.message
     : unavailableMessage(error)
 
-/** Converts the error of a transaction that was rolled back to an error of `Store.commit`. */
+/** Converts the error of a transaction that was rolled back to one that `Store.commit` throws. */
 export function toCommitError (error: unknown): StorageError | InvalidChangeError {
   if (error instanceof StorageError || error instanceof InvalidChangeError) return error
   const code = databaseErrorCode(error)

@@ -4,7 +4,7 @@ import { bigint, pgSchema, text } from 'drizzle-orm/pg-core'
 import type { Db } from './driver.ts'
 
 const schema = 'drizzle'
-/** The table of completed migrations. Another program in the database may use Drizzle's default name. */
+/** The table of completed migrations. Not Drizzle's default name, which another program in the database may use. */
 const migrationsTable = 'tool_hub_migrations'
 
 const tables =
@@ -13,10 +13,10 @@ const migrationsRun = pgSchema(schema)
   .table(migrationsTable, { hash: text().notNull(), createdAt: bigint('created_at', { mode: 'number' }) })
 
 /**
- * Determines from the completed migrations which tables a database has. Nothing is written.
+ * Compares the completed migrations of a database with those in a folder. Nothing is written.
  * @param folder the folder of the migration files
- * @returns `none` if it is not a database of Tool-Hub, `older` if some migrations have not run, `newer` if a newer
- *   version has run other migrations, otherwise `current`
+ * @returns `none` if no migration has run, so that it is not a database of Tool-Hub; `older` if some in the folder have
+ *   not run; `newer` if others have run as well, of a newer version; otherwise `current`
  */
 export async function migrationStateOf (db: Db, folder: string): Promise<'none' | 'older' | 'current' | 'newer'> {
   const { known, run } = await compareMigrations(db, folder)
@@ -25,7 +25,7 @@ export async function migrationStateOf (db: Db, folder: string): Promise<'none' 
   return run.some((hash) => !known.has(hash)) ? 'newer' : 'current'
 }
 
-/** Returns the hashes of the migrations in a folder, and of those that have run. */
+/** Returns the hashes of the migrations in a folder (`known`), and of the migrations that have run (`run`). */
 async function compareMigrations (db: Db, folder: string): Promise<{ known: ReadonlySet<string>, run: string[] }> {
   const known = new Set(readMigrationFiles({ migrationsFolder: folder }).map(({ hash }) => hash))
   // information_schema lists only the tables that this user may read.
@@ -35,11 +35,11 @@ async function compareMigrations (db: Db, folder: string): Promise<{ known: Read
 }
 
 /**
- * Runs the migrations that have not run yet. If none is missing, nothing is written, and no right to create tables is
+ * Runs the migrations that have not run yet. If all have run, nothing is written, and no right to create tables is
  * required.
  * @param folder the folder of the migration files
  * @param migrate Drizzle's `migrate` for this database
- * @returns whether a newer version has run other migrations
+ * @returns whether migrations have run that are not in the folder, those of a newer version
  */
 export async function runMigrations (
   db: Db, folder: string, migrate: (config: MigrationConfig) => Promise<void>

@@ -8,12 +8,12 @@ import { FileLock, LockHeldError } from '../../file-lock.ts'
 import { notificationChannel, type Db, type DatabaseDriver } from './driver.ts'
 import { runMigrations } from './migrations.ts'
 
-/** The parser for JSON columns: returns the text unchanged, since Drizzle parses it. */
+/** The parser for JSON columns. It returns the text unchanged, since Drizzle parses it. */
 const keepJsonText = (text: string): string => text
 
 /**
- * Checks a database folder before anything is created in it or its mode is changed.
- * @throws Error when the folder contains anything other than a PGlite database
+ * Checks that a folder is missing, empty, or contains a PGlite database. Nothing is changed.
+ * @throws Error if it contains anything else, or cannot be read
  */
 export async function assertUsableFolder (path: string): Promise<void> {
   const names = await readdir(path).catch((error: unknown): string[] => {
@@ -32,7 +32,8 @@ export async function assertUsableFolder (path: string): Promise<void> {
 }
 
 /**
- * Returns the message of an error. PGlite's file system throws objects that are no `Error` and only have an `errno`.
+ * Returns the message of an error. PGlite's file system throws objects that are not an `Error`, and have only an
+ * `errno`.
  */
 function describeError (error: unknown): string {
   if (error instanceof Error) return error.message
@@ -55,7 +56,7 @@ async function importPglite () {
   }
 }
 
-/** A PostgreSQL embedded in this process, with its data in a folder. */
+/** A PostgreSQL database embedded in this process (PGlite), with its data in a folder. */
 export class PgliteDriver implements DatabaseDriver {
   readonly location: string
   readonly isEmbedded = true
@@ -64,9 +65,9 @@ export class PgliteDriver implements DatabaseDriver {
   readonly #lock: FileLock
 
   /**
-   * Opens a database.
-   * @param folder the folder of its data; created if it does not exist
-   * @throws Error when PGlite is not installed, another process uses the folder, or it contains something else
+   * Opens a database, and locks its folder.
+   * @param folder the folder of the data; created if it does not exist
+   * @throws Error when PGlite is not installed, another process uses the folder, or the folder cannot be used
    */
   static async open (folder: string): Promise<PgliteDriver> {
     const path = await realpath(resolve(folder)).catch(() => resolve(folder))
@@ -85,7 +86,7 @@ export class PgliteDriver implements DatabaseDriver {
     })
     try {
       makeFolder(path, 'DB_URL')
-      // Also needed for an existing folder: PGlite creates files in it that every user may read and write.
+      // An existing folder needs this, too: PGlite creates files in it that all users may read and write.
       await chmod(path, 0o700)
       const engine = await PGlite.create({ dataDir: path, parsers: { 114: keepJsonText, 3802: keepJsonText } })
       return new PgliteDriver(path, engine, drizzle(engine), lock)

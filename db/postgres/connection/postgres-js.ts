@@ -11,7 +11,7 @@ import { timeouts } from './timeouts.ts'
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
 const ignore = (): void => {}
-/** JSON values stay text in postgres.js, since Drizzle parses and serializes them. */
+/** The JSON types for postgres.js, which leaves their values as text, since Drizzle parses and serializes them. */
 const json = { to: 3802, from: [114, 3802], serialize: (text: string) => text, parse: (text: string) => text }
 /** The key of the advisory lock that all replicas take while they migrate. */
 const migrationsLock = 0x746f6f6c
@@ -37,16 +37,16 @@ const queryOptions = (): Options => ({
     default_transaction_isolation: 'read committed'
   }
 })
-/** Max connections for single statements, and for transactions. */
+/** Max numbers of connections for single statements and for transactions. */
 const poolSize = { statements: 4, transactions: 4 }
 
-/** Drizzle on a pool for single statements and a pool for transactions. */
+/** Drizzle on two connection pools: one for single statements, one for transactions. */
 class ConnectionPools {
   readonly db: Db
   readonly #address: DatabaseAddress
   readonly #sql: postgres.Sql
   readonly #limit = pLimit(poolSize.transactions)
-  /** All connections for transactions, and those of them that are idle. */
+  /** All connections for transactions; `#idle`: those in no transaction now. */
   readonly #transactions = new Set<TransactionConnection>()
   readonly #idle: TransactionConnection[] = []
 
@@ -85,7 +85,7 @@ class ConnectionPools {
 
   #connect (): TransactionConnection {
     const connection = new TransactionConnection(this.#address.url, { ...queryOptions(), ...this.#address.tls })
-    // Drizzle has changed the parsers and serializers of the client that it was given; this client needs the same ones.
+    // Drizzle has changed the parsers and serializers of `#sql`; this connection needs the same ones.
     Object.assign(connection.options.parsers, this.#sql.options.parsers)
     Object.assign(connection.options.serializers, this.#sql.options.serializers)
     this.#transactions.add(connection)
@@ -93,7 +93,7 @@ class ConnectionPools {
   }
 }
 
-/** A PostgreSQL server, reached by postgres.js. */
+/** A database on a PostgreSQL server, accessed with postgres.js. */
 export class PostgresJsDriver implements DatabaseDriver {
   readonly isEmbedded = false
   readonly #address: DatabaseAddress
@@ -101,7 +101,7 @@ export class PostgresJsDriver implements DatabaseDriver {
   #listener: postgres.Sql | undefined
   #hasEnded = false
 
-  /** Connects on the first query. @throws Error when the URL cannot be parsed */
+  /** The connection is opened by the first query. @throws Error when the URL cannot be parsed */
   constructor (url: string) {
     this.#address = parseDatabaseUrl(url)
     this.#connections = new ConnectionPools(this.#address)
@@ -119,7 +119,7 @@ export class PostgresJsDriver implements DatabaseDriver {
     })
     try {
       return await connection.begin(async (client) => {
-        // Drizzle's own transaction runs inside this one, so that the advisory lock ends with it.
+        // Drizzle's `begin` uses this transaction, too, so that the advisory lock ends with the migrations.
         const sql = Object.assign(client, {
           begin: async (work: (client: TransactionClient) => Promise<void>) => {
             await work(client)
@@ -142,7 +142,7 @@ export class PostgresJsDriver implements DatabaseDriver {
       hasStopped = true
       void sql.end({ timeout: 0 }).catch(ignore)
     }
-    // Not sql.listen, which gives up for good when its first attempt to listen again fails.
+    // Not sql.listen, which gives up for good if its first attempt to reconnect fails.
     const sql = postgres(this.#address.url, {
       ...options,
       ...this.#address.tls,
@@ -153,7 +153,7 @@ export class PostgresJsDriver implements DatabaseDriver {
       onclose: () => { if (!hasStopped) { stop(); onLost() } }
     } as Options)
     this.#listener = sql
-    // The driver has no timeout for a connection that was established and does not respond.
+    // postgres.js has no timeout for a server that accepts the connection and then does not respond.
     const timer = setTimeout(stop, 2_000 * connectTimeoutSeconds).unref()
     try {
       await sql.unsafe(`listen ${notificationChannel}`)
@@ -178,7 +178,7 @@ export class PostgresJsDriver implements DatabaseDriver {
   }
 }
 
-/** Takes the advisory lock until the end of the transaction. @param onWait called if another replica holds it */
+/** Takes the advisory lock until the end of the transaction. @param onWait called if another replica has the lock */
 async function lockMigrations (sql: postgres.Sql, onWait: () => void): Promise<void> {
   const [lock] = await sql.unsafe<Array<{ acquired: boolean }>>(
     'select pg_try_advisory_xact_lock($1) as acquired', [migrationsLock]
@@ -188,10 +188,13 @@ async function lockMigrations (sql: postgres.Sql, onWait: () => void): Promise<v
   await sql.unsafe('select pg_advisory_xact_lock($1)', [migrationsLock])
 }
 
-/** @throws Error when the database's encoding cannot store all of Unicode */
+/**
+ * Checks that the encoding of the database can store all of Unicode.
+ * @throws Error whose message is a clause, if not
+ */
 async function assertEncoding (sql: postgres.Sql): Promise<void> {
   const [database] = await sql.unsafe<Array<{ server_encoding: string }>>('show server_encoding')
-  // SQL_ASCII stores all bytes as they are.
+  // SQL_ASCII stores any bytes unchanged, and thus UTF-8.
   if (database === undefined || ['UTF8', 'SQL_ASCII'].includes(database.server_encoding)) return
   throw new Error(
     `its encoding, ${database.server_encoding}, cannot store all names. Create a database with ENCODING 'UTF8'`

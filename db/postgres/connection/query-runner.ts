@@ -4,37 +4,38 @@ import type { Db, DatabaseDriver, Transaction } from './driver.ts'
 import { databaseErrorCode, safeMessageOf } from './failures.ts'
 import { timeouts, withTimeout } from './timeouts.ts'
 
-/** Runs work on the database. @throws StorageError */
+/** Runs work on the database, or in a transaction, and returns its result. @throws StorageError */
 type RunQuery<On = Db> = <Result>(work: (on: On) => Promise<Result>) => Promise<Result>
 
 /**
- * The ports' access to the database. Each method has its own concurrency limit; together they leave connections free
- * for the settings store, which must not wait for the ports.
+ * Runs the queries of the ports. Each method has its own concurrency limit; the limits leave connections free for the
+ * settings store, which must not wait for the ports.
  */
 export interface QueryRunner {
   /** Runs statements that find a few rows by an index. */
   runQuick: RunQuery
   /** Runs statements that may take seconds. */
   runSlow: RunQuery
+  /** Runs work in a transaction. */
   runTransaction: RunQuery<Transaction>
-  /** Runs background transactions one at a time. They do not delay other queries. */
+  /** Runs background work in transactions, one at a time, without delaying other queries. */
   runBackground: RunQuery<Transaction>
 }
 
-/** Max waiting calls per method of `QueryRunner`; beyond that, calls fail with StorageError. */
+/** Max number of waiting calls per method of `QueryRunner`; beyond it, calls fail with StorageError. */
 const maxWaiting = 1_000
 
 /**
  * Creates the query runner of a database.
- * @param health returns why the database is unavailable, with which queries then fail at once; undefined if it is
- *   available
+ * @param health returns a sentence that says why the database is unavailable, with which queries fail at once;
+ *   undefined if it is available
  */
 export function createQueryRunner (driver: DatabaseDriver, health: () => string | undefined): QueryRunner {
   const createLimitedRunner = (concurrency: number): RunQuery => {
     const limit = pLimit(concurrency)
     return async (work) => {
-      // `activeCount` is included, since p-limit counts a call as pending until the next microtask even when it can run
-      // at once.
+      // `activeCount` is included, since p-limit counts even a call that can run at once as pending until the next
+      // microtask.
       if (limit.activeCount + limit.pendingCount >= concurrency + maxWaiting) {
         throw new StorageError('The database is overloaded. Try again in a moment.', false)
       }

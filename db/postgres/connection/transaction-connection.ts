@@ -7,25 +7,25 @@ const connectionClosed = (): Error => Object.assign(new Error('the connection cl
 
 /**
  * A connection for one transaction at a time. It replaces `sql.begin` of postgres.js, which sends ROLLBACK even if the
- * connection has just closed, and then throws an uncaught error that ends the process.
+ * connection has just closed; the resulting uncaught error would end the process.
  */
 export class TransactionConnection {
   readonly #sql: postgres.Sql
   #isOpen = false
   #isDropped = false
 
-  /** Connects on the first transaction. */
+  /** The connection is opened by the first transaction. */
   constructor (url: string, options: postgres.Options<Record<string, postgres.PostgresType>>) {
-    // No max lifetime: closing the connection between two statements would abort the transaction.
+    // There is no max lifetime, since closing the connection between two statements would abort the transaction.
     this.#sql = postgres(url, { ...options, max: 1, max_lifetime: null, onclose: () => { this.#isOpen = false } })
   }
 
   get options (): postgres.Sql['options'] { return this.#sql.options }
 
-  /** Whether `drop` was called: the connection cannot be used again. */
+  /** Whether the connection was dropped, and cannot be used again. */
   get isDropped (): boolean { return this.#isDropped }
 
-  /** Runs work in a transaction. @throws the error of the work, after a rollback, or the driver's error */
+  /** Runs work in a transaction. @throws the error of the work, after a rollback, or the error of the driver */
   async begin<Result> (work: (client: TransactionClient) => Promise<Result>): Promise<Result> {
     this.#isOpen = true
     await this.#send('begin')

@@ -14,21 +14,23 @@ import {
   activityCondition, type FilterColumn, selectFilterValues, sumActivities, selectCountsByInterval
 } from './activity-sums.ts'
 
-/** Limits of one INSERT: number of rows, and their size in characters. */
+/** Limits of one INSERT: the number of rows, and the total length of their encrypted texts in characters. */
 const insertLimits = { rows: 500, size: 4 * 1024 * 1024 }
-/** Total size of the encrypted texts after which the encryption yields to the event loop, in characters. */
+/** Total length of encrypted texts after which the encryption of a batch yields to the event loop, in characters. */
 const sealChunkSize = 256 * 1024
-/** Max calls that are counted exactly. */
+/** Max number of calls that are counted exactly, or of which a quantile is computed. */
 const maxCounted = 10_000
-/** Max size of all payloads on one page, in bytes. */
+/** Max total size of the encrypted members on one page, in bytes. */
 const maxPayloads = 8 * 1024 * 1024
 
-/** Returns the `place` of a call for the vault: its encrypted members cannot be decrypted for another call. */
+/**
+ * Returns the `place` of a call for the vault: its encrypted members cannot be decrypted in the row of another call.
+ */
 export const activityVaultPlace = (id: string): string => `activities/${id}`
-/** The members that are encrypted together, as one text. */
+/** The members of a call that are encrypted together, as one text. */
 type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage' | 'policy' | 'guards' | 'refused'>
 
-/** The record of calls, in tables that all replicas share. */
+/** Stores the records of calls in tables that all replicas share. */
 export class PostgresActivities implements Activities {
   readonly #queries: QueryRunner
   readonly #vault: Vault
@@ -45,7 +47,7 @@ export class PostgresActivities implements Activities {
   }
 
   async list (filter: ActivityFilter, page: number, limit: number): Promise<ActivityPage> {
-    // The queries run one after the other, each with its own timeout.
+    // These are separate queries, so that each has its own timeout.
     const rows = await this.#queries.runSlow(async (db) => await selectActivityPage(db, filter, page, limit))
     const [counted] = await this.#queries.runSlow(async (db) => await selectActivityCount(db, filter))
     const total = counted?.total ?? 0
@@ -147,7 +149,7 @@ export class PostgresActivities implements Activities {
     return text === undefined ? { ...members, locked: true } : { ...members, ...JSON.parse(text) as SealedMembers }
   }
 
-  /** Returns the planner's estimate of the number of matching calls, since counting many calls takes too long. */
+  /** Returns PostgreSQL's estimate of the number of matching calls, since counting many calls would take too long. */
   async #estimate (filter: ActivityFilter): Promise<number> {
     const [found] = await this.#queries.runSlow(async (db) => {
       const select = db.select({ one: sql`1` }).from(activities).where(activityCondition(filter))
@@ -161,9 +163,10 @@ export class PostgresActivities implements Activities {
 }
 
 /**
- * Returns the query of one page. The ids are found in an index; only the rows of the page are read. Exported for the
- * test of its query plan.
- * @param page from 1
+ * Returns the query for one page of calls. Their ids are found in an index, so that only the rows of the page are read.
+ * Exported for the test of its query plan.
+ * @param page the number of the page, beginning with 1
+ * @param limit the number of calls per page
  */
 export function selectActivityPage (db: Db, filter: ActivityFilter, page: number, limit: number) {
   const order = [desc(activities.timestamp), desc(activities.id)]
@@ -176,7 +179,7 @@ export function selectActivityPage (db: Db, filter: ActivityFilter, page: number
     .offset((page - 1) * limit)
     .as('page')
   const { data, sealed } = activities
-  // The encrypted text is base64.
+  // The encrypted texts are base64, so the members take three quarters of their length.
   const size = sql`sum(coalesce(octet_length(${sealed}), 0) * 3 / 4)`
   const fits = sql`${size} over (order by ${order[0]}, ${order[1]}) <= ${maxPayloads}`
   return db
@@ -190,7 +193,7 @@ export function selectActivityPage (db: Db, filter: ActivityFilter, page: number
     .orderBy(...order)
 }
 
-/** Returns the query that counts the calls up to `maxCounted + 1`. Exported for the test of its query plan. */
+/** Returns the query that counts matching calls, up to `maxCounted + 1`. Exported for the test of its query plan. */
 export function selectActivityCount (db: Db, filter: ActivityFilter) {
   const limited = db
     .select({ one: sql`1`.as('one') })
@@ -201,7 +204,9 @@ export function selectActivityCount (db: Db, filter: ActivityFilter) {
   return db.select({ total: count() }).from(limited)
 }
 
-/** Splits a batch into chunks that fit into one statement. Yields to the event loop while texts are encrypted. */
+/**
+ * Converts a batch to rows, in chunks that fit into one INSERT. Yields to the event loop after each `sealChunkSize`.
+ */
 async function * chunks (
   batch: readonly Activity[], rowOf: (activity: Activity) => CallRow
 ): AsyncGenerator<CallRow[]> {
@@ -223,7 +228,7 @@ async function * chunks (
   if (rows.length > 0) yield rows
 }
 
-/** Returns the columns of an activity that are not encrypted. */
+/** Returns the unencrypted columns of a call. */
 const toPlainColumns = (activity: Activity): CallRow => ({
   id: activity.id,
   timestamp: activity.timestamp,

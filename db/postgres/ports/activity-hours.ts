@@ -1,4 +1,4 @@
-// Statements that update recorded calls together with the sums of each hour.
+// The statements that add and remove recorded calls, and update the sums of each hour (`activity_hours`) with them.
 import { sql, type SQL } from 'drizzle-orm'
 import type { Activity } from '../../ports/activities.ts'
 import { selectRows, type Transaction } from '../connection/driver.ts'
@@ -7,13 +7,13 @@ import { activities, activityHours as hours, oauthClients } from '../tables.ts'
 
 type EncryptedMember = 'input' | 'output' | 'errorMessage' | 'policy' | 'guards' | 'refused'
 
-/** A call as it is stored, with some members encrypted. `sealedBy`: the id of the encryption key. */
+/** A call in the form to store: some members are encrypted. `sealedBy`: the id of the encryption key. */
 export type CallRow = Omit<Activity, EncryptedMember | 'clientName' | 'locked'> &
   Partial<SealedText> & { readonly sealedBy?: string }
 
 /** The length of an hour, in ms. */
 export const hourLength = 60 * 60_000
-/** Max rows that one statement removes. */
+/** Max number of calls that one statement removes. */
 const maxRemoved = 1_000
 /** The key of the advisory lock that a replica holds while it removes calls. */
 const removalLock = 0x746f6f6d
@@ -23,12 +23,13 @@ const columns = sql.raw(
   'client_name, data, sealed, sealed_by'
 )
 const filterColumns = sql.raw('server, tool, status, "group", username, key_id, key_name')
-/** Makes a statement return the columns that `sumByHour` reads. */
+/** The RETURNING clause with the columns that `sumByHour` needs. */
 const returningClause = sql`returning "timestamp", ${filterColumns}, duration`
 
 /**
- * Groups calls by hour and filter columns, with their number and the sum of their durations.
- * @param from the FROM item with the calls
+ * Returns the query that groups calls by hour and filter columns, and computes their number and the sum of their
+ * durations for each group.
+ * @param from the FROM item that provides the calls
  */
 const sumByHour = (from: SQL): SQL => sql`
   select hour, encode(sha256(convert_to(json_build_array(${filterColumns})::text, 'UTF8')), 'hex') as hash,
@@ -37,9 +38,9 @@ const sumByHour = (from: SQL): SQL => sql`
   group by hour, ${filterColumns}`
 
 /**
- * Adds the calls whose ids do not exist yet, and adds them to the sums. The rows are passed as one parameter, since
- * each parameter costs CPU time in this process. Hours are locked in a fixed order, so that two replicas cannot
- * deadlock.
+ * Stores the calls whose ids do not exist yet, and adds them to the sums of their hours. The rows are passed as one
+ * parameter, since each parameter costs CPU time in this process. The sums are locked in a fixed order, so that two
+ * replicas cannot deadlock.
  */
 export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): Promise<void> {
   if (rows.length === 0) return
@@ -64,9 +65,11 @@ export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): P
 }
 
 /**
- * Removes some calls before a time, and subtracts them from the sums. Only one replica at a time does so.
- * @param ifBusy whether to wait if another replica is removing calls, or to remove none
- * @returns how many were removed
+ * Removes the oldest calls before a time, at most `maxRemoved`, and subtracts them from the sums of their hours. Only
+ * one replica at a time does so.
+ * @param before the time, in ms since 1970
+ * @param ifBusy what to do if another replica is removing calls: wait, or remove none
+ * @returns how many calls were removed
  */
 export async function removeCalls (tx: Transaction, before: number, ifBusy: 'wait' | 'skip'): Promise<number> {
   if (ifBusy === 'wait') await tx.execute(sql`select pg_advisory_xact_lock(${removalLock})`)

@@ -1,4 +1,4 @@
-// Queries of recorded calls by filter: conditions, sums of calls, and the values to filter by.
+// Queries about the recorded calls that match a filter: conditions, sums, and the values to filter by.
 import { and, eq, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
 import type { ActivityFilter, TimeIntervals } from '../../ports/activities.ts'
 import type { Db } from '../connection/driver.ts'
@@ -6,7 +6,7 @@ import { activities, activityHours as hours } from '../tables.ts'
 import { hourLength } from './activity-hours.ts'
 import { toFilterText } from './activity-texts.ts'
 
-/** Max distinct values of one column that are listed. */
+/** Max number of distinct values that are listed of one column. */
 const maxValues = 1_000
 
 type EqualityFilter = Omit<ActivityFilter, 'from' | 'to'>
@@ -20,7 +20,7 @@ function equalities (table: typeof activities | typeof hours, equal: EqualityFil
   })
 }
 
-/** Converts a filter to a condition on `activities`; undefined if it matches all calls. */
+/** Converts a filter to a condition on the table `activities`; undefined if the filter matches all calls. */
 export const activityCondition = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
   ...equalities(activities, equal),
   from === undefined ? undefined : gte(activities.timestamp, from),
@@ -28,9 +28,10 @@ export const activityCondition = ({ from, to, ...equal }: ActivityFilter): SQL |
 )
 
 /**
- * Splits the time range of a filter into whole hours, for which sums are stored, and the partial hours at both ends,
- * whose calls are read individually.
- * @returns `whole`: the condition on `activity_hours`; `parts`: the filters for the calls of the partial hours
+ * Splits the time range of a filter into whole hours, whose sums are stored, and the partial hours at both ends, whose
+ * calls must be read individually.
+ * @returns `whole`: a condition on `activity_hours` that selects the sums of the whole hours; `parts`: filters that
+ *   select the calls of the partial hours
  */
 function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
   const first = from === undefined ? undefined : Math.ceil(from / hourLength)
@@ -53,14 +54,15 @@ function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, 
 }
 
 /**
- * The number of calls in a row of `activities`, in the type of the column `calls` of `activity_hours`: PostgreSQL reads
- * a union in parallel only if the types of its parts are equal.
+ * The number of calls that a row of `activities` stands for, one, in the type of the column `activity_hours.calls`:
+ * PostgreSQL reads a union in parallel only if its parts have equal types.
  */
 const oneCall = sql.raw('1::bigint')
 
 /**
- * Returns the query of the numbers of calls and failed calls, and the sum of their durations: from the stored sums of
- * whole hours, and the calls of partial hours. Exported for the test of its query plan.
+ * Returns the query that computes the number of matching calls, the number of failed ones, and the sum of all
+ * durations, from the stored sums of whole hours and the calls of partial hours. Exported for the test of its query
+ * plan.
  */
 export function sumActivities (db: Db, filter: ActivityFilter) {
   const { whole, parts } = splitIntoHours(filter)
@@ -80,12 +82,13 @@ export function sumActivities (db: Db, filter: ActivityFilter) {
     .from(summed)
 }
 
-/** A member that can be filtered by. */
+/** A member of activities whose values `selectFilterValues` can list. */
 export type FilterColumn = 'server' | 'tool' | 'group' | 'username' | 'keyName'
 
 /**
- * Returns the query of the distinct values of a column, sorted. Without a filter, each value is found from the previous
- * one in the column's index, so that the time depends on the number of values, not of calls.
+ * Returns the query that lists the distinct values of a column in the matching calls, sorted. With an empty filter,
+ * each value is found from the previous one in the index of the column, so that the time depends on the number of
+ * values instead of the number of calls.
  */
 export function selectFilterValues (filter: ActivityFilter, name: FilterColumn): SQL {
   const [hourColumn, column] = [hours[name], activities[name]]
@@ -110,8 +113,9 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
 }
 
 /**
- * Returns the query of the numbers of calls and failed calls by the index of their time span; spans without calls are
- * omitted. Spans of whole hours are read from stored sums. Exported for the test of its query plan.
+ * Returns the query that counts the matching calls and the failed ones in each time span, as rows with `at` (the index
+ * of the span), `total` and `errors`. Spans without calls have no row. If all spans consist of whole hours, the stored
+ * sums are read. Exported for the test of its query plan.
  */
 export function selectCountsByInterval (filter: ActivityFilter, { from, length, count }: TimeIntervals): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
@@ -122,7 +126,7 @@ export function selectCountsByInterval (filter: ActivityFilter, { from, length, 
     union all select ${spanOf(sql`${activities.timestamp}`)}, 1,
         case when ${activities.status} = 'error' then 1 else 0 end
       from ${activities} where ${activityCondition(part)}`)
-  // Integers of 4 bytes are summed up faster, and are enough for the calls of an hour.
+  // Integers of 4 bytes are added faster, and are large enough for the calls of an hour.
   const calls = sql`sum(${hours.calls}::int)`
   return sql`
     select at, sum(total) as total, sum(errors) as errors from (

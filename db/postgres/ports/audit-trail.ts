@@ -6,16 +6,16 @@ import { sealText, unsealTextIfPossible } from '../sealed-text.ts'
 import { auditEntries as entries } from '../tables.ts'
 import { escapeForPostgres, toIndexableText, unescapeFromPostgres } from '../text.ts'
 
-/** Max rows that one statement removes. */
+/** Max number of entries that one statement removes. */
 const maxRemoved = 1_000
 
-/** Returns the `place` of an entry for the vault: its encrypted members cannot be decrypted for another entry. */
+/** Returns the `place` of an entry for the vault: its encrypted members cannot be decrypted in another entry. */
 export const auditVaultPlace = (id: string): string => `audit/${id}`
 
-/** The members that are encrypted. */
+/** The members of an entry that are encrypted together, as one text. */
 type SealedMembers = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName'>
 
-/** The audit log, in one table that all replicas share. */
+/** Stores the audit log in a table that all replicas share. */
 export class PostgresAuditTrail implements AuditTrail {
   readonly #queries: QueryRunner
   readonly #vault: Vault

@@ -12,25 +12,30 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 const hasId = (clientId: string): SQL => eq(clients.key, toIndexableText(clientId))
 const isRegistered = eq(clients.origin, 'registered')
 const idleLimit = (): Date => new Date(Date.now() - maxClientIdleTime)
-/** The negation of `isIdleClient`, in SQL. */
+/** Returns the negation of `isIdleClient` as an SQL condition. */
 const isNotIdle = (): SQL | undefined => or(ne(clients.origin, 'registered'), gt(clients.idleSince, idleLimit()))
 /**
- * The creation time in the JSON text of a client. It is extracted by a regular expression, since JSON functions would
- * fail for a client with U+0000 in a text. The expression cannot match within a text, where quotes are escaped.
+ * The creation time of a client, extracted from its JSON text by a regular expression, since JSON functions would fail
+ * for a client with U+0000 in a string. The expression cannot match within a string, where quotes are escaped.
  */
 const createdAt = sql`coalesce(substring(${clients.data} from '"createdAt":([0-9]+)')::numeric, 0)`
 const columns = { data: clients.data, lastUsed: clients.lastUsed }
 
-/** Max clients for which the time of the last write by `touch` is kept in memory. */
+/** Max number of clients for which the time of the last write by `touch` is kept in memory. */
 const maxTouched = 10_000
 
-/** Clients shared by all replicas. A transaction locks the row of a client first, then the families of its tokens. */
+/**
+ * Stores the clients that all replicas share. A transaction locks the row of a client first, then the rows of its
+ * tokens.
+ */
 export class PostgresClients implements OAuthClients {
   readonly #queries: QueryRunner
   readonly #maxRegistered: number
-  /** Removes idle clients, as `create` does. */
+  /** Removes idle clients at intervals, while clients are used. */
   readonly #cleanup: PeriodicCleanup
-  /** When this replica last recorded the use of a client; the first entry is the oldest. */
+  /**
+   * When this replica last recorded the use of a client, in ms since 1970, by client id; the first entry is the oldest.
+   */
   readonly #touched = new Map<string, number>()
 
   constructor (queries: QueryRunner, maxRegistered: number = maxRegisteredClients) {
@@ -117,14 +122,17 @@ export class PostgresClients implements OAuthClients {
       })
       this.#cleanup.runIfDue()
     } catch {
-      // A failed write is ignored: the next use is recorded again.
+      // A failed write is ignored, since the next use of the client is recorded.
       this.#touched.delete(clientId)
     }
   }
 
-  /** Removes self-registered clients beyond the limit: see `maxRegisteredClients`. @returns the removed rows */
+  /**
+   * Removes self-registered clients beyond the limit, as `maxRegisteredClients` describes.
+   * @returns the removed rows
+   */
   async #removeExcess (tx: Transaction): Promise<Array<{ data: string }>> {
-    // The index-based count comes first, since ranking all clients takes longer.
+    // Whether there are too many clients is read from an index first, since ranking all clients takes longer.
     const [tooMany] = await tx
       .select({ key: clients.key })
       .from(clients)
@@ -160,7 +168,9 @@ export class PostgresClients implements OAuthClients {
   }
 }
 
-/** Removes self-registered clients. Rows locked by other transactions are skipped, which excludes deadlocks. */
+/**
+ * Removes matching self-registered clients. Rows locked by other transactions are skipped, which excludes deadlocks.
+ */
 async function removeRegistered (tx: Transaction, condition: SQL): Promise<Array<{ data: string }>> {
   const removable = tx
     .select({ key: clients.key })

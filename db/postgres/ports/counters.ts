@@ -5,19 +5,19 @@ import type { Counters } from '../../store.ts'
 import type { DatabaseDriver } from '../connection/driver.ts'
 import { counters } from '../tables.ts'
 
-/** Min time between two cleanups of expired counters, in ms. */
+/** Min time between two removals of expired counters, in ms. */
 const cleanupInterval = 60_000
-/** Max counters; beyond that, those that expire first are removed. */
+/** Max number of counters. Beyond it, those that expire first are removed. */
 const maxCounters = 100_000
 
-/** Max count, since the column is of PostgreSQL's type `integer`. */
+/** Max count of a counter, since the column has the type `integer` of PostgreSQL. */
 const maxCount = 2_147_483_647
 const timeLeft = sql<string>`ceil(extract(epoch from ${counters.expires} - now()) * 1000)`
 
-/** Keys are stored as hashes: they may contain usernames and addresses, and may have any length. */
+/** Returns the hash by which a key is stored, since keys may contain usernames and addresses, and have any length. */
 const hash = (key: string): string => createHash('sha256').update(key).digest('base64url')
 
-/** Counters shared by all replicas. While the database is unavailable, limits apply per replica. */
+/** Stores the counters that all replicas share. While the database is unavailable, each replica counts in memory. */
 export class PostgresCounters implements Counters {
   readonly #driver: DatabaseDriver
   readonly #isUnavailable: () => boolean

@@ -10,9 +10,9 @@ import { PostgresSocialLogins } from './social-logins.ts'
 import { PostgresVectors } from './vectors.ts'
 
 /**
- * Creates the ports on a database, except the store and the counters.
- * @param health returns why the database is unavailable; undefined if it is available
- * @param resealSettings re-encrypts settings and clients with the newest key, and returns the number of rows
+ * Creates the ports that store their data in a database, except the settings store and the counters.
+ * @param health returns a sentence that says why the database is unavailable; undefined if it is available
+ * @param resealSettings re-encrypts secrets of settings and clients with the newest key; returns the number of rows
  */
 export function createPorts (
   driver: DatabaseDriver, vault: Vault, health: () => string | undefined, resealSettings: () => Promise<number>

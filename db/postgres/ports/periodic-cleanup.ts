@@ -2,8 +2,7 @@
 const interval = 60_000
 
 /**
- * Runs a cleanup in the background of other operations, at most once a minute. A failure is ignored, since the next run
- * repeats the work.
+ * Runs a cleanup in the background, at most once a minute. A failure is ignored, since the next run does the same work.
  */
 export class PeriodicCleanup {
   readonly #cleanUp: () => Promise<unknown>

@@ -18,8 +18,8 @@ type Row = typeof records.$inferSelect
 /** Returns the primary key of an entry, which is also the `place` of its value for the vault. */
 const idOf = ({ name }: RecordCollection, key: string): string => `${name}/${toIndexableText(key)}`
 /**
- * Returns a label as stored. Labels of all collections share one index, so they begin with the collection. They are
- * encoded, since the drivers escape quotes in arrays differently.
+ * Returns a label in the form to store. It begins with the name of the collection, since the labels of all collections
+ * share one index. The label is encoded, since the drivers escape quotes in arrays differently.
  */
 const labelOf = ({ name }: RecordCollection, label: string): string =>
   `${name}/${encodeURIComponent(toIndexableText(label))}`
@@ -32,7 +32,7 @@ const wholeColumns = { ...briefColumns, value, data, sealed }
 type Found = Pick<Row, 'id' | 'owner' | 'labels' | 'version' | 'expires'> &
   Partial<Pick<Row, 'value' | 'data' | 'sealed'>> & { readonly age: number }
 
-/** Records shared by all replicas, in one table. */
+/** Stores the records that all replicas share, in one table. */
 export class PostgresRecords implements Records {
   readonly outlivesProcess = true
   readonly #queries: QueryRunner
@@ -111,7 +111,7 @@ export class PostgresRecords implements Records {
       ['collection', 'version', 'value', 'data', 'sealed', 'owner', 'labels', 'at', 'changed', 'expires']
         .map((name) => [name, sql`excluded.${sql.identifier(name)}`])
     )
-    // In a fixed order, so that two writers of the same entries cannot deadlock.
+    // Sorted by id, so that two writers of the same entries lock them in the same order and cannot deadlock.
     const rows = entries.map((entry) => this.#toRow(collection, entry)).sort((one, other) => one.id < other.id ? -1 : 1)
     await db
       .insert(records)
@@ -158,7 +158,9 @@ export class PostgresRecords implements Records {
       : { ...stored, value: JSON.parse(text) as unknown }
   }
 
-  /** Removes expired entries and those beyond the limits, in the background of a write, at intervals. */
+  /**
+   * Removes expired entries and those beyond `maxEntries` in the background, at most once a minute (PeriodicCleanup).
+   */
   #cleanUp (collection: RecordCollection): void {
     const { name, maxEntries, evicts } = collection
     const cleanup = this.#cleanups.get(name) ?? new PeriodicCleanup(async () => {
@@ -178,7 +180,7 @@ export class PostgresRecords implements Records {
   }
 }
 
-/** Creates rows of the collection `revokedFamilies`. @param families the ids of token families, as stored in `owner` */
+/** Creates the rows that record token families as revoked. @param families their ids, as in the column `owner` */
 export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertValue<typeof records>> => {
   const { name } = recordCollections.revokedFamilies
   return families.map((family) => ({
@@ -194,11 +196,11 @@ export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertVa
   }))
 }
 
-/** Returns the query of `find`. Exported for the test of its query plan. */
+/** Returns the query that finds an unexpired entry. Exported for the test of its query plan. */
 export const selectRecord = (db: Db, collection: RecordCollection, key: string) =>
   db.select(wholeColumns).from(records).where(and(eq(records.id, idOf(collection, key)), isCurrent))
 
-/** Converts a filter to a condition on the table. Expired entries match as well. */
+/** Converts a filter to a condition on the table `records`. Expired entries match it, too. */
 export function recordCondition (
   collection: RecordCollection, { owner, labels, changedWithin }: RecordFilter
 ): SQL | undefined {
@@ -210,15 +212,19 @@ export function recordCondition (
   )
 }
 
-/** Removes rows, which are locked in a fixed order, so that two removals cannot deadlock. @returns the removed rows */
+/**
+ * Removes the matching rows of the table `records`. The rows are locked in the order of their ids, so that two removals
+ * cannot deadlock.
+ * @returns the removed rows
+ */
 export async function removeRecords (db: Db, condition: SQL | undefined): Promise<Array<{ owner: string | null }>> {
   const locked = db.select({ id: records.id }).from(records).where(condition).orderBy(records.id).for('update')
   return await db.delete(records).where(inArray(records.id, locked)).returning({ owner: records.owner })
 }
 
 /**
- * Removes the oldest entries of an owner beyond `maxPerOwner`. Rows locked by other transactions are skipped, which
- * excludes deadlocks.
+ * Removes the oldest entries of an owner, so that `maxPerOwner` remain. Rows locked by other transactions are skipped,
+ * which excludes deadlocks.
  */
 async function removeExcess (
   tx: Transaction, { name, maxPerOwner = 0 }: RecordCollection, owner: string

@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
-import { recordCollections, type RecordCollection } from '../../records.ts'
+import { sealedCollections } from '../../records.ts'
 import { StorageError, type Resealing, type OutdatedTextCounts, type Vault } from '../../store.ts'
 import { selectRows, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
@@ -14,39 +14,36 @@ import { activityVaultPlace } from './activities.ts'
 import { auditVaultPlace } from './audit-trail.ts'
 import { signingKeyVaultPlace } from './social-logins.ts'
 
-/** Max rows that are re-encrypted in one transaction. */
+/** Max number of rows that are re-encrypted in one transaction. */
 const batchSize = 50
-/** The pause after a batch, in ms, in which other clients can use the database. */
+/** The pause after a batch, in ms, so that other work on the database is not delayed. */
 const batchPause = 10
 
-/** A table, or a part of one, with texts that `sealText` has encrypted, in its columns `data` and `sealed`. */
+/** A table, or a part of a table, whose columns `data` and `sealed` contain texts that `sealText` has encrypted. */
 interface SealedTable {
-  /** The kind of its texts, for messages. */
+  /** The kind of texts in the table, in the plural, for messages. */
   readonly what: string
   readonly table: PgTable & { readonly sealed: PgColumn, readonly data: PgColumn }
-  /** A condition on its rows; undefined means all rows. */
+  /** The condition that selects the rows; undefined means all rows of the table. */
   readonly condition?: SQL
-  /** An indexed column with the id of the encryption key, for a table that may be large. */
+  /** An indexed column with the id of the encryption key; only set for a table that may be large. */
   readonly sealedBy?: PgColumn
-  /** The primary key, in whose order the rows are processed. */
+  /** The primary key. The rows are processed in its order. */
   readonly key: PgColumn
   /** The column whose value is passed to `placeOf`. */
   readonly name: PgColumn
   readonly placeOf: (name: string) => string
 }
 
-const sealedRecords = (what: string, { name }: RecordCollection): SealedTable => ({
-  what,
-  table: records,
-  condition: eq(records.collection, name),
-  key: records.id,
-  name: records.id,
-  placeOf: (id) => id
-})
-
 const sealedTables: readonly SealedTable[] = [
-  sealedRecords('logins at servers', recordCollections.upstreamTokens),
-  sealedRecords('users\' values for servers', recordCollections.userValues),
+  ...sealedCollections.map(({ collection, what }): SealedTable => ({
+    what,
+    table: records,
+    condition: eq(records.collection, collection.name),
+    key: records.id,
+    name: records.id,
+    placeOf: (id) => id
+  })),
   {
     what: 'keys of session cookies',
     table: socialSigningKey,
@@ -54,8 +51,6 @@ const sealedTables: readonly SealedTable[] = [
     name: socialSigningKey.id,
     placeOf: () => signingKeyVaultPlace
   },
-  sealedRecords('sessions of browsers', recordCollections.loginStates),
-  sealedRecords('authorization codes', recordCollections.grants),
   {
     what: 'entries of the audit log',
     table: auditEntries,
@@ -76,22 +71,23 @@ const sealedTables: readonly SealedTable[] = [
 type CountedTable =
   Pick<SealedTable, 'what' | 'condition' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
 
-/** All tables with encrypted texts. Those of settings and clients are re-encrypted by `resealSettings`. */
+/** All tables with encrypted texts. `resealSettings` re-encrypts the ones that are not in `sealedTables`. */
 const countedTables: readonly CountedTable[] = [
   ...settingsTableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: settingsTableOf(name) })),
   { what: 'OAuth clients', table: oauthClients },
   ...sealedTables
 ]
 
-/** Extracts the id of the key from encrypted texts (`v1.<8 hex digits>.…`) in SQL, so that they are not transferred. */
+/** Returns the SQL that extracts the id of the key from an encrypted text, `v1.<8 hex digits>.…`, in the database. */
 const keyIdOf = (sealed: PgColumn): SQL<string> => sql<string>`substr(${sealed}, 4, 8)`
 
-/** Max rows per key that are counted in a large table. */
+/** Max number of rows per key that are counted in a large table. */
 const maxCounted = 10_000
 
 /**
- * Returns the query of the key ids in an indexed column, each with its number of rows, up to `maxCounted`. Each id is
- * found by one look-up in the index.
+ * Returns the query that lists the key ids in an indexed column, and counts the rows of each id, up to `maxCounted`.
+ * Each id is found by one look-up in the index.
+ * @param id the indexed column
  */
 const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
   with recursive ids as (
@@ -104,22 +100,25 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
   ) as count from ids where id is not null`
 
 /**
- * Returns the start of a text encrypted with a key, which is all that `Vault.isSealedWithFormerKey` and
- * `Vault.isLocked` read.
+ * Returns the beginning of all texts that were encrypted with a key. `Vault.isSealedWithFormerKey` and `Vault.isLocked`
+ * read no more of a text.
+ * @param id the id of the key
  */
 const sealedTextStart = (id: string): string => `v1.${id}.`
 
 /**
- * Re-encrypts all texts that are encrypted with a former key, in all tables. Each batch is a transaction that locks its
- * rows and skips those locked by other transactions, so several replicas may work at once, and an interrupted run loses
- * no finished batch.
+ * Re-encrypts the texts in all tables that were encrypted with a former key. Each batch is a transaction that locks its
+ * rows and skips rows locked by other transactions. So several replicas can work at once, and an interrupted run keeps
+ * the finished batches.
  */
 export class PostgresResealing implements Resealing {
   readonly #queries: QueryRunner
   readonly #vault: Vault
   readonly #resealSettings: () => Promise<number>
 
-  /** @param resealSettings re-encrypts settings and clients with the newest key, and returns the number of rows */
+  /**
+   * @param resealSettings re-encrypts secrets of settings and clients with the newest key; returns the number of rows
+   */
   constructor (queries: QueryRunner, vault: Vault, resealSettings: () => Promise<number>) {
     this.#queries = queries
     this.#vault = vault
@@ -146,7 +145,7 @@ export class PostgresResealing implements Resealing {
     return { anew }
   }
 
-  /** @throws StorageError */
+  /** Calls `resealSettings`, and converts its errors. @returns the number of rows @throws StorageError */
   async #resealAllSettings (): Promise<number> {
     try {
       return await this.#resealSettings()
@@ -230,7 +229,7 @@ export class PostgresResealing implements Resealing {
     return { anew, last: rows.length < batchSize ? undefined : rows.at(-1)?.key }
   }
 
-  /** Re-encrypts one text. @returns undefined if it cannot be decrypted */
+  /** Re-encrypts a text. @returns undefined if the text cannot be decrypted */
   #resealText (stored: SealedText, place: string): SealedText | undefined {
     try {
       return resealText(this.#vault, stored, place)

@@ -13,7 +13,7 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 /** The `place` of the signing key for the vault. */
 export const signingKeyVaultPlace = 'social-secret'
 
-/** Identities, sessions and the signing key of social login, shared by all replicas. */
+/** Stores identities, sessions and the signing key of social login, which all replicas share. */
 export class PostgresSocialLogins implements SocialLogins {
   readonly #queries: QueryRunner
   readonly #vault: Vault
@@ -37,7 +37,7 @@ export class PostgresSocialLogins implements SocialLogins {
     if (known !== undefined) return known
     const row = sealText(this.#vault, randomBytes(32).toString('hex'), signingKeyVaultPlace)
     return await this.#queries.runTransaction(async (tx) => {
-      // Replaces only the row that was read: if several replicas create a key, all use that of the first.
+      // Replaces only the row that was read: if several replicas create a key at once, all use the first one.
       const sealed = stored?.sealed ?? null
       await tx
         .insert(secrets)

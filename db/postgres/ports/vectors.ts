@@ -7,28 +7,29 @@ import { selectRows, type Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { vectors } from '../tables.ts'
 
-/** Number of rows per INSERT, and per SELECT of embeddings; a row may have about 50 KB. */
+/** Max number of rows per INSERT, and per SELECT of embeddings. A row may have about 50 KB. */
 const batchSize = 100
 
-/** Converts an id, which may have any length, to a key of fixed length for the index. */
+/** Returns the key of an embedding: a hash of its id, which itself may be too long for an index. */
 const keyOf = (id: string): string => createHash('sha256').update(id).digest('hex')
 
 /**
- * Returns a PostgreSQL array literal, so that a list of any length is one parameter. The values must not need quotes.
+ * Returns an array literal of PostgreSQL, so that a list of any length is one parameter. The values must not contain
+ * characters that require quotes.
  */
 const arrayOf = (values: readonly (string | number)[]): string => `{${values.join()}}`
 const hasKeyIn = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${arrayOf(keys)}::text[]))`
 
 /**
- * Embeddings shared by all replicas, in a column of type `real[]`, so that the database needs no extension. If the
- * database has pgvector, it compares the vectors; otherwise they are compared in this process, which caches the vectors
- * that it has read.
+ * Stores the embeddings that all replicas share, in a column of type `real[]`, which needs no extension of the
+ * database. If the database has pgvector, it compares the vectors. Otherwise, they are compared in this process, which
+ * caches the vectors that it has read.
  */
 export class PostgresVectors implements VectorStore {
   readonly #queries: QueryRunner
-  /** Cache of vectors that were read for comparison in this process. */
+  /** The vectors that were read for comparisons in this process. */
   readonly #cache = new MemoryVectors()
-  /** The result of `findPgvector`, once it was called. */
+  /** The result of `findPgvector`; undefined before the first call, and after a failure. */
   #pgvectorSchema: Promise<string | undefined> | undefined
 
   constructor (queries: QueryRunner) {
@@ -92,7 +93,8 @@ export class PostgresVectors implements VectorStore {
   async removeUnused (age: number, count: number): Promise<number> {
     return await this.#queries.runSlow(async (db) => {
       const isOld = sql`${vectors.usedAt} < now() - ${age} * interval '1 millisecond'`
-      // The row is checked again once it is locked, so that a vector that was marked as used meanwhile stays.
+      // `isOld` is also a condition of the DELETE: PostgreSQL then checks it again on the locked row, so that a vector
+      // that was marked as used meanwhile stays.
       const removed = await db
         .delete(vectors)
         .where(and(isOld, sql`(${vectors.collection}, ${vectors.key}) in (
@@ -114,7 +116,7 @@ export class PostgresVectors implements VectorStore {
     return new Map(rows.map(({ key, hash }) => [key, hash]))
   }
 
-  /** Finds the nearest vectors with pgvector, to whose type a `real[]` can be cast. */
+  /** Finds the nearest vectors with pgvector, to whose type `vector` a `real[]` can be cast. */
   async #nearestInDatabase (
     schema: string,
     collection: string,
@@ -131,7 +133,7 @@ export class PostgresVectors implements VectorStore {
             key: sql<string>`key`,
             score: sql<number>`-(embedding::${type} ${operator} ${arrayOf([...unit])}::real[]::${type})`.as('score')
           })
-          // In a subquery, so that vectors of another length are never cast.
+          // A subquery, so that only vectors of the same length are cast.
           .from(sql`(
             select key, embedding from ${vectors}
             where collection = ${collection} and key = any(${arrayOf(keys)}::text[])
@@ -144,7 +146,7 @@ export class PostgresVectors implements VectorStore {
     return rows.map(({ key, score }) => ({ key, score: Number(score) }))
   }
 
-  /** Finds the nearest vectors in this process. For cached vectors, only their hashes are read from the database. */
+  /** Finds the nearest vectors in this process. Of cached vectors, only the hashes are read from the database. */
   async #nearestInProcess (
     collection: string,
     unit: Float32Array,
@@ -165,7 +167,7 @@ export class PostgresVectors implements VectorStore {
   }
 }
 
-/** Reads vectors by their keys. Numbers are transferred as bytes, since parsing thousands of them as text is slow. */
+/** Reads vectors by their keys. Their numbers are transferred as bytes, since parsing thousands as text is slow. */
 async function readVectors (db: Db, collection: string, keys: readonly string[]): Promise<Vector[]> {
   const rows = await db
     .select({
@@ -188,7 +190,7 @@ function numbersOf (bytes: Buffer): number[] {
   return numbers
 }
 
-/** Returns the schema of pgvector; undefined if it is not installed. First tries to install it if it is available. */
+/** Returns the schema of pgvector, after an attempt to install it if it is available; undefined if not installed. */
 async function findPgvector (db: Db): Promise<string | undefined> {
   const findSchema = async (): Promise<string | undefined> => {
     const found = await selectRows<{ name: string }>(db, sql`
@@ -201,8 +203,8 @@ async function findPgvector (db: Db): Promise<string | undefined> {
   if (schema !== undefined) return schema
   const available = await selectRows(db, sql`select name from pg_available_extensions where name = 'vector'`)
   if (available.length === 0) return undefined
-  // A failure is ignored, since another replica may install it at the same time, or the user may lack the right: the
-  // next query shows whether it is installed.
+  // A failure is ignored, since another replica may install the extension at the same time, or the user may not be
+  // allowed to. The next query shows whether it is installed.
   await db.execute(sql`create extension if not exists vector`).then(() => {}, () => {})
   return await findSchema()
 }

@@ -1,27 +1,27 @@
 import pLimit from 'p-limit'
 import type { DatabaseDriver } from '../connection/driver.ts'
 
-/** Interval of polls, in ms. NOTIFY is faster, but a notification can be lost. */
+/** Interval between polls, in ms. NOTIFY is faster, but a notification can be lost. */
 const pollInterval = 3_000
-/** Interval of polls while the database is unavailable, or no connection listens, in ms. */
+/** Interval between polls while the database is unavailable, or no connection listens for notifications, in ms. */
 const fallbackInterval = 1_000
-/** Delay of the poll after the loss of the listening connection, which the poll then opens again, in ms. */
+/** Time from the loss of the listening connection until the next poll, which opens a new one, in ms. */
 const reconnectDelay = 100
 
 interface ChangeFeedOptions {
   driver: DatabaseDriver
-  /** Reads the commits of other replicas. `hasChanged`: whether there were any. Never throws. */
+  /** Reads the commits of other replicas; `hasChanged`: whether there were any. Never throws. */
   poll: () => Promise<{ hasChanged: boolean, isUnavailable: boolean }>
-  /** Receives the id of the commit that a notification announces. */
+  /** Called for each notification, with the id of the commit that it announces. */
   onNotification: (head: string) => void
 }
 
-/** Listens for notifications of commits, and polls for commits whose notification was lost. */
+/** Notices commits of other replicas: listens for their notifications, and polls in case a notification is lost. */
 export class ChangeFeed {
   readonly #driver: DatabaseDriver
   readonly #pollStore: ChangeFeedOptions['poll']
   readonly #onNotification: ChangeFeedOptions['onNotification']
-  /** One poll at a time: two concurrent ones would open two listening connections. */
+  /** Runs one poll at a time, since two concurrent ones would open two listening connections. */
   readonly #limit = pLimit(1)
   #timer: NodeJS.Timeout | undefined
   #unlisten: (() => void) | undefined
@@ -55,12 +55,12 @@ export class ChangeFeed {
     const wasListening = this.#unlisten !== undefined
     await this.#listen()
     const { hasChanged, isUnavailable } = await this.#pollStore()
-    // A change arrived without a notification: the listening connection has died silently.
+    // A change without a notification means that the listening connection has died silently.
     if (hasChanged && wasListening) this.#unlisten?.()
     this.schedulePoll(isUnavailable || this.#unlisten === undefined ? fallbackInterval : pollInterval)
   }
 
-  /** Opens the listening connection, unless there is one. A failure is ignored, since polling continues. */
+  /** Opens the listening connection, unless it is open. A failure is ignored, since polling continues. */
   async #listen (): Promise<void> {
     if (this.#isClosed || this.#unlisten !== undefined) return
     const stop = await this.#driver.listen((head) => { this.#onNotification(head) }, () => { this.#reconnect() })

@@ -11,12 +11,12 @@ import {
 import type { Db, Transaction } from '../connection/driver.ts'
 import { oauthClients as clients } from '../tables.ts'
 
-/** A document without its clients, and the clients as rows. */
+/** A settings document without its OAuth clients, and the clients as rows. */
 interface SplitDocument { readonly document: SettingsDocument, readonly clients: readonly ClientRow[] }
 
 /**
- * Separates the clients from a document. Entries that are no valid clients stay in the document.
- * @throws Error when a client's secret is a mask
+ * Separates the OAuth clients from a settings document. Entries that are not valid clients stay in the document.
+ * @throws Error when the plain-text secret of a client is a mask
  */
 export function separateClients (document: SettingsDocument, vault: Vault): SplitDocument {
   const { [clientsSectionName]: value, ...rest } = document
@@ -32,7 +32,7 @@ export function separateClients (document: SettingsDocument, vault: Vault): Spli
       )
     }
     const row = toClientRow(entry, client, vault)
-    // If several entries have the same id, the first is used.
+    // If several entries have the same id, only the first is kept.
     if (!rows.has(row.key)) rows.set(row.key, row)
     return false
   })
@@ -42,7 +42,7 @@ export function separateClients (document: SettingsDocument, vault: Vault): Spli
   }
 }
 
-/** Replaces all clients. The tokens and consents of clients that no longer exist are removed, too. */
+/** Replaces all clients by the given ones. The tokens and consents of clients that then no longer exist are removed. */
 export async function replaceClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
   const keys = rows.map(({ key }) => key)
   await removeClientAuthorizations(
@@ -52,7 +52,10 @@ export async function replaceClients (tx: Transaction, rows: readonly ClientRow[
   await insertClients(tx, rows)
 }
 
-/** Reads all clients as entries. `locked`: a message for each with unknown members that cannot be decrypted. */
+/**
+ * Reads all clients as entries of the settings. Unknown members that cannot be decrypted are omitted.
+ * @returns `locked`: a message for each client with omitted members
+ */
 export async function readClientEntries (db: Db, vault: Vault): Promise<{ entries: ClientEntry[], locked: string[] }> {
   const entries: ClientEntry[] = []
   const locked: string[] = []
@@ -67,7 +70,7 @@ export async function readClientEntries (db: Db, vault: Vault): Promise<{ entrie
   return { entries, locked }
 }
 
-/** Adds clients to a document: the reverse of `separateClients`. */
+/** Returns a settings document with the given OAuth clients added. Reverses `separateClients`. */
 export function addClientsToDocument (document: SettingsDocument, entries: readonly ClientEntry[]): SettingsDocument {
   const others: unknown = document[clientsSectionName]
   if (entries.length === 0) return document
@@ -81,12 +84,20 @@ export async function findClientsToReseal (db: Db, vault: Vault): Promise<string
   return sealed.flatMap((row) => row.sealed !== null && vault.isSealedWithFormerKey(row.sealed) ? [row.key] : [])
 }
 
-/** Re-encrypts the unknown members of clients with the newest key. Clients that change meanwhile are skipped. */
-export async function resealClients (db: Db, vault: Vault, keys: readonly string[]): Promise<void> {
+/**
+ * Re-encrypts the unknown members of clients with the newest key. Clients that are changed meanwhile, or whose members
+ * cannot be decrypted, are skipped.
+ * @returns the number of re-encrypted clients
+ */
+export async function resealClients (db: Db, vault: Vault, keys: readonly string[]): Promise<number> {
+  let count = 0
   for (const key of keys) {
     const [row] = await db.select().from(clients).where(eq(clients.key, key))
-    if (row === undefined || row.sealed === null) continue
-    await db.update(clients).set(resealClientColumns(row, vault))
-      .where(and(eq(clients.key, key), eq(clients.sealed, row.sealed)))
+    const columns = row === undefined || row.sealed === null ? undefined : resealClientColumns(row, vault)
+    if (row === undefined || row.sealed === null || columns === undefined) continue
+    const updated = await db.update(clients).set(columns)
+      .where(and(eq(clients.key, key), eq(clients.sealed, row.sealed))).returning({ key: clients.key })
+    count += updated.length
   }
+  return count
 }

@@ -2,16 +2,16 @@ import type { Db, Transaction } from '../connection/driver.ts'
 import { settingsRevision } from '../tables.ts'
 
 /**
- * A transaction that holds the row lock of `revision`, so that no other replica can commit. When the commit of a
- * replica fails because another replica was faster, it acquires the lock, reads the new state, and commits in this
- * transaction. Otherwise a slow replica could fail repeatedly while another one commits often.
+ * A transaction that holds the lock on the row of the table `revision`, so that no other replica can commit settings. A
+ * replica whose commit failed because another one was faster acquires the lock, reads the new state, and makes its next
+ * commit in this transaction. Otherwise, a slow replica could fail again and again while another one commits often.
  */
 export class CommitLock {
   readonly tx: Transaction
   readonly #end: (commit: boolean) => void
   readonly #ended: Promise<void>
 
-  /** Opens the transaction, and waits for the row lock. @throws the driver's error */
+  /** Begins the transaction, and waits for the lock. @throws the driver's error */
   static async acquire (db: Db): Promise<CommitLock> {
     return await new Promise((resolve, reject) => {
       let end = (_commit: boolean): void => {}
@@ -32,14 +32,14 @@ export class CommitLock {
     this.#ended.catch(() => {})
   }
 
-  /** Runs work in the transaction and commits it, which releases the lock. @throws the driver's error */
+  /** Runs work in the transaction, and commits the transaction, which releases the lock. @throws the driver's error */
   async run (work: (tx: Transaction) => Promise<unknown>): Promise<void> {
     const working = work(this.tx).then(async () => {
       this.#end(true)
       await this.#ended
     })
     working.catch(() => { this.release() })
-    // The race also ends when the connection breaks, since a pending statement may not notice that.
+    // `#ended` also rejects when the connection breaks, which a pending statement may not notice.
     await Promise.race([working, this.#ended])
   }
 

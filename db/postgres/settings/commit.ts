@@ -12,12 +12,13 @@ import { planWrites, wasCommitted, writeCommit } from './write.ts'
 interface CommitOptions {
   driver: DatabaseDriver
   vault: Vault
-  /** The state of the database from which the rows were computed. */
+  /** The state of the database on which `rows` are based. */
   base: DatabaseState
+  /** All rows of the settings after the commit. */
   rows: SettingsRows
-  /** The transaction to commit in; undefined means a new one. */
+  /** The lock in whose transaction the commit is made; undefined for a new transaction. */
   lock: CommitLock | undefined
-  /** Returns whether the store was closed, so that the outcome of a commit need not be found out any more. */
+  /** Returns whether the store was closed: the outcome of an interrupted commit is then no longer determined. */
   isClosed: () => boolean
 }
 
@@ -25,9 +26,9 @@ interface CommitOptions {
 const retryDelay = 250
 
 /**
- * Writes the rows to the database, unless another replica has committed since `base`.
+ * Writes the changed rows to the database, unless another replica has committed since `base`.
  * @returns the new state of the database; undefined if another replica has committed, so that nothing was changed
- * @throws StorageError, or the driver's error when nothing was changed
+ * @throws StorageError if it is unknown whether the commit was made; the driver's error if nothing was changed
  */
 export async function commitRows (
   { driver, vault, base, rows, lock, isClosed }: CommitOptions
@@ -45,15 +46,15 @@ export async function commitRows (
     if (!isWritten) return undefined
   } catch (error) {
     if (isConcurrencyFailure(error)) return undefined
-    // If the connection broke after COMMIT was sent, the commit may have been made.
+    // If the connection broke after COMMIT was sent, the commit may have been made nevertheless.
     if (!isWritten || !isDatabaseUnavailable(error) || !await findOutcome(driver, base, id, isClosed)) throw error
   }
   return { version: base.version + 1, head: id, rows, outdated: [] }
 }
 
 /**
- * Finds out whether a commit was made; retries while the database is unavailable.
- * @throws StorageError if it stays unavailable, or the store was closed
+ * Determines whether a commit was made, with retries while the database is unavailable.
+ * @throws StorageError if the database stays unavailable for `timeouts.write`, or the store was closed
  */
 async function findOutcome (
   driver: DatabaseDriver, base: DatabaseState, id: string, isClosed: () => boolean

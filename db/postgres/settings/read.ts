@@ -9,23 +9,25 @@ import {
   type SettingsTableName
 } from '../tables.ts'
 
-/** The version of the settings: the number of commits, and the id of the last one. Equal heads mean equal settings. */
+/**
+ * The last commit: `version` is the number of commits so far, `head` its id. If both are the same, so are the settings.
+ */
 export interface CommitHead { readonly version: number, readonly head: string }
 
 /** A consistent state of the settings in the database. */
 export interface DatabaseState extends CommitHead {
   readonly rows: SettingsRows
   /**
-   * The rows that were read, and whose secrets are encrypted with a former encryption key. `sealed` is the stored
-   * encrypted text.
+   * Those of the newly read rows whose secrets are encrypted with a former encryption key. `sealed`: the encrypted text
+   * as stored.
    */
   readonly outdated: ReadonlyArray<{ table: SettingsTableName, row: SettingsRow, sealed: string }>
 }
 
-const sameHead = (one: CommitHead, other: CommitHead): boolean =>
+const isSameHead = (one: CommitHead, other: CommitHead): boolean =>
   one.version === other.version && one.head === other.head
 
-/** Reads the head; undefined if nothing was ever stored. */
+/** Reads the last commit; undefined if nothing was ever stored. */
 export async function readHead (db: Db): Promise<CommitHead | undefined> {
   const [found] =
     await db.select({ version: settingsRevision.version, head: settingsRevision.head }).from(settingsRevision)
@@ -33,8 +35,10 @@ export async function readHead (db: Db): Promise<CommitHead | undefined> {
 }
 
 /**
- * Reads the settings. With a former state, only the rows that commits have touched since are read, if these commits are
- * still listed. Unchanged rows stay the same objects.
+ * Reads the settings, in one consistent snapshot. Rows that equal those of `former` stay the same objects.
+ * @param former the last state that was read: only the rows that later commits have touched are read, if the table
+ *   `commits` still lists all these commits; undefined reads all rows
+ * @throws Error when the table `revision` is empty; the driver's error
  */
 export async function readRows (db: Db, vault: Vault, former?: DatabaseState): Promise<DatabaseState> {
   return await db.transaction(
@@ -43,7 +47,7 @@ export async function readRows (db: Db, vault: Vault, former?: DatabaseState): P
   )
 }
 
-/** Whether the tables of settings and the table of clients are empty. */
+/** Whether the tables of the settings and the table of OAuth clients are empty. */
 export async function isDatabaseEmpty (db: Db): Promise<boolean> {
   const someClients = await db.select({ key: oauthClients.key }).from(oauthClients).limit(1)
   if (someClients.length > 0) return false
@@ -55,17 +59,20 @@ export async function isDatabaseEmpty (db: Db): Promise<boolean> {
   return true
 }
 
-/** The error for a database with entries but without a head: the state of its entries is unknown. */
+/** Creates the error for a database with entries but without a row in `revision`, whose entries may be incomplete. */
 export const settingsLostError = (): Error =>
   new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
 
-/** Like `readRows`, in a given transaction, which must read one snapshot or hold the commit lock. */
+/**
+ * Reads the settings as `readRows` does, in a given transaction. The transaction must have the isolation level
+ * `repeatable read`, or hold the commit lock.
+ */
 export async function readRowsInTransaction (
   tx: Transaction, vault: Vault, former?: DatabaseState
 ): Promise<DatabaseState> {
   const now = await readHead(tx)
   if (now === undefined) throw settingsLostError()
-  if (former !== undefined && sameHead(former, now)) return former
+  if (former !== undefined && isSameHead(former, now)) return former
   const touched = former === undefined ? undefined : await touchedSince(tx, former, now)
   const outdated: Array<{ table: SettingsTableName, row: SettingsRow, sealed: string }> = []
   const rows: Record<SettingsTableName, readonly SettingsRow[]> = { ...former?.rows ?? noRows }
@@ -74,7 +81,7 @@ export async function readRowsInTransaction (
     if (touched !== undefined && positions === undefined) continue
     const read = (await selectStoredRows(tx, table, positions)).map((stored) => {
       const row = decodeRow(table, stored, vault)
-      // A locked entry has masks in place of its secrets. Encrypting these would destroy the secrets.
+      // A locked entry has masks in place of its secrets. Encrypting the masks would destroy the secrets.
       if (
         stored.sealed !== null && undecryptableReasonOf(row.entry) === undefined &&
         vault.isSealedWithFormerKey(stored.sealed)
@@ -88,10 +95,10 @@ export async function readRowsInTransaction (
   return { ...now, rows, outdated }
 }
 
-/** Max number of values in an IN condition. */
+/** Max number of parameters in an IN condition of one statement. */
 export const maxParameters = 5_000
 
-/** Reads the rows at some positions of a table; by default all rows. */
+/** Reads the rows of a table at the wanted positions; all rows if these are undefined. */
 async function selectStoredRows (
   tx: Transaction, name: SettingsTableName, wantedPositions: ReadonlySet<number> | undefined
 ): Promise<StoredSettingsRow[]> {
@@ -107,9 +114,9 @@ async function selectStoredRows (
 }
 
 /**
- * Finds the positions of the rows that were written or removed between two heads.
- * @returns undefined if that is unknown: a commit is no longer listed, or has too many rows to list, or `former` is not
- *   an earlier head of this database
+ * Finds the positions of the rows that were written or removed by the commits after `former`, up to `now`.
+ * @returns the positions by table; undefined if they are unknown: a commit is no longer listed or had too many rows to
+ *   list them, or `former` is not an earlier commit of this database
  */
 async function touchedSince (
   tx: Transaction, former: CommitHead, now: CommitHead

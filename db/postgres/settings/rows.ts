@@ -6,34 +6,39 @@ import type { Change } from '../../store.ts'
 import { settingsTableNames, type SettingsTableName } from '../tables.ts'
 
 /**
- * An entry of the settings and its position. `name` is its member name in a section that is an object, otherwise empty.
+ * An entry of the settings as a row. `name`: the name of the server in `mcpServers`, of the section in `sections` and
+ * `systemConfig`; empty in other tables. `entry`: the value, with its secrets decrypted.
  */
 export interface SettingsRow { readonly position: number, readonly name: string, readonly entry: unknown }
 
-/** The rows of each table, in the order of configuration. */
+/** The rows of each settings table, in the order of configuration. */
 export type SettingsRows = Readonly<Record<SettingsTableName, readonly SettingsRow[]>>
 
-/** The difference between two versions of a table: new or changed rows, and positions that were removed. */
+/** The difference between two versions of a table: the new or changed rows, and the positions of removed rows. */
 interface Difference { readonly written: readonly SettingsRow[], readonly removed: readonly number[] }
 
+/** The rows of the settings in a database whose tables are all empty. */
 export const noRows = Object.fromEntries(settingsTableNames.map((name) => [name, []])) as unknown as SettingsRows
 
 type OwnTable = Exclude<SettingsTableName, 'sections'>
 const ownTables = settingsTableNames.filter((name): name is OwnTable => name !== 'sections')
 
-/** Returns the name or key of an entry; undefined if it has none, in which case it is kept but not used. */
+/** Returns the name or id of an entry; undefined if the entry has none, in which case it is kept but not used. */
 export function entryName (table: SettingsTableName, { name, entry }: SettingsRow): string | undefined {
   if (!isList(table)) return name
   const key = isPlainObject(entry) ? entry[entities[table].key] : undefined
   return typeof key === 'string' ? key : undefined
 }
 
-/** Whether a section has the type that its own table can store. If not, it is stored in the table `sections`. */
+/**
+ * Whether the value of a section has the type that the section's own table can store. Otherwise, the table `sections`
+ * stores it.
+ */
 const hasTableType = (name: SettingsTableName, value: unknown): boolean =>
   isList(name) ? Array.isArray(value) : name === 'systemConfig' || isPlainObject(value)
 const isOwnTable = (name: string): name is OwnTable => name !== 'sections' && Object.hasOwn(noRows, name)
 
-/** Converts a document to rows. */
+/** Converts a settings document to rows with new positions. */
 export function toRows (document: SettingsDocument): SettingsRows {
   const own = ownTables.map((name) => [name, withPositions(entriesOf(name, document[name]))])
   const rest = Object.entries(document).filter(([name, value]) => isForSections(name, value))
@@ -50,14 +55,17 @@ function isForSections (name: string, value: unknown): boolean {
   return isOwnTable(name) ? !isMissing(value) && !hasTableType(name, value) : value !== undefined
 }
 
-/** Returns the entries of a section for its own table; none if the section is missing or has another type. */
+/** Returns the entries of a section for its own table; none if the section is missing or has the wrong type. */
 function entriesOf (table: OwnTable, value: unknown): Array<[name: string, entry: unknown]> {
   if (isMissing(value) || !hasTableType(table, value)) return []
   if (table === 'systemConfig') return [['systemConfig', value]]
   return Array.isArray(value) ? value.map((entry) => ['', entry]) : orderedEntries(value as Record<string, unknown>)
 }
 
-/** Converts rows to a document. Sections whose rows did not change stay the same objects as in the former version. */
+/**
+ * Converts rows to a settings document. Sections whose rows have not changed stay the same objects as in the former
+ * document.
+ */
 export function toDocument (
   rows: SettingsRows, former?: { rows: SettingsRows, document: SettingsDocument }
 ): SettingsDocument {
@@ -80,8 +88,11 @@ export function toDocument (
 }
 
 /**
- * Computes the rows of a changed document. Existing entries keep their positions; new ones are placed after the last.
+ * Computes the rows of a changed document. Existing entries keep their positions, unless they are reordered; new ones
+ * get the next free positions.
  * @param former the document before the changes, with its rows
+ * @param document the document after the changes
+ * @param changes the changes between the two, which tell what servers were renamed or removed
  */
 export function toUpdatedRows (
   former: { rows: SettingsRows, document: SettingsDocument }, document: SettingsDocument, changes: readonly Change[]
@@ -100,8 +111,9 @@ export function toUpdatedRows (
 const nextPosition = (rows: readonly SettingsRow[]): number => (rows.at(-1)?.position ?? 0) + 1
 
 /**
- * Computes the rows of a changed list. Entries are matched with the former rows in order. A former row that is passed
- * over is removed; if its entry comes later, it gets a new row.
+ * Computes the rows of a changed list. Both the entries and the former rows are read once, in order: an entry takes the
+ * next row with the same key. Rows that are skipped in this search are removed; an entry that finds no row gets a new
+ * one at the end.
  */
 function updateList (
   table: SettingsTableName, former: readonly SettingsRow[], next: readonly unknown[]
@@ -119,7 +131,7 @@ function updateList (
   })
 }
 
-/** Computes the rows of a changed object. Rows are matched by name, after renames are applied. */
+/** Computes the rows of a changed object. An entry keeps the row with its name, or with the name before a rename. */
 function updateMembers (
   former: readonly SettingsRow[], next: Record<string, unknown>, changes: readonly Change[]
 ): SettingsRow[] {
@@ -141,7 +153,7 @@ function updateMembers (
   return rows.sort((one, other) => one.position - other.position)
 }
 
-/** Finds the rows to write and to remove in order to get from one version to the next. */
+/** Returns, by table, which rows the second version of the settings adds, changes and removes. */
 export function diffRows (former: SettingsRows, next: SettingsRows): Map<SettingsTableName, Difference> {
   const found = new Map<SettingsTableName, Difference>()
   for (const table of settingsTableNames) {
@@ -155,8 +167,9 @@ export function diffRows (former: SettingsRows, next: SettingsRows): Map<Setting
 }
 
 /**
- * Merges rows that were read again into the former ones. Rows with unchanged content stay the same objects.
- * @param positions the positions that were read again, of which those without a row were removed; undefined means all
+ * Returns the rows of a table after some of them were read again. Rows with unchanged content stay the same objects.
+ * @param read the rows that were found
+ * @param positions the positions that were read: those without a row were removed; undefined means all positions
  */
 export function mergeRows (
   former: readonly SettingsRow[], read: readonly SettingsRow[], positions?: ReadonlySet<number>

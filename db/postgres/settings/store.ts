@@ -21,12 +21,12 @@ import { timeouts, withTimeout } from '../connection/timeouts.ts'
 import { resealInBatches } from './reseal.ts'
 import { planWrites, writeFirstCommit } from './write.ts'
 
-/** How long the commit lock is held for the caller's retry, in ms. No other replica can commit during that time. */
+/** How long the commit lock is held for a retry of the caller, in ms. Other replicas cannot commit during that time. */
 const lockHoldTime = 200
-/** Delay of the poll after a failure, in ms. */
+/** Time from a failed commit until the next poll, in ms. */
 const pollDelayAfterFailure = 100
 
-/** The state of the database at the last read, with the document and snapshot derived from it. */
+/** The state of the database as last read or written, and the document and snapshot derived from it. */
 interface State { readonly database: DatabaseState, readonly reading: DocumentWithSnapshot }
 
 interface PostgresStoreOptions {
@@ -38,9 +38,9 @@ interface PostgresStoreOptions {
 }
 
 /**
- * The settings in PostgreSQL, one row per entry, with a full copy in memory. A commit is computed from the copy, and is
- * written only if the head of the database has not changed since the copy was read. Commits of other replicas are
- * announced by NOTIFY; a poll finds those whose notification was lost.
+ * The settings in PostgreSQL, one row per entry, with a full copy in memory. A commit is computed from the copy, and
+ * written only if no other replica has committed since the copy was read. Commits of other replicas are announced by
+ * NOTIFY; a poll finds those whose notification was lost.
  */
 export class PostgresStore implements Store {
   readonly isShared = true
@@ -51,18 +51,18 @@ export class PostgresStore implements Store {
   /** All reads and writes of the database run one at a time, in the order of the calls. */
   readonly #queue = pLimit(1)
   readonly #listeners: SnapshotListeners
-  /** The re-encryption that `load` has started, until a call of `reseal` has returned its result. */
+  /** The re-encryption that `load` has started, until the first call of `reseal`, which returns its result. */
   #resealing: Promise<number> | undefined
-  /** The codes of errors that were logged: each code is logged once. */
+  /** The error codes for which a failed commit was logged: each is logged only once. */
   readonly #loggedCodes = new Set<string>()
   readonly #changeFeed: ChangeFeed
   #state: State | undefined
-  /** Why the database is unavailable, as a sentence. */
+  /** A sentence that says why the database is unavailable; undefined if it is available. */
   #unavailable: string | undefined
   #commitLock: CommitLock | undefined
-  /** The newest announced commit, while a read of it is scheduled. */
+  /** The id of the newest announced commit, while a read of it is scheduled. */
   #notifiedHead: string | undefined
-  /** Whether `close` or `abortPending` was called: no new operation is started. */
+  /** Whether the store is closed or was told to abort, so that no new operation is started. */
   #isClosed = false
   /** Whether `close` has ended the connections. */
   #hasEnded = false
@@ -153,7 +153,7 @@ export class PostgresStore implements Store {
       )
       for (const message of first.messages) this.#warn(message)
     }
-    // Listening starts before the read, so that no later commit is missed.
+    // Listening begins before the read, so that no later commit is missed.
     await this.#changeFeed.open()
     const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
     this.#resealing = this.#reseal(database)
@@ -186,7 +186,7 @@ export class PostgresStore implements Store {
     throw new ConflictError('The settings have been changed in the meantime.', false)
   }
 
-  /** Reads the commits of other replicas, and notifies the listeners. */
+  /** Reads commits of other replicas, and notifies the listeners if there are any. */
   async #refresh (former: State): Promise<State> {
     const head = await withTimeout(this.#driver, timeouts.head, readHead)
     if (this.#unavailable !== undefined) this.#warn('The database is available again, and the settings can be changed.')
@@ -196,7 +196,7 @@ export class PostgresStore implements Store {
     return this.#adopt(former, await withTimeout(this.#driver, timeouts.read, rows))
   }
 
-  /** Acquires the lock for the retry of a commit, and reads the newest state under it: see `CommitLock`. */
+  /** Acquires the commit lock for a retry of the caller, and reads the newest state under the lock (`CommitLock`). */
   async #acquireCommitLock (former: State): Promise<void> {
     const lock = await withTimeout(this.#driver, timeouts.write, async (db) => await CommitLock.acquire(db))
     try {
@@ -248,7 +248,7 @@ export class PostgresStore implements Store {
     this.#unavailable = reason
   }
 
-  /** Reads an announced commit, unless this replica made it. Notifications that arrive before the read share it. */
+  /** Schedules one read for all commits announced before it begins. It is skipped if this replica made the last one. */
   #onNotification (head: string): void {
     const isScheduled = this.#notifiedHead !== undefined
     this.#notifiedHead = head
@@ -277,9 +277,9 @@ export class PostgresStore implements Store {
   }
 
   /**
-   * Re-encrypts with the newest key the secrets of settings and clients that a former key has encrypted. The first call
-   * waits for the run that `load` has started, and returns its result.
-   * @returns the number of rows
+   * Re-encrypts with the newest key those secrets of settings and clients that were encrypted with a former key. The
+   * first call waits for the run that `load` has started, and returns the result of that run.
+   * @returns the number of rows, as `resealInBatches` does
    */
   async reseal (): Promise<number> {
     const begun = this.#resealing
@@ -288,7 +288,7 @@ export class PostgresStore implements Store {
       .then(async (state) => await this.#reseal(state)))
   }
 
-  /** Re-encrypts in batches, each as a separate entry of the queue, so that commits can run in between. */
+  /** Re-encrypts in batches, each of which is queued separately, so that commits can run in between. */
   async #reseal (state: DatabaseState): Promise<number> {
     return await resealInBatches(state, this.#vault, async (work) => await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)

@@ -11,7 +11,7 @@ import { escapeForPostgres, toIndexableText, unescapeFromPostgres } from '../tex
 import { diffRows, entryName, type SettingsRow, type SettingsRows } from './rows.ts'
 import { settingsTableNames, type StoredSettingsRow, type SettingsTableName } from '../tables.ts'
 
-/** Replaces the escapes in JSON text that JSONB does not accept (NUL, unpaired surrogates) by U+FFFD. */
+/** Replaces the escape sequences of a JSON text that JSONB does not accept (NUL, unpaired surrogates) by U+FFFD. */
 function asJsonb (text: string): string {
   if (!text.includes('\\u')) return text
   return text.replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (all, escaped: string) =>
@@ -19,7 +19,8 @@ function asJsonb (text: string): string {
 }
 
 /**
- * Whether all members of a value, at any depth, are in the order in which JSONB stores them: by length, then by bytes.
+ * Whether the members of all objects in a value, at any depth, are in the order of JSONB: by length of the name, then
+ * by its bytes.
  */
 function isInJsonbOrder (value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isInJsonbOrder)
@@ -34,8 +35,9 @@ function isInJsonbOrder (value: unknown): boolean {
 }
 
 /**
- * The members of which only the secrets are encrypted (`plain` of `Vault.encryptSecrets`). All other members are
- * encrypted completely, so that a new member is encrypted unless it is added here.
+ * The members in which only the secrets are encrypted (parameter `plain` of `Vault.encryptSecrets`), by table. The
+ * other members are encrypted completely, so that a new member is encrypted unless it is added here. Tables that are
+ * not listed use the default of `Vault.encryptSecrets`.
  */
 const plainMembers: Partial<Record<SettingsTableName, ReadonlySet<string>>> = {
   mcpServers: new Set([
@@ -46,7 +48,9 @@ const plainMembers: Partial<Record<SettingsTableName, ReadonlySet<string>>> = {
   systemConfig: new Set([...Object.keys(SystemSections.properties), ...Object.keys(SystemConfig.properties), 'auth'])
 }
 
-/** Encrypts the secrets of an entry. A password hash stays readable; any other password is encrypted. */
+/**
+ * Encrypts the secrets of an entry. The password hash of a user stays readable; a password of another form does not.
+ */
 function sealEntry (
   table: SettingsTableName, row: SettingsRow, entry: unknown, vault: Vault
 ): { value: unknown, sealed: string | null } {
@@ -58,14 +62,15 @@ function sealEntry (
   return { value: { ...value, password }, sealed }
 }
 
-/** Returns the place of a row, such as `users/ada`: for messages, and as the `place` of its secrets for the vault. */
+/** Returns the place of a row, such as `users/ada`, for messages and as the `place` of its secrets for the vault. */
 export const rowPlace = (table: SettingsTableName, row: SettingsRow): string =>
   table === 'systemConfig' ? table : `${table}/${entryName(table, row) ?? ''}`
 
 /**
- * Converts rows to rows of a table. If several entries have the same name, only the first gets it as its `key`.
+ * Converts rows to the columns of their table, with their secrets encrypted. If several entries have the same name,
+ * only the first gets it as its `key`.
  * @param rows the rows to convert
- * @param all all rows of the table after the write
+ * @param all all rows that the table will have after the write
  */
 export function encodeRows (
   table: SettingsTableName, rows: readonly SettingsRow[], all: readonly SettingsRow[], vault: Vault
@@ -97,7 +102,9 @@ const textMember = (entry: unknown, name: string): string | undefined =>
   isPlainObject(entry) && typeof entry[name] === 'string' ? entry[name] : undefined
 
 /**
- * Creates a function that returns the name of a row for an index; null if it has none or an earlier row has the same.
+ * Creates a function that returns the name of a row in the form of an indexed column; null if the row has no name, or
+ * an earlier row has the same one.
+ * @param all all rows of the table
  */
 function firstOfEachName (
   all: readonly SettingsRow[], nameOf: (row: SettingsRow) => string | undefined
@@ -113,7 +120,7 @@ function firstOfEachName (
   }
 }
 
-/** Whether `data` is what JSONB stores for a JSON text. */
+/** Whether `data` equals the value of a JSON text as JSONB stores it. */
 function isSpellingOf (text: string | null, data: unknown): text is string {
   try {
     return text !== null && isDeepStrictEqual(JSON.parse(asJsonb(text)), data)
@@ -122,7 +129,10 @@ function isSpellingOf (text: string | null, data: unknown): text is string {
   }
 }
 
-/** Converts a table row back. If its secrets cannot be decrypted, the entry has masks for them and is locked. */
+/**
+ * Converts the columns of a table row to a row. If its secrets cannot be decrypted, the entry has masks in place of
+ * them, and is marked as locked (`markUndecryptable`).
+ */
 export function decodeRow (table: SettingsTableName, stored: StoredSettingsRow, vault: Vault): SettingsRow {
   // `spelling` is used only if it matches `data`, since an operator may have changed `data` in the database.
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
@@ -138,26 +148,29 @@ export function decodeRow (table: SettingsTableName, stored: StoredSettingsRow, 
   }
 }
 
-/** Returns the `name` of a row for `SettingsRow`. */
+/** Returns `SettingsRow.name` for the columns of a row. */
 function nameOf (table: SettingsTableName, { name }: StoredSettingsRow): string {
   if (table === 'systemConfig') return table
   return table === 'mcpServers' || table === 'sections' ? unescapeFromPostgres(name ?? '') : ''
 }
 
-/** Removes `routing.bearerAuthKey` from a locked system configuration, since its mask must not become a bearer key. */
+/**
+ * Removes `routing.bearerAuthKey` from a locked system configuration, where it is a mask that must not become a key.
+ */
 function withoutLegacyKey (system: Record<string, unknown>): Record<string, unknown> {
   if (!isPlainObject(system.routing)) return { ...system }
   const { bearerAuthKey: _, ...routing } = system.routing
   return { ...system, routing }
 }
 
-/** Whether a table has no secrets, so that `••••` in its texts is not the mask of one. */
+/** Whether a table has no secrets, so that `••••` in its texts is not the mask of a secret. */
 const isPlainText = (table: SettingsTableName): boolean =>
   isListEntityName(table) && entityFactsOf(table).isPlainText === true
 
 /**
- * Checks that a settings file contains no masks, as an export without secrets does: they would be stored as secrets.
- * @throws Error with one sentence that lists them
+ * Checks that the entries of a settings file contain no masks. An export without secrets has masks, which would be
+ * stored as secrets.
+ * @throws Error whose message lists the masks
  */
 export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
   const masks = settingsTableNames
@@ -173,9 +186,9 @@ export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
 }
 
 /**
- * Checks that a change overwrites a locked entry only if it replaces or removes all its secrets: otherwise masks would
- * be stored in their places. Only servers and the system configuration can be changed while they are locked; the API
- * does not show other locked entries, so they must not be overwritten at all.
+ * Checks that a change overwrites a locked entry only if it replaces or removes all secrets of the entry: otherwise
+ * masks would be stored as secrets. Only servers and the system configuration can be changed while they are locked; the
+ * API does not show other locked entries, so they must not be overwritten at all.
  * @throws InvalidChangeError
  */
 export function assertUndecryptableSecretsReplaced (former: SettingsRows, next: SettingsRows, vault: Vault): void {

@@ -13,14 +13,15 @@ import { lockHead, planWrites, writeCommit } from './write.ts'
 
 /**
  * The content of a database as a settings document. `locked`: a message for each entry whose secrets cannot be
- * decrypted, in place of which the document has masks. The document omits sections without a table of their own, and
- * unknown members of clients, that cannot be decrypted.
+ * decrypted. The document has masks in place of these secrets, and omits what is encrypted as a whole and cannot be
+ * decrypted: sections that have no table of their own, and unknown members of clients.
  */
 interface ExportedSettings { readonly document: SettingsDocument, readonly locked: readonly string[] }
 
 /**
- * Reads the settings, with secrets in plain text; undefined if nothing was ever stored.
- * @throws Error with a sentence
+ * Reads the settings and OAuth clients of a database, with secrets in plain text.
+ * @returns undefined if nothing was ever stored in the database
+ * @throws Error whose message contains no SQL and no values
  */
 export async function exportDocument (driver: DatabaseDriver, vault: Vault): Promise<ExportedSettings | undefined> {
   return await withReadableErrors(async () => {
@@ -46,9 +47,10 @@ export async function exportDocument (driver: DatabaseDriver, vault: Vault): Pro
 }
 
 /**
- * Stores a document in a database, in one commit. Running replicas load it.
+ * Replaces the settings and OAuth clients in a database by a settings document, in one commit. Running replicas load
+ * it.
  * @param mayReplace whether existing settings may be replaced; if not, the database must be empty
- * @throws Error with a sentence; nothing was changed
+ * @throws Error whose message contains no SQL and no values; nothing is changed then
  */
 export async function importDocument (
   driver: DatabaseDriver, vault: Vault, document: SettingsDocument, mayReplace: boolean
@@ -73,7 +75,7 @@ export async function importDocument (
   })
 }
 
-/** Runs work, and replaces errors of the driver by messages without SQL and values. @throws Error with a sentence */
+/** Runs work, and throws its errors with messages that contain no SQL and no values (`safeMessageOf`). */
 async function withReadableErrors<Result> (work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

@@ -10,21 +10,24 @@ import {
   commits, settingsRevision, settingsTableNames, settingsTableOf, type StoredSettingsRow, type SettingsTableName
 } from '../tables.ts'
 
-/** Number of commits that are listed in the table. A replica that has missed more reads all rows. */
+/** Number of commits that the table `commits` lists. A replica that has missed more commits reads all rows. */
 const keptCommits = 1_000
-/** Max rows that are listed for a commit. For a larger commit, none are listed, so replicas read all rows. */
+/** Max number of rows that are listed for a commit. For a larger commit none are listed, and replicas read all rows. */
 const maxTouchedRows = 2_000
-/** Number of rows per INSERT. Each has up to seven values, and a statement may have at most 65,535. */
+/** Max number of rows per INSERT. A row has up to seven values, and a statement can have at most 65,535 parameters. */
 const insertSize = 1_000
 
-/** The writes of a commit by table. `gone`: positions of rows to delete; `written`: rows to insert afterwards. */
+/**
+ * The writes of a commit, by table. `gone`: the positions of rows to delete; `written`: the rows to insert afterwards.
+ */
 type Writes = ReadonlyMap<SettingsTableName, {
   readonly written: readonly StoredSettingsRow[], readonly gone: readonly number[]
 }>
 
 /**
- * Returns the positions of existing rows that are rewritten. These are deleted before the insert, so that two rows can
- * swap their names. A position that was never read is not among them, since a row there was inserted by hand.
+ * Returns the positions of existing rows that are written again. These rows are deleted before the insert, so that two
+ * rows can swap their names. Other positions are not returned: a row that was inserted there by hand must not be
+ * deleted.
  */
 function rewrittenPositions (
   former: SettingsRows[SettingsTableName], written: SettingsRows[SettingsTableName]
@@ -33,7 +36,7 @@ function rewrittenPositions (
   return written.flatMap(({ position }) => positions.has(position) ? [position] : [])
 }
 
-/** Computes the writes that turn the former rows into the next ones, with their secrets encrypted. */
+/** Computes the writes that turn the rows `former` into the rows `next`, with the secrets encrypted. */
 export function planWrites (former: SettingsRows, next: SettingsRows, vault: Vault): Writes {
   return new Map([...diffRows(former, next)].map(([table, { written, removed }]) => [table, {
     written: encodeRows(table, written, next[table], vault),
@@ -42,17 +45,18 @@ export function planWrites (former: SettingsRows, next: SettingsRows, vault: Vau
 }
 
 /**
- * Makes a commit and notifies the other replicas, unless another commit was made since `base`.
- * @param base the head of the state from which the writes were computed
+ * Makes a commit and notifies the other replicas, unless another commit was made after `base`.
+ * @param base the last commit of the state from which the writes were computed
  * @param id the id of the new commit
- * @param replaceAll whether to delete all existing rows first
+ * @param replaceAll whether to delete all existing rows of the settings first
  * @returns whether the commit was made
  */
 export async function writeCommit (
   tx: Transaction, base: CommitHead, id: string, writes: Writes, replaceAll = false
 ): Promise<boolean> {
   const version = base.version + 1
-  // A second replica waits here for the row lock of the first one, and then finds another head.
+  // If two replicas commit at once, the second waits here for the row lock of the first, and then finds another
+  // version.
   const updated = await tx
     .update(settingsRevision)
     .set({ version, head: id })
@@ -73,7 +77,7 @@ export async function writeCommit (
     touched[name] = [...new Set([...gone, ...written.map(({ position }) => position)])]
     count += touched[name].length
   }
-  // `commits` may already have a row with this version, if only a part of the tables was restored from a dump.
+  // `commits` may already have a row with this version if only some of the tables were restored from a dump.
   await tx.delete(commits).where(eq(commits.version, version))
   await tx.insert(commits).values({ version, id, touched: replaceAll || count > maxTouchedRows ? null : touched })
   await tx.delete(commits).where(lte(commits.version, version - keptCommits))
@@ -82,9 +86,9 @@ export async function writeCommit (
 }
 
 /**
- * Locks the head until the transaction ends, so that no other replica can commit. If there is no head yet, it is
- * created first.
- * @param id the id of a new head
+ * Locks the row of `revision` until the transaction ends, so that no other replica can commit, and returns its content.
+ * If nothing was ever stored, the row is created first.
+ * @param id the `head` of the new row
  */
 export async function lockHead (tx: Transaction, id: string): Promise<CommitHead> {
   const columns = { version: settingsRevision.version, head: settingsRevision.head }
@@ -94,7 +98,12 @@ export async function lockHead (tx: Transaction, id: string): Promise<CommitHead
   return head
 }
 
-/** Whether a commit was made. Waits until a transaction that is still in progress on a broken connection has ended. */
+/**
+ * Returns whether a commit was made. First waits until its transaction, which may still be in progress on a broken
+ * connection, has ended.
+ * @param base the commit before
+ * @param id the id of the commit
+ */
 export async function wasCommitted (db: Db, base: CommitHead, id: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     await tx.select().from(settingsRevision).for('update')
@@ -104,14 +113,15 @@ export async function wasCommitted (db: Db, base: CommitHead, id: string): Promi
 }
 
 /**
- * Makes the first commit of an empty database, and adds the first clients. Of several replicas, one does so.
- * @throws Error when the tables have entries although there is no head
+ * Makes the first commit of an empty database, and adds the first clients. If several replicas do so at once, one of
+ * them succeeds, and the others change nothing.
+ * @throws Error when the tables have entries although the table `revision` is empty
  */
 export async function writeFirstCommit (
   db: Db, id: string, writes: Writes, clients: readonly ClientRow[]
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    // A second replica waits at the insert until the first has committed, which may take long if there is much to
+    // A second replica waits at the insert until the first one has committed, which takes long if there is much to
     // write.
     await tx.execute(sql.raw(`set local statement_timeout = ${timeouts.seed}`))
     const inserted = await tx
@@ -127,8 +137,10 @@ export async function writeFirstCommit (
 }
 
 /**
- * Re-encrypts rows of a former key with the newest one. Rows that were written in the meantime are skipped, since they
- * use the newest key already.
+ * Re-encrypts rows with the newest key. Rows that were written in the meantime are skipped, since their secrets are
+ * already encrypted anew.
+ * @param rows all rows of the settings
+ * @param outdated the rows to re-encrypt
  */
 export async function resealRows (
   db: Db, vault: Vault, rows: SettingsRows, outdated: DatabaseState['outdated']
