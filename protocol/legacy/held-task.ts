@@ -48,7 +48,11 @@ export class HeldTaskExchange implements Exchange {
     this.address = original.address
   }
 
-  onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
+  onCancel (run: (reason: string) => void): void {
+    if (this.cancelled === undefined) this.#onCancel.push(run)
+    else run(this.cancelled)
+  }
+
   /** Drops the notification: in the extension, only status notifications belong to a task. */
   notify (): void {}
   pause (): void {}
@@ -64,6 +68,7 @@ export class HeldTaskExchange implements Exchange {
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {
       const fail = (reason: string): void => {
+        clearTimeout(timer)
         this.#open.delete(key)
         reject(new RpcError(rpcCode.internal, reason, 'internal'))
       }

@@ -194,6 +194,8 @@ export class HttpConnection {
     const waiting = this.#pending.take(key)
     if (waiting !== undefined && typeof key === 'string') this.#inFlight--
     waiting?.abort()
+    // Later, since the caller first fails the request with an error of its own.
+    if (this.#isExpired) this.schedule(0, () => { this.expire() })
   }
 
   dropAll (): void { for (const key of this.#pending.keys()) this.drop(key) }

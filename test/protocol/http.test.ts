@@ -281,6 +281,17 @@ for (const [says, begin] of [
   })
 }
 
+test('http: the session is gone, and the last call on its way is given up: the connection ends', async (t) => {
+  const { transport, tick, told } = await standing(t, [], ({ id }) => id === 2 ? events(': wait\n\n') : json(404, {}))
+  for (const id of [2, 3]) transport.send(requestText(id, 'tools/call'), { id })
+  await tick(0)
+  assert.deepEqual(told, ['3 expired: the upstream no longer knows the session'])
+  transport.drop(2)
+  assert.equal(told.length, 1, 'what is given up is not told as expired')
+  await tick(0)
+  assert.deepEqual(told.slice(1), ['expired'])
+})
+
 /** Sends a request in a session and answers it so. @returns the fault, or the kind of the message received */
 async function refusedInSession (t: Test, answer: Reply): Promise<string | undefined> {
   const { transport, tick, told, heard } =

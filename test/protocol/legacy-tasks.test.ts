@@ -60,3 +60,11 @@ test('a question that the server withdrew before it was asked is not open', asyn
   await assert.rejects(asked, { message: 'the server knows already' })
   assert.equal(task.inputRequests, undefined)
 })
+
+test('a request that is cancelled before anybody listens tells those who listen later', async () => {
+  const task = new HeldTaskExchange(callOf('ann'), '1')
+  task.end('the client has left')
+  const told: string[] = []
+  task.onCancel((reason) => { told.push(reason) })
+  assert.deepEqual(told, ['the client has left'])
+})
