@@ -9,7 +9,11 @@ import { bearerKeyHeaderName, canUseMcp, mcpScope, type Principal } from '../../
 /** The scope that a route of the management API requires, by its effect; reading requires none. */
 const requiredScopes = { read: undefined, run: 'mcp', change: 'manage' } as const
 
-/** Checks that an access token's scopes allow the effect of a management route. @throws InsufficientScope */
+/**
+ * Checks that the scopes of an access token allow the effect of a management route. Other credentials have no scopes,
+ * and pass.
+ * @throws InsufficientScope
+ */
 export function checkScopes ({ scopes }: Principal, effect: RouteEffect = 'change'): void {
   const needed = requiredScopes[effect]
   if (scopes !== undefined && needed !== undefined && !scopes.includes(needed)) {
@@ -17,7 +21,7 @@ export function checkScopes ({ scopes }: Principal, effect: RouteEffect = 'chang
   }
 }
 
-/** The message for a token of another resource. */
+/** The error message for an access token that was issued for another resource. */
 export const otherResourceMessage = 'The access token is for another resource'
 
 /**
@@ -38,9 +42,9 @@ export function assertTokenAllowsMcpRoute (
 }
 
 /**
- * Whether a credential is valid for the gateway as a whole, as the management API and tools over plain HTTP require:
- * any credential but an access token for another resource than the gateway's address, its `/mcp` or its `/api` (RFC
- * 8707).
+ * Whether a credential is valid for the gateway as a whole, as the management API and tools over plain HTTP require. An
+ * access token must be for the gateway's address, or for `/mcp` or `/api` below it (RFC 8707); other credentials always
+ * are.
  */
 export const isForWholeGateway = ({ audience }: Principal, basePath: string): boolean =>
   audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)
@@ -50,11 +54,11 @@ const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/
 
 const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
 
-/** Returns the path of an MCP route, with an alias below `/api` replaced by the path it stands for. */
+/** Returns the path of an MCP route. If it is an alias below `/api`, returns the path that the alias stands for. */
 const withoutApiAlias = (path: string, basePath: string): string =>
   `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`
 
-/** Returns a sentence for an unidentified caller of an MCP route: which credential is missing or wrong. */
+/** Returns a sentence that tells an unidentified caller of an MCP route which credential is missing or wrong. */
 export function credentialProblem (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
   const { routing, oauthServer } = snapshot.system
   const takesTokens = oauthServer?.enabled === true
