@@ -13,7 +13,7 @@ export class EventStream {
   readonly #raw: ServerResponse
   readonly #unread: UnreadReply
   readonly #closeListeners: Array<() => void> = []
-  /** The time since which more than `downstreamLimits.streamBacklog` bytes are unread, in ms since the epoch. */
+  /** The time since when more than `downstreamLimits.streamBacklog` bytes are unread, in ms since 1970. */
   #backlogSince: number | undefined
 
   /** Sends the head and a first comment, since Node sends the head only with the first byte of the body. */
@@ -57,7 +57,7 @@ export class EventStream {
     if (this.isOpen) this.#raw.end()
   }
 
-  /** Adds a listener for the end of the connection. All share one listener of the socket, to save memory. */
+  /** Adds a listener for the end of the connection. All listeners share one on the socket, to save memory. */
   onClose (listener: () => void): void {
     this.#closeListeners.push(listener)
   }

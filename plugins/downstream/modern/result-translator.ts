@@ -15,22 +15,22 @@ const cacheableMethods: ReadonlySet<string> = new Set(['resources/read', 'skills
 
 /** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
 export interface ResultTranslator {
-  /** The answer for a result. A server's own state is sealed. */
+  /** Returns the answer for a result of the gateway. The `requestState` of a server is sealed. */
   toOutcome: (exchange: ModernExchange, result: MethodResult) => RequestOutcome | Promise<RequestOutcome>
   /**
-   * The answer for an error: a tool error for a refused call, a question if the error can become one, otherwise the
-   * error.
+   * Returns the answer for an error: a tool result with an error for a refused call, a question to the client if the
+   * error can be translated to one, otherwise the error.
    */
   toFailure: (error: RpcError, exchange: ModernExchange) => RequestOutcome
-  /** Replaces the sealed state in a request by the server's own. */
+  /** Replaces the sealed state in a request by the state that the server issued. */
   withState: (request: ModernRequest, state: string) => ModernRequest
   /** Removes the state and the input responses from a request. */
   withoutState: (request: ModernRequest) => ModernRequest
 }
 
 /**
- * Identifies the server of a request. Its name is not sufficient: when a client returns a state, another server may
- * have that name.
+ * Returns a fingerprint of the server that a request goes to. The name of the server is not sufficient: when a client
+ * returns a state, another server may have that name.
  * @throws the errors of `providerOf`
  */
 export async function serverIdentityOf (
@@ -43,7 +43,7 @@ export async function serverIdentityOf (
 
 const resultOutcome = (text: string | Buffer): RequestOutcome => ({ kind: 'result', text, status: 200 })
 
-/** @param states seals the states that are sent to clients */
+/** Creates the translator. @param states seals the states that are sent to clients */
 export function createResultTranslator (gateway: Gateway, states: RequestStateSealer): ResultTranslator {
   const stateExpiry = (): number => Date.now() + downstreamLimits.parked.time
 
@@ -100,7 +100,7 @@ export function requireAcceptedElicitations (answersText: string): void {
 /**
  * Translates error -32042 of legacy servers, which requires the user to open URLs before a retry, to `input_required`.
  * @param seal seals the state for the retry
- * @returns the text of the result; undefined if the client cannot open URLs, or the error contains none
+ * @returns the text of the result; undefined if the client cannot open URLs, or the error contains no URLs
  */
 function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => string): string | undefined {
   const { elicitation } = exchange.client.capabilities
