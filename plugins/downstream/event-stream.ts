@@ -29,7 +29,9 @@ export class EventStream {
     raw.uncork()
     this.#unread = new UnreadReply(raw, (listener) => { this.onClose(listener) })
     openStreams.add(this)
-    raw.once('close', () => { this.#onClosed() })
+    // A client may disconnect while its credential is checked. `close` is then not emitted again.
+    if (raw.closed) process.nextTick(() => { this.#onClosed() })
+    else raw.once('close', () => { this.#onClosed() })
     // All streams share one timer.
     heartbeatTimer ??= setInterval(() => {
       for (const stream of openStreams) stream.write(': keep-alive\n\n')
