@@ -30,7 +30,7 @@ export interface Endpoint {
   revoke: (hasAccess: (view: View) => boolean) => void
 }
 
-/** The open requests at an endpoint, and the wait for them when the gateway shuts down. */
+/** The table of open requests at an endpoint, which waits for them when the gateway shuts down. */
 export class InFlightTable<Entry> {
   readonly #entries = new RequestTable<number, Entry>()
   #last = 0
@@ -64,7 +64,7 @@ export class InFlightTable<Entry> {
   }
 }
 
-/** The error for requests that are still running when the gateway shuts down. */
+/** Creates the error for a request that is still running when the gateway shuts down. */
 export const shuttingDownError = (): RpcError =>
   new RpcError(rpcCode.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
 

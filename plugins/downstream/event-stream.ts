@@ -50,7 +50,7 @@ export class EventStream {
       this.#unread.close()
       return
     }
-    // Until Node encodes a string, it counts its characters as bytes, so two-byte characters are encoded here.
+    // Until Node encodes a string, it counts characters as bytes, so strings of two-byte characters are encoded here.
     this.#raw.write(memoryOf(text) > text.length ? Buffer.from(text) : text)
     this.#unread.recordWrite()
   }

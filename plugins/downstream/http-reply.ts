@@ -28,7 +28,7 @@ interface HttpReplyOptions {
 
 /**
  * The HTTP response to one POST. It is JSON if it contains only answers. If the client accepts event streams, it
- * becomes one as soon as another message is sent, after a silence, or at once if the client prefers event streams. A
+ * becomes one as soon as another message is sent, after `silenceTimeout`, or at once if the client prefers that. A
  * client may disconnect from the stream and resume it.
  */
 export class HttpReply implements ReplyChannel {
@@ -79,7 +79,7 @@ export class HttpReply implements ReplyChannel {
     this.#stream?.pause(retry)
   }
 
-  /** Holds an answer until its batch is complete; until then, it is treated as unread. */
+  /** Holds an answer until its batch is complete. Until then, the answer counts as unread. */
   #keep (parts: ReadonlyArray<string | Buffer>): void {
     this.#answers.push(parts)
     if (this.#expected <= 0) return

@@ -18,7 +18,7 @@ const usableTime = 4_000
 const sweepInterval = 2_000
 /** Time for which an authorization is kept in memory after its access token has expired, in ms. */
 const authorizationRetention = identityLimits.sessionIdle
-/** Each search reads the revocations of this last period, in ms, to find those made by other replicas. */
+/** Each search reads the revocations within this time before it, in ms, to find those of other replicas. */
 const revocationLookBack = 30_000
 
 /**
@@ -102,7 +102,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     await this.#sweep()
   }
 
-  /** Ends the sessions and calls of a family. */
+  /** Forgets the tokens of a family, and ends the sessions and calls of the family. */
   #end (family: string): void {
     for (const [hash, { token }] of this.#cache) if (token.family === family) this.#cache.delete(hash)
     this.#authorizations.delete(family)
@@ -138,8 +138,8 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * Reads an access token; undefined if its client no longer exists, since the tokens of a client that was removed by
-   * editing the settings file remain. Clients whose ids are URLs are not stored, so they are not checked.
+   * Reads an access token; returns undefined if its client no longer exists, since the tokens of a client that was
+   * removed by editing the settings file are still stored. A client whose id is a URL is never stored, and not checked.
    */
   async #read (hash: string): Promise<StoredToken | undefined> {
     const token = await this.#tokens.find(hash)

@@ -90,7 +90,7 @@ export class LegacyMessageHandler {
     this.#inFlight.remove(number)
   }
 
-  /** Refuses new requests, and waits for the open ones. @param timeout in ms */
+  /** Refuses new requests, and waits up to `timeout` ms for the open ones. */
   async drain (timeout: number): Promise<void> { await this.#inFlight.drain(timeout) }
 
   /** Converts an error to the JSON-RPC error for the client, and logs an unexpected one. */

@@ -22,7 +22,7 @@ const statuses: Readonly<Record<number, number>> = {
   [modernErrorCode.unsupportedVersion]: 400
 }
 
-/** HTTP statuses of reached limits: 503 for a limit of all callers together, 429 for this caller's share. */
+/** HTTP statuses of errors about limits: 503 for a limit of all callers together, 429 for the share of one caller. */
 const statusesByReason: Partial<Record<ErrorReason, number>> = { limit: 503, share: 429 }
 
 /** Returns the HTTP status of an error. @param other the status of an error whose reason and code determine none */

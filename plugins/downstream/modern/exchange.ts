@@ -126,7 +126,7 @@ export class ModernExchange implements Exchange<View> {
     this.#parked = undefined
   }
 
-  /** Handles a disconnection before the answer: cancels the exchange unless another request waits for its answer. */
+  /** Handles a disconnection before the answer: cancels the exchange unless another request still waits for it. */
   onDisconnect (reply: ReplyChannel): void {
     this.#waiting = this.#waiting.filter((each) => each.reply !== reply)
     if (this.#waiting.length === 0) this.cancel('the client went away')

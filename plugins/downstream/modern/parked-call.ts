@@ -122,7 +122,7 @@ export class ParkedCall<Exchange extends Parkable> {
    * @param round the round in the state
    * @param answersText the `inputResponses`, as the JSON text of an object
    * @param attach makes the request wait for the answer
-   * @throws RpcError -32602 if the round was already answered with something else, or too long ago
+   * @throws RpcError -32602 if the round was already answered, with other answers or too long ago
    */
   resume (round: number, answersText: string, attach: () => void): void {
     const digest = digestOf(answersText)

@@ -47,7 +47,7 @@ const resultOutcome = (text: string | Buffer): RequestOutcome => ({ kind: 'resul
 export function createResultTranslator (gateway: Gateway, states: RequestStateSealer): ResultTranslator {
   const stateExpiry = (): number => Date.now() + downstreamLimits.parked.time
 
-  /** Forwards a server's `input_required`. Its state is sealed together with the identity of the server. */
+  /** Forwards a server's `input_required` result. Its state is sealed together with the server's fingerprint. */
   const forwardQuestion = async (text: string, exchange: ModernExchange): Promise<RequestOutcome> => {
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
     const own = toModernResult(text, exchange.serverInfo)
@@ -71,7 +71,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStateSe
         return resultOutcome(toModernResult(answer, serverInfo, cacheableMethods.has(method), isAnonymous))
       }
       const { kind } = answer
-      // Servers without this kind of list do not affect its caching.
+      // Servers without this kind of list do not affect the caching of the merged list.
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) => catalogue === undefined || announcesList(catalogue.capabilities, kind))
       const caching =

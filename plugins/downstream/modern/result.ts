@@ -79,7 +79,7 @@ function withServerInfo (meta: string | undefined, serverInfo: string | undefine
   return text === '{}' ? undefined : text
 }
 
-/** Inserts `resultType` and `serverInfo` into a result; undefined if that is not possible without replacing members. */
+/** Inserts `resultType` and `serverInfo` into a result; returns undefined if members would have to be replaced. */
 function insertServerInfo (text: string, serverInfo: string | undefined): string | undefined {
   const members = membersOf(text)
   const metas = members.filter(({ key }) => key === '_meta')

@@ -122,7 +122,7 @@ export class ClientSubscriptions {
     const subscribing = Promise.all([
       startEach(filter.resourceSubscriptions, subscribe), startEach(filter.taskIds, watch)
     ])
-    // If the client has disconnected in the meantime, it may have been subscribed after it was removed.
+    // If the client has disconnected, some subscriptions may have been made after it was removed: remove it again.
     void subscribing.then(() => { if (!subscription.isOpen) this.#forget(subscription) })
     await waitAtMost(gatewayLimits.newClass, subscribing)
     return {

@@ -8,7 +8,7 @@ import { SchemaTranslator } from './translate.ts'
 /** A tool as an operation, without the parts that depend on the document. */
 export interface Operation {
   readonly method: 'get' | 'post'
-  /** Relative to the API's base URL; percent-encoded. */
+  /** The path relative to the base URL of the API, percent-encoded. */
   readonly path: string
   readonly summary: string
   readonly description: string | undefined

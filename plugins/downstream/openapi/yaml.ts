@@ -9,7 +9,7 @@ export function toYaml (value: Readonly<Record<string, unknown>>): string {
   return `${parts.join('')}\n`
 }
 
-/** Plain words that YAML 1.1 parsers treat as booleans or null. */
+/** Matches words that YAML 1.1 parsers treat as booleans or null unless they are quoted. */
 const reservedWord = /^(?:true|false|null|yes|no|on|off|y|n)$/i
 /** Matches characters that JSON does not escape but YAML treats as line breaks or forbids, and surrogates. */
 const escapedCharacter = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]/

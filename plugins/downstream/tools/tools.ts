@@ -127,7 +127,7 @@ export class Tools {
   ): Promise<string> {
     const query = parseQueryArguments(search)
     const { group } = query
-    // A tool argument with this name takes precedence.
+    // If the tool has an argument named `group`, the query parameter `group` is that argument.
     const isArgument = body === undefined && this.#inputOf(server, tool)?.hasParameter('group') === true
     const isGroupQuery = name === undefined && group !== undefined && !isArgument
     const openView = this.#openView(caller.principal, server, name, isGroupQuery ? group : undefined)

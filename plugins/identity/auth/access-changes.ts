@@ -14,7 +14,7 @@ export type FindCurrentPrincipal = (principal: Principal) => Principal | undefin
 export class AccessChanges extends EventEmitter<{ changed: [FindCurrentPrincipal], expired: [id: string] }> {
   readonly #current: FindCurrentPrincipal
 
-  /** @param current evaluates a principal against the current settings */
+  /** @param current returns the state of a principal by the current settings; undefined if it has lost access */
   constructor (current: FindCurrentPrincipal) {
     super()
     this.#current = current

@@ -59,8 +59,8 @@ export function hasCredentials (
 }
 
 /**
- * With `routing.skipAuth`, identifies a caller of the management API whom no earlier step has identified as the guest,
- * who is an admin. Other routes are not affected.
+ * The last step of the chain: if `routing.skipAuth` is on, it identifies each remaining caller of the management API as
+ * the guest, who is an admin. Other routes are not affected.
  */
 export const guestStep: AuthStep = (_credentials, routes, snapshot) => routes === 'api' ? guestOf(snapshot) : undefined
 

@@ -88,7 +88,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const identifyFresh = (credentials: RequestCredentials, routes: RouteClass, steps = chain): IdentifyResult => {
     const former = app.settings.current
     const areSent = (): boolean => hasCredentials(credentials, routes, bearerKeyHeaderName(former))
-    // After a response with status 401, clients would discard their tokens.
+    // This error is not Unauthorized, since clients discard their tokens after a response with status 401.
     if (app.settings.isOutdated && areSent() && !hasLocalCredential(credentials)) throw new errors.DataAway()
     const retry = (): IdentifyResult => {
       if (!areSent()) return undefined

@@ -31,8 +31,8 @@ export function isServedHost ({ hosts }: OriginRules, host: string | undefined, 
 }
 
 /**
- * Whether a request does not name two hosts: it has at most one `Host` header, which equals the host of an absolute
- * request target, if there is one (RFC 9112, section 3.2).
+ * Whether a request names only one host: it has at most one `Host` header, which equals the host of the request target
+ * if that is an absolute URL (RFC 9112, section 3.2).
  */
 export function hasSingleHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0

@@ -30,7 +30,7 @@ export class CredentialRefusals {
   readonly #lockOuts = new BoundedMap<string, number>(identityLimits.refusals.lockOuts)
   readonly #lines: LogLineLimiter
 
-  /** @param isUser whether a user of this name exists; other names are not logged, since people type passwords there */
+  /** @param isUser whether a user of this name exists; other names are not logged, since they may be passwords */
   constructor (
     warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now
   ) {

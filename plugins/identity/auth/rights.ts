@@ -43,8 +43,8 @@ export function assertTokenAllowsMcpRoute (
 
 /**
  * Whether a credential is valid for the gateway as a whole, as the management API and tools over plain HTTP require. An
- * access token must be for the gateway's address, or for `/mcp` or `/api` below it (RFC 8707); other credentials always
- * are.
+ * access token is valid if its resource is the gateway's address, or `/mcp` or `/api` below it (RFC 8707); other
+ * credentials are always valid.
  */
 export const isForWholeGateway = ({ audience }: Principal, basePath: string): boolean =>
   audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)
@@ -75,8 +75,9 @@ export function credentialProblem (headers: FastifyRequest['headers'], snapshot:
 }
 
 /**
- * Whether a principal may use a user's routes (`/:user/…`): its own routes, or those of all users with an unscoped
- * system key.
+ * Whether a principal may use the routes of a user (`/:user/…`). An unscoped system key may use the routes of all
+ * users; other principals may use only their own.
+ * @param named the user in the path
  */
 export const canUseRoutesOf = ({ kind, username, keyScope }: Principal, named: string): boolean =>
   kind === 'system-key' ? keyScope === undefined : username === named || username === canonicalUsername(named)

@@ -11,7 +11,7 @@ type RequestedMembers = Partial<Pick<BearerKey, keyof KeyScopeMembers | 'owner'>
 /** The scope of a user key without restrictions: the key sees everything that its owner sees, on MCP routes. */
 export const fullUserScope: KeyScopeMembers = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
-/** Returns the access type that limits a key to the listed groups and servers, at least one list being sent. */
+/** Returns the access type that limits a key to the listed groups and servers. At least one list must be given. */
 function accessTypeOf (
   { allowedGroups, allowedServers }: Pick<RequestedMembers, 'allowedGroups' | 'allowedServers'>
 ): KeyScopeMembers['accessType'] {
@@ -106,7 +106,7 @@ export function keyCreatorOf (sponsors: readonly string[], owner: string | undef
 /** An update of a bearer key. It may contain members with their current values. */
 export type KeyChange =
   Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
-    /** ISO 8601; null if the key never expires. */
+    /** A time in ISO 8601; null if the key never expires. */
     expiresAt?: string | null
   }
 

@@ -16,7 +16,7 @@ export const legacyKeyIgnoredWarning =
   '"routing.bearerAuthKey" was ignored: this gateway already has bearer keys, and that member is migrated only ' +
   'once, if there are none. Create a key with POST /api/auth/keys'
 
-/** The warning for a guest that `routing.bearerAuthKey` is ignored: no account exists whose rights it could have. */
+/** The warning for a guest that `routing.bearerAuthKey` is ignored, since a guest has no account. */
 export const guestLegacyKeyWarning =
   '"routing.bearerAuthKey" was ignored: a bearer key has the rights of the account that creates it, and there is no ' +
   'account behind your credential. Create a key with POST /api/auth/keys, and name its "owner"'

@@ -60,7 +60,7 @@ export function checkClientChange (input: object, client: OAuthClient): void {
 
 /**
  * Checks the members that an admin sends for a client, and returns them in their stored form. Members that are not sent
- * are absent from the result: they keep their values, even if the settings would no longer allow those.
+ * are absent from the result: they keep their values, even if the settings no longer allow these values.
  * @param client the client to change; undefined for a new one
  * @throws InvalidInput with the member names of the management API
  */

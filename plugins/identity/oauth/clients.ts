@@ -106,7 +106,7 @@ export class ClientRegistry {
     return { clients, total }
   }
 
-  /** @throws NoSuch */
+  /** Returns a stored client. @throws NoSuch */
   async get (clientId: string): Promise<OAuthClient> {
     return requireClient(await this.#clients.find(clientId), clientId)
   }

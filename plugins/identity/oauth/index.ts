@@ -35,7 +35,7 @@ interface OAuthPorts {
 }
 
 interface OAuth {
-  /** @throws NotFound while the authorization server is disabled */
+  /** Checks that the authorization server is enabled. @throws NotFound otherwise */
   assertEnabled: () => void
   readonly settings: OAuthSettings
   readonly clients: ClientRegistry
@@ -244,7 +244,7 @@ function challengeOf (
 
 /**
  * Finds an earlier consent that makes asking the user again unnecessary. Only consents to clients that an admin created
- * count: anyone can use the id of another client (RFC 8252, section 8.6), so its users are asked each time.
+ * count. Anyone can use the id of a self-registered client (RFC 8252, section 8.6), so its users are asked each time.
  */
 async function findValidConsent (
   { clients, consents }: OAuthPorts,

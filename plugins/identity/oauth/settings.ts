@@ -102,7 +102,10 @@ export function authorizationServerMetadata (issuer: string, settings: OAuthSett
   }
 }
 
-/** Returns the metadata of a protected resource (RFC 9728). @param path below the issuer, `''` for the whole gateway */
+/**
+ * Returns the metadata of a protected resource (RFC 9728).
+ * @param path the path of the resource below the issuer, `''` for the whole gateway
+ */
 export function resourceMetadata (
   issuer: string, path: string, { allowedScopes }: OAuthSettings
 ): Record<string, unknown> {

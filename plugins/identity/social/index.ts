@@ -20,7 +20,7 @@ interface SocialOptions {
   socialLogins?: SocialLogins
 }
 
-/** `app.social`: login with accounts at other providers. better-auth is loaded by the first login. */
+/** `app.social`: login with accounts at other providers. better-auth is loaded when it is first used. */
 export default fp<SocialOptions>(async (app, { socialLogins }) => {
   const { env, basePath } = app.config
   const settings = readSocialSettings(env, app.settings.current.system, socialLogins !== undefined)

@@ -17,7 +17,7 @@ import type { IdentityProvider } from './providers/provider.ts'
 import { identityLimits } from '../limits.ts'
 import { type ShownSocialSession, sessionCredentialId, principalOfSession } from './session.ts'
 
-/** The public addresses, evaluated at the first login. */
+/** Functions that return public addresses. better-auth keeps the addresses that they return when it is first used. */
 interface PublicAddresses {
   /** Returns the public address of the gateway, with the base path. */
   readonly base: () => string
@@ -82,7 +82,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     return this.isEnabled ? this.#deps.providers.map(({ id, name }) => ({ id, name })) : []
   }
 
-  /** @throws SocialLoginOff with the reason */
+  /** Checks that social login is enabled. @throws SocialLoginOff with the reason why it is not */
   assertEnabled (): void {
     const { offReason: off } = this.#deps.settings
     if (off !== undefined) throw new errors.SocialLoginOff(off)

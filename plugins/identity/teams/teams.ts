@@ -11,8 +11,8 @@ import { changesForUnsharing } from '../users/account.ts'
 import { canonicalUsername, storedUsernameOf, usernameProblem } from '../users/rules.ts'
 
 /**
- * A team as the API returns it. `members` includes the members by login; `claims` is absent for callers who are not
- * admins.
+ * A team as the API returns it. `members` includes the users who are members because of the groups in their last login;
+ * `claims` is absent for callers who are not admins.
  */
 type ShownTeam = Required<Pick<Team, 'name' | 'members'>> & Pick<Team, 'description' | 'claims'>
 type TeamChange = Partial<Team>
@@ -37,7 +37,7 @@ export class Teams {
       .map((team) => toShownTeam(snapshot, principal, team))
   }
 
-  /** @throws NoSuch, also for a team that the principal does not belong to */
+  /** Returns a team. @throws NoSuch, also for a team that the principal may not see */
   get (principal: Principal, name: string): ShownTeam {
     const snapshot = this.#settings.current
     const team = requireTeam(snapshot, name)
@@ -45,7 +45,7 @@ export class Teams {
     return toShownTeam(snapshot, principal, team)
   }
 
-  /** @throws InvalidInput if the name is invalid or taken */
+  /** Creates a team. @throws InvalidInput if the name is invalid or taken */
   async create (by: Principal, { name: sentName, ...input }: TeamChange & { name: string }): Promise<TeamResult> {
     const name = canonicalUsername(sentName)
     const problem = usernameProblem(name, 'name')
@@ -121,8 +121,8 @@ const toShownTeam = (snapshot: Snapshot, { isAdmin }: Principal, team: Team): Sh
 })
 
 /**
- * Returns a team after a change. The members by login, whom a list of members that a client has read and sends back
- * includes, are not stored as permanent members.
+ * Returns a team after a change. If a client sends back a list of members that it has read, the list includes users who
+ * are members because of their login groups: these are not stored as permanent members.
  */
 function changedTeam ({ users }: Snapshot, stored: Team, { name: _, members, ...input }: TeamChange): Team {
   const former = new Set(stored.members)

@@ -41,7 +41,7 @@ export class Users {
 
   list (): ShownUser[] { return [...this.#settings.current.users.values()].map(toShownUser) }
 
-  /** @throws NoSuch */
+  /** Returns a user in the form of the API. @throws NoSuch */
   getShown (username: string): ShownUser { return toShownUser(requireUser(this.#settings.current, username)) }
 
   stats (): Static<typeof UserStats> {
@@ -180,7 +180,7 @@ export class Users {
 
   /**
    * Returns the advisory rules that a password breaks, as sentences.
-   * @throws WeakPassword if it breaks a minimal rule
+   * @throws WeakPassword if it breaks another rule
    */
   checkNewPassword (password: string): string[] { return checkUserChosenPassword(password) }
 

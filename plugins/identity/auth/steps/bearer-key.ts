@@ -103,7 +103,7 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
 
 const credentialOf = ({ id, name }: BearerKey): CredentialReference => ({ id, name })
 
-/** Returns the current principal of a key's former one; undefined if the key is inactive, or its owner was removed. */
+/** Returns the current state of a key's principal; undefined if the key is inactive, or its owner was removed. */
 export const currentPrincipalOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
   principalOfKey(principal.key.slice(keyPrefix.length), snapshot)
 

@@ -128,7 +128,7 @@ const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage, terms: 
 /** Creates the adapter of access or refresh tokens. Of concurrent requests with one refresh token, one succeeds. */
 function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenTerms): Adapter {
   const { tokens, clients, consents, revokeFamily: revoke, endRevokedFamilies, isAccountValid } = storage
-  /** Records that a client was used. Called only when a token is issued, since any request can contain its id. */
+  /** Records that a client was used. Called only when it gets a token, since any request can contain a client's id. */
   const touch = (clientId: string): void => { void clients.touch(clientId, Date.now()) }
 
   /** Stores the first tokens of an authorization. @throws InvalidGrant if the consent was withdrawn meanwhile */
