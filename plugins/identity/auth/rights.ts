@@ -37,7 +37,10 @@ export function assertTokenAllowsMcpRoute (
   // A POST of the SSE transport belongs to a stream that was opened with a token of the same audience.
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)
-  if (covers(audience, path) || covers(withoutApiAlias(audience, basePath), withoutApiAlias(path, basePath))) return
+  const plainAudience = withoutApiAlias(audience, basePath)
+  if (covers(plainAudience, withoutApiAlias(path, basePath))) return
+  // A token for all of `/api` is also for the MCP routes below it.
+  if (plainAudience === audience && covers(audience, path)) return
   throw new errors.Unauthorized(otherResourceMessage)
 }
 
@@ -56,7 +59,7 @@ const covers = (audience: string, path: string): boolean => path === audience ||
 
 /** Returns the path of an MCP route. If it is an alias below `/api`, returns the path that the alias stands for. */
 const withoutApiAlias = (path: string, basePath: string): string =>
-  `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`
+  `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group(?=\/))?(?=\/|$)/, '/mcp')}`
 
 /** Returns a sentence that tells an unidentified caller of an MCP route which credential is missing or wrong. */
 export function credentialProblem (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
