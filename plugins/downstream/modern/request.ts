@@ -29,8 +29,8 @@ export interface ModernRequest extends Request {
 
 /**
  * Whether a POST is handled as MCP 2026-07-28: `MCP-Protocol-Version` names that revision, or `_meta` names a revision
- * that is not legacy. So is a request without a session, other than `initialize`, if `_meta` names any revision or the
- * header an unknown one, since only 2026-07-28 defines an error for these.
+ * that is not legacy. Outside a session, this also applies to a request other than `initialize` if `_meta` names a
+ * legacy revision, or the header names an unknown one, since only 2026-07-28 defines errors for these cases.
  */
 export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMessage): boolean {
   const header = headers[headerNames.version]

@@ -79,7 +79,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     clients,
     settings,
     interactionPath,
-    // Social logins are offered only on the same origin, since their cookie must reach these pages.
+    // Social logins are offered only on the same origin, since their session cookie must reach these pages.
     otherLogins: (issuer, back) => app.social.isServedAt(new URL(issuer).origin)
       ? app.social.providers.map(({ id: provider, name }) => ({
         name,

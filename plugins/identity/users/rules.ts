@@ -95,7 +95,7 @@ function checkRules (rules: readonly PasswordRule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
-/** The rules for passwords that admins set. For users, some of them are only advisory (`checkUserChosenPassword`). */
+/** The rules for passwords that admins set. Passwords that users choose may break some (`checkUserChosenPassword`). */
 const allRules = [lengthRule(8), sizeRule, ...classRules]
 
 /**

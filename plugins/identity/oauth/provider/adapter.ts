@@ -226,9 +226,9 @@ function derivedGrant (id: string): AdapterPayload | undefined {
 }
 
 /**
- * Returns a client in the form that oidc-provider expects. The secret is a hash, with which `provider.ts` makes
- * oidc-provider compare. Scopes are omitted: the settings determine them, and oidc-provider would reject a client with
- * an unknown scope.
+ * Returns a client in the form that oidc-provider expects. The secret is given as a hash: `provider.ts` makes
+ * oidc-provider compare hashes. Scopes are omitted: the settings determine them, and oidc-provider would reject a
+ * client with an unknown scope.
  */
 function clientPayload (client: OAuthClient | undefined): AdapterPayload | undefined {
   if (!client) return undefined
