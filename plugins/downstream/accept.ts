@@ -7,17 +7,20 @@ export interface AcceptedTypes {
 }
 
 const acceptAll: AcceptedTypes = { json: true, events: true, eventsFirst: false }
-/** The header of most clients, which need not be parsed. */
+/** The header that most clients send. It need not be parsed. */
 const usualHeader = 'application/json, text/event-stream'
 
-/** Parses `Accept` (RFC 9110 §12.5.1) leniently: no header accepts everything, and of qualities only 0 is respected. */
+/**
+ * Parses `Accept` (RFC 9110, section 12.5.1) leniently: a missing or empty header accepts everything, and quality
+ * values other than 0 are ignored.
+ */
 export function parseAccept (header: string | undefined): AcceptedTypes {
   if (header === undefined || header === usualHeader || header.trim() === '') return acceptAll
   const ranges = header.toLowerCase().split(',').map((part) => {
     const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim())
     return { type, refused: parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) }
   })
-  /** The position of the most specific matching range, or -1. @param names most specific first */
+  /** Returns the position of the first range in `names` that the header contains; -1 if it is missing or refused. */
   const positionOf = (...names: string[]): number => {
     for (const name of names) {
       const at = ranges.findIndex(({ type }) => type === name)

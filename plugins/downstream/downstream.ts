@@ -11,7 +11,7 @@ import { Sessions } from './legacy/sessions.ts'
 import { ModernEndpoint } from './modern/endpoint.ts'
 import { StreamableHttp } from './streamable-http.ts'
 
-/** The MCP endpoints of all eras and transports. Only they write MCP messages to clients' sockets. */
+/** The MCP endpoints for all protocol eras and transports. No other code writes MCP messages to clients. */
 class Downstream {
   readonly sessions = new Sessions()
   /** Handles the messages of all legacy sessions. */
@@ -21,8 +21,8 @@ class Downstream {
   readonly #endpoints: Endpoint[]
 
   /**
-   * @param sealer seals `requestState` for all replicas; undefined: only this process can open it
-   * @param isOwnCredential whether a header value contains a credential for this gateway, which is not forwarded
+   * @param sealer seals `requestState` for all replicas; undefined if only this process needs to open it
+   * @param isOwnCredential whether a header value contains a credential for this gateway, so that it is not forwarded
    */
   constructor (
     gateway: Gateway,
@@ -51,7 +51,7 @@ class Downstream {
     await Promise.all(this.#endpoints.map(async (endpoint) => { await endpoint.close(timeout) }))
   }
 
-  /** Ends sessions that have lost access. @param hasAccess whether a session's principal still has its view */
+  /** Ends sessions that have lost access. @param hasAccess whether the principal of a view still has this view */
   revoke (hasAccess: (view: View) => boolean): void {
     for (const endpoint of this.#endpoints) endpoint.revoke(hasAccess)
   }
@@ -59,7 +59,7 @@ class Downstream {
   /**
    * Ends the streams and subscriptions that were opened with a credential that has expired. Sessions are kept: clients
    * renew the credential with their next request, and few of them can start a new session.
-   * @param id as in `Principal.credential`
+   * @param id the id in `Principal.credential`
    */
   closeChannels (id: string): void {
     for (const session of this.sessions) if (session.view.principal.credential?.id === id) session.closeChannels()
@@ -71,7 +71,7 @@ declare module 'fastify' {
   interface FastifyInstance { downstream: Downstream }
 }
 
-/** Decorates `app.downstream`, the MCP endpoints. `app.ts` drains them. */
+/** `app.downstream`: the MCP endpoints. `app.ts` closes them. */
 export default fp<{ sealer?: Sealer, usedStates: UsedRequestStates }>(async (app, { sealer, usedStates }) => {
   const logError: LogError = (error, sentence) => { app.log.error({ err: error }, sentence) }
   const isOwnCredential = (value: string): boolean => app.credentials.hasMatchIn(value)

@@ -6,7 +6,7 @@ import { RequestTable } from '../../protocol/table.ts'
 import { ShareError } from '../base/limits/index.ts'
 import { bearerKeyHeaderName, type Principal, type View } from '../settings/index.ts'
 
-/** One HTTP request to an MCP endpoint, admitted by the `mcp` scope, with its body already read. */
+/** An HTTP request to an MCP endpoint, after the caller was identified and the body read. `raw`: the response. */
 export interface InboundRequest {
   readonly view: View
   readonly headers: IncomingHttpHeaders
@@ -14,7 +14,7 @@ export interface InboundRequest {
   readonly address: string
 }
 
-/** The parts of an HTTP request that its exchanges need. */
+/** The parts of an HTTP request that the exchanges of its MCP requests need. */
 export interface HttpRequestContext {
   readonly headers: RequestHeaders
   /** The header that carries the caller's credential, in lower case. It is not forwarded. */
@@ -26,11 +26,11 @@ export interface HttpRequestContext {
 export interface Endpoint {
   /** Refuses new requests, waits up to `timeout` ms for open ones, fails the rest, and ends all streams. */
   close: (timeout: number) => Promise<void>
-  /** Ends sessions that have lost access. @param hasAccess whether a session's principal still has its view */
+  /** Ends sessions that have lost access. @param hasAccess whether the principal of a view still has this view */
   revoke: (hasAccess: (view: View) => boolean) => void
 }
 
-/** The open requests at an endpoint, and the wait for them when the gateway shuts down. */
+/** The table of open requests at an endpoint, which waits for them when the gateway shuts down. */
 export class InFlightTable<Entry> {
   readonly #entries = new RequestTable<number, Entry>()
   #last = 0
@@ -40,7 +40,7 @@ export class InFlightTable<Entry> {
   /** Whether `drain` was called; the endpoint then refuses new requests. */
   get isClosing (): boolean { return this.#draining !== undefined }
 
-  /** @returns the number for `remove` */
+  /** Adds an open request. @returns the number with which to `remove` it */
   add (entry: Entry): number {
     this.#entries.set(++this.#last, entry)
     return this.#last
@@ -51,7 +51,7 @@ export class InFlightTable<Entry> {
     if (this.#entries.size === 0) this.#emptied?.()
   }
 
-  /** A copy, in the order in which they were added. */
+  /** Returns a copy of the entries, in the order in which they were added. */
   values (): Entry[] { return this.#entries.values() }
 
   /** Waits up to `timeout` ms for the open requests. Concurrent callers share the wait. */
@@ -64,7 +64,7 @@ export class InFlightTable<Entry> {
   }
 }
 
-/** The error for requests that are still running when the gateway shuts down. */
+/** Creates the error for a request that is still running when the gateway shuts down. */
 export const shuttingDownError = (): RpcError =>
   new RpcError(rpcCode.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
 
@@ -80,13 +80,13 @@ export function toRpcAnswerError (error: unknown, logError: LogError): RpcError 
   return new RpcError(rpcCode.internal, 'Internal error', 'internal')
 }
 
-/** The first value of a header. */
+/** Returns the first value of a header that may be repeated. */
 export const firstHeaderValue = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value
 
 /**
- * The header that carries the caller's credential, in lower case: configurable for keys, `authorization` for tokens;
- * undefined if the caller has none.
+ * Returns the name of the header that carries the caller's credential, in lower case: for keys, the configured header;
+ * for other credentials, `authorization`; undefined if the caller has no credential.
  */
 export function credentialHeaderName ({ kind }: Principal, snapshot: Snapshot): string | undefined {
   if (kind === 'anonymous') return undefined

@@ -13,7 +13,7 @@ export class EventStream {
   readonly #raw: ServerResponse
   readonly #unread: UnreadReply
   readonly #closeListeners: Array<() => void> = []
-  /** The time since which more than `downstreamLimits.streamBacklog` bytes are unread, in ms since the epoch. */
+  /** The time since when more than `downstreamLimits.streamBacklog` bytes are unread, in ms since 1970. */
   #backlogSince: number | undefined
 
   /** Sends the head and a first comment, since Node sends the head only with the first byte of the body. */
@@ -29,7 +29,9 @@ export class EventStream {
     raw.uncork()
     this.#unread = new UnreadReply(raw, (listener) => { this.onClose(listener) })
     openStreams.add(this)
-    raw.once('close', () => { this.#onClosed() })
+    // A client may disconnect while its credential is checked. `close` is then not emitted again.
+    if (raw.closed) process.nextTick(() => { this.#onClosed() })
+    else raw.once('close', () => { this.#onClosed() })
     // All streams share one timer.
     heartbeatTimer ??= setInterval(() => {
       for (const stream of openStreams) stream.write(': keep-alive\n\n')
@@ -48,7 +50,7 @@ export class EventStream {
       this.#unread.close()
       return
     }
-    // Until Node encodes a string, it counts its characters as bytes, so two-byte characters are encoded here.
+    // Until Node encodes a string, it counts characters as bytes, so strings of two-byte characters are encoded here.
     this.#raw.write(memoryOf(text) > text.length ? Buffer.from(text) : text)
     this.#unread.recordWrite()
   }
@@ -57,7 +59,7 @@ export class EventStream {
     if (this.isOpen) this.#raw.end()
   }
 
-  /** Adds a listener for the end of the connection. All share one listener of the socket, to save memory. */
+  /** Adds a listener for the end of the connection. All listeners share one on the socket, to save memory. */
   onClose (listener: () => void): void {
     this.#closeListeners.push(listener)
   }

@@ -8,7 +8,8 @@ import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 import { downstreamLimits } from './limits.ts'
 
 /**
- * A response without an answer becomes a stream after this time, in ms, before a proxy closes the silent connection.
+ * Time in ms after which a response becomes an event stream if there is no answer yet, so that no proxy closes the
+ * silent connection.
  */
 const silenceTimeout = 5_000
 
@@ -26,15 +27,16 @@ interface HttpReplyOptions {
 }
 
 /**
- * The HTTP response to one POST. It is JSON as long as it contains answers only. It becomes an event stream with the
- * first other message, or after a silence. A client may disconnect from a stream and resume it.
+ * The HTTP response to one POST. It is JSON if it contains only answers. If the client accepts event streams, it
+ * becomes one as soon as another message is sent, after `silenceTimeout`, or at once if the client prefers that. A
+ * client may disconnect from the stream and resume it.
  */
 export class HttpReply implements ReplyChannel {
   readonly #raw: ServerResponse
   readonly #options: HttpReplyOptions
   readonly #answers: Array<ReadonlyArray<string | Buffer>> = []
   #expected: number
-  /** The size of the answers that wait for the rest of their batch. */
+  /** The size of the answers that wait for the rest of their batch, in characters or bytes. */
   #heldSize = 0
   #unread: UnreadReply | undefined
   #stream: ReplyStream | undefined
@@ -77,7 +79,7 @@ export class HttpReply implements ReplyChannel {
     this.#stream?.pause(retry)
   }
 
-  /** Holds an answer until its batch is complete; until then, it is treated as unread. */
+  /** Holds an answer until its batch is complete. Until then, the answer counts as unread. */
   #keep (parts: ReadonlyArray<string | Buffer>): void {
     this.#answers.push(parts)
     if (this.#expected <= 0) return
@@ -87,10 +89,10 @@ export class HttpReply implements ReplyChannel {
     this.#unread.recordWrite()
   }
 
-  /** Responds without a stream; without an answer if all requests were cancelled. */
+  /** Sends the answers as JSON, or an empty response if all requests were cancelled. */
   #end (status: number): void {
     const answers = this.#answers
-    // Once written, bytes are counted by the connection.
+    // From now on, the connection counts these bytes.
     this.#heldSize = 0
     this.#unread?.updateCount()
     const [first] = answers
@@ -120,19 +122,19 @@ export class HttpReply implements ReplyChannel {
     clearTimeout(this.#timer)
     // Without an event id, the client cannot resume the stream.
     if (this.#stream?.isResumable !== true) { this.#options.onGone(); return }
-    // A client polls after the gateway has closed the connection, but may not resume one that broke.
+    // A client polls if the gateway has ended the connection, but may never resume a stream whose connection broke.
     const grace = this.#raw.writableFinished ? downstreamLimits.pollGrace : downstreamLimits.resumeGrace
     this.#timer = setTimeout(() => { this.#options.onGone() }, grace)
     this.#timer.unref()
   }
 }
 
-/** `Retry-After` by HTTP status, in seconds (RFC 9110 §10.2.3). */
+/** The value of `Retry-After` by HTTP status, in seconds (RFC 9110, section 10.2.3). */
 const retryAfter: Readonly<Record<number, string>> = { 429: '60', 503: '5' }
 
 /**
- * Writes a JSON response with its total length, without joining its parts. Long texts are encoded piece by piece as the
- * client reads them; anything else is written in one system call. Buffers are not copied.
+ * Sends a JSON response with its total length, without joining its parts. A response with long texts is encoded piece
+ * by piece as the client reads it; any other response is written at once. Buffers are not copied.
  */
 export function writeJson (
   raw: ServerResponse,

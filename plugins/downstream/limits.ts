@@ -1,15 +1,15 @@
-/** Limits of clients. docs/limits.md is generated from them. */
+/** The limits for clients. docs/limits.md is generated from this object and its comments. */
 export const downstreamLimits = {
   /**
-   * Max MCP sessions, with a share for each owner; beyond that, 429 or 503. Connections of the SSE transport have the
-   * same limit of their own.
+   * Max MCP sessions, with a share for each owner; beyond that, 429 or 503. The same number limits the connections of
+   * the SSE transport.
    */
   sessions: 10_000,
 
   /**
-   * The capabilities that a client declares, which are kept as long as the client. `text`: max size of their JSON, and
-   * `memory`: of that and their values (counted by `valueCosts`), in bytes of memory; beyond that, -32602. The values
-   * actually take less than half of that.
+   * The capabilities that a client declares, which are kept as long as the client. `text`: max size of their JSON text,
+   * and `memory`: max size of the text and its values (counted by `valueCosts`), in bytes of memory; beyond that,
+   * -32602. The values actually take less than half of what is counted.
    */
   capabilities: { text: 8 * 1024, memory: 16 * 1024 },
 
@@ -29,50 +29,50 @@ export const downstreamLimits = {
   waitingMessages: 64,
 
   /**
-   * Max size of those messages per session, in bytes of memory; beyond that, the oldest are dropped. A larger one is
-   * not buffered at all.
+   * Max size of the messages in `waitingMessages` per session, in bytes of memory; beyond that, the oldest are dropped.
+   * A larger message is not buffered at all.
    */
   waitingSize: 256 * 1024,
 
   /**
-   * Max total size of buffered and replayable messages of all sessions, in bytes of memory; beyond that, the oldest of
-   * the owner with the most are dropped.
+   * Max total size of buffered and replayable messages of all sessions, in bytes of memory; beyond that, the oldest
+   * messages of the owner whose messages take the most memory are dropped.
    */
   keptSize: 64 * 1024 * 1024,
 
   /**
-   * Max unread bytes per stream for `streamBacklogTime`; beyond, or immediately at four times as much: the connection
-   * is closed.
+   * Max unread bytes per stream for longer than `streamBacklogTime`; beyond that, or at once beyond four times as many,
+   * the connection is closed.
    */
   streamBacklog: 8 * 1024 * 1024,
 
-  /** See `streamBacklog`; in ms. */
+  /** Max time for which more than `streamBacklog` bytes may be unread, in ms; beyond that, the connection is closed. */
   streamBacklogTime: 10_000,
 
   /** Max events kept for `Last-Event-ID` per session; beyond that, the oldest are dropped. */
   replayEvents: 256,
 
-  /** Max size of those events per session, in bytes of memory; beyond that, the oldest are dropped. */
+  /** Max size of the events in `replayEvents` per session, in bytes of memory; beyond that, the oldest are dropped. */
   replaySize: 1024 * 1024,
 
-  /** Max age of those events, in ms; beyond that, they are dropped. */
+  /** Max age of the events in `replayEvents`, in ms; beyond that, they are dropped. */
   replayTime: 5 * 60_000,
 
-  /** Max resumable streams per session; beyond that, the oldest that carries no call is dropped. */
+  /** Max resumable streams per session; beyond that, the oldest stream that carries no call is dropped. */
   resumableStreams: 64,
 
-  /** Max time for a client to resume a stream that broke, in ms; beyond that, its call is cancelled. */
+  /** Max time for a client to resume a stream that broke, in ms; beyond that, the call on the stream is cancelled. */
   resumeGrace: 5_000,
 
   /**
-   * Max time for a client to resume a stream that the gateway closed for polling, in ms; beyond that, its call is
-   * cancelled.
+   * Max time for a client to resume a stream that the gateway closed for polling, in ms; beyond that, the call on the
+   * stream is cancelled.
    */
   pollGrace: 60_000,
 
   /**
-   * Max wait of a server's request that belongs to no call for its client to open a stream, in ms; beyond that, the
-   * server gets an error.
+   * Max time for which a server's request that belongs to no call waits until the client opens a stream, in ms; beyond
+   * that, the server gets an error.
    */
   streamOpenTimeout: 5_000,
 
@@ -80,30 +80,35 @@ export const downstreamLimits = {
   questionsPerSession: 256,
 
   /**
-   * Max total size of those requests per session, including their values, in bytes of memory; beyond that, the server
-   * gets an error.
+   * Max total size of the open requests from servers per session, including their values, in bytes of memory; beyond
+   * that, the server gets an error.
    */
   questionsSize: 32 * 1024 * 1024,
 
-  /** The same for all sessions together, with a share for each owner; beyond that, the server gets an error. */
+  /**
+   * Max total size of the open requests from servers of all sessions, including their values, in bytes of memory, with
+   * a share for each owner; beyond that, the server gets an error.
+   */
   allQuestionsSize: 64 * 1024 * 1024,
 
   /**
-   * Calls of modern clients that wait for answers. `calls`: max number, with a share for each owner; `questions`: max
-   * per call; `size`: max total size of what is kept for them (requests, questions and answers, with the values of the
-   * first two), in bytes of memory, with a share for each owner; beyond that, the server gets an error. `gather`: time
-   * for which questions are collected, `time`: max time until a client answers, in ms; beyond that, the call is
-   * cancelled. `again`: time for which an answer can be fetched again, in ms; `answers`: max answers kept for that;
-   * beyond that, the oldest are dropped.
+   * Calls of modern clients that wait for answers to questions. `calls`: max number, with a share for each owner;
+   * `questions`: max questions per call; `size`: max total size of the kept requests, questions and answers (with the
+   * values in requests and questions), in bytes of memory, with a share for each owner; beyond that, the server gets an
+   * error. `gather`: time for which questions are collected before they are asked, in ms. `time`: max time until a
+   * client answers, in ms; beyond that, the call is cancelled. `again`: time for which the result of a call can be
+   * fetched again, in ms. `answers`: max results that are kept to be fetched again; beyond that, the oldest are
+   * dropped.
    */
   parked: {
     calls: 10_000, questions: 256, size: 64 * 1024 * 1024, gather: 10, time: 10 * 60_000, again: 60_000, answers: 1_000
   },
 
   /**
-   * Clients of modern requests that no request currently uses, but that may have links. `idle`: max number, with a
-   * share for each owner; beyond that, one ends with its request. `time`: max time without a request, in ms; beyond
-   * that, it ends. `key`: max size of what identifies one, in bytes of memory; beyond that, it is not kept.
+   * Modern clients that no request currently uses, but that may have links to servers. `idle`: max number, with a share
+   * for each owner; beyond that, a client ends with its request. `time`: max time without a request, in ms; beyond
+   * that, the client ends. `key`: max size of the key that identifies such clients (principal, route and capabilities),
+   * in bytes of memory; beyond that, a client is not kept.
    */
   leases: { idle: 1_000, time: 5 * 60_000, key: 4 * 1024 },
 
@@ -121,7 +126,7 @@ export const downstreamLimits = {
 
   /**
    * Max sessions of REST callers (`x-session-id`), with a share for each owner; beyond that, the least recently used
-   * one ends.
+   * session ends.
    */
   restSessions: 1_000,
 
@@ -134,9 +139,9 @@ export const downstreamLimits = {
   /**
    * OpenAPI documents, which worker threads write. `threads`: max number; beyond that, documents wait, and owners take
    * turns. `tasks`: max documents being written or waiting, with a share for each owner; beyond that, 429 or 503.
-   * `time`: max time for one, in ms, `heap`: max heap, in MB; beyond that, tools whose definition has more than `large`
-   * characters are described as taking any object. `idle`: time without a task after which a thread ends, in ms.
-   * `kept`: max cached documents, each of at most `keptSize` bytes; beyond that, the oldest are written again.
+   * `time`: max time for a document, in ms, `heap`: max heap, in MB; beyond that, tools whose definition has at least
+   * `large` characters are described as taking any object. `idle`: time in ms after which a thread without a task ends.
+   * `kept`: max cached documents, each of at most `keptSize` bytes; beyond that, documents are written again.
    */
   documents: {
     threads: 1, tasks: 64, time: 20_000, heap: 512, large: 8_000, idle: 60_000, kept: 16, keptSize: 2 * 1024 * 1024

@@ -8,11 +8,11 @@ import tools from './tools/index.ts'
 
 export interface DownstreamOptions {
   storage: Pick<Storage, 'usedStates'>
-  /** Seals `requestState` for all replicas; undefined: only the process that sealed it can open it. */
+  /** Seals `requestState` for all replicas; undefined if only the process that sealed it needs to open it. */
   sealer?: Sealer
 }
 
-/** MCP over both HTTP transports, plain HTTP, and the OpenAPI documents for plain HTTP. */
+/** Registers the plugins for MCP over both HTTP transports, for plain HTTP, and for OpenAPI documents. */
 export default fp<DownstreamOptions>(async (app, { sealer, storage }) => {
   await app.register(mcp, { sealer, usedStates: storage.usedStates })
   await app.register(sse)

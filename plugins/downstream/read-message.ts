@@ -6,10 +6,10 @@ import { memoryOfJson } from '../base/body/index.ts'
 import { baseLimits } from '../base/limits/index.ts'
 import { downstreamLimits } from './limits.ts'
 
-/** A client's message, or the elements of its batch. */
+/** The message that a client has sent, or the elements of the batch that it has sent. */
 export type ReceivedMessage = Message | Array<Message | MalformedMessage>
 
-/** Parses the message or batch in a client's body. @throws the errors of `parseMessage` */
+/** Parses the body of a client's POST, a message or a batch. @throws the errors of `parseMessage` */
 export const parseClientMessage = (text: string): ReceivedMessage =>
   parseMessage(text, baseLimits.requestDepth, downstreamLimits.batch)
 
@@ -17,7 +17,7 @@ export const parseClientMessage = (text: string): ReceivedMessage =>
  * Checks the size of the capabilities that a client declares, which stay in memory as long as the client.
  * @param text the JSON text of the object
  * @param name the name of the member, for the error
- * @returns the memory of the parsed object, in bytes
+ * @returns the memory that the parsed object takes, in bytes
  * @throws RpcError -32602 beyond `downstreamLimits.capabilities`
  */
 export function checkCapabilitiesSize (text: string, name: string): number {

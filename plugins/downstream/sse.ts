@@ -19,19 +19,20 @@ import type { LegacyMessageHandler } from './legacy/message-handler.ts'
 import type { Sessions } from './legacy/sessions.ts'
 import { downstreamLimits } from './limits.ts'
 
-/** A client of the SSE transport: its stream for all messages, and the session that `initialize` started. */
+/** The connection of a client of the SSE transport: a stream for all messages to it, and its session. */
 class SseConnection implements StandaloneChannel {
   readonly id: string
   readonly view: View
   readonly #stream: EventStream
+  /** The session that `initialize` has started; undefined before. */
   session: Session | undefined
-  /** Whether its `initialize` is being handled. */
+  /** Whether an `initialize` request is being handled. */
   isInitializing = false
   /** The number of answers that have not been sent yet. */
   #pending = 0
   #ending = false
 
-  /** @param id the `sessionId` that the client sends; never a credential */
+  /** @param id the `sessionId` that the client sends. It is not a credential. */
   constructor (id: string, view: View, stream: EventStream) {
     this.id = id
     this.view = view
@@ -52,7 +53,7 @@ class SseConnection implements StandaloneChannel {
     if (this.#pending === 0) this.#stream.end()
   }
 
-  /** The channel for the answers to one POST: always the stream. */
+  /** Returns the channel for the answers to one POST, which are sent on the stream. @param answers their number */
   openReply (answers: number): ReplyChannel {
     this.#pending += answers
     return {
@@ -72,14 +73,14 @@ interface SseEndpointDeps {
   gateway: Gateway
   sessions: Sessions
   requests: LegacyMessageHandler
-  /** The path to which clients POST, without a query. */
+  /** The path to which clients POST their messages, without a query. */
   messagesPath: string
 }
 
 /**
  * The server side of HTTP with SSE, the transport of revision 2024-11-05. A GET opens the stream on which the client
- * receives all messages; the client POSTs its own to the URL in the first event. A connection belongs to the principal
- * that opened it, and its session ends with the stream.
+ * receives all messages; the client POSTs its messages to the URL in the first event. A connection belongs to the
+ * principal that opened it, and its session ends with the stream.
  */
 class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
@@ -116,8 +117,8 @@ class SseEndpoint implements Endpoint {
   /**
    * Handles a POST with messages from a client, which are answered on its stream.
    * @param id the `sessionId` of the query
-   * @throws errors in the error format of the `mcp` scope. For an unknown connection or another principal's,
-   * SessionUnknown, or Draining while the gateway drains
+   * @throws RpcError for an invalid message; SessionIdRequired; SessionUnknown for an unknown connection and for a
+   *   connection of another principal, or Draining while the gateway shuts down
    */
   post (
     principal: Principal,
@@ -128,12 +129,12 @@ class SseEndpoint implements Endpoint {
     this.#receive(this.#connectionOf(principal, id), sent, parseClientMessage(text))
   }
 
-  /** The connection that a POST is for. @throws SessionIdRequired, SessionUnknown, Draining */
+  /** Returns the connection to which a POST belongs. @throws SessionIdRequired, SessionUnknown, Draining */
   #connectionOf (principal: Principal, id: string | undefined): SseConnection {
     if (id === undefined || id === '') throw new errors.SessionIdRequired()
     const connection = this.#connections.get(id)
     if (!connection || connection.view.principal.key !== principal.key) {
-      // While the gateway drains, its streams end. Their clients must retry, not start a new session.
+      // While the gateway shuts down, its streams end. Clients must retry, and not start a new session.
       throw this.#deps.requests.isClosing ? new errors.Draining() : new errors.SessionUnknown()
     }
     return connection
@@ -158,7 +159,7 @@ class SseEndpoint implements Endpoint {
       connection.openReply(answers))
   }
 
-  /** Drains the requests of all legacy sessions, then ends the streams. */
+  /** Waits up to `timeout` ms for the open requests of all legacy sessions, then ends the streams. */
   async close (timeout: number): Promise<void> {
     await this.#deps.requests.drain(timeout)
     for (const connection of this.#connections.values()) connection.end()
@@ -197,7 +198,7 @@ declare module 'fastify' {
   interface FastifyInstance { sse: SseEndpoint }
 }
 
-/** Decorates `app.sse`: the SSE transport for clients of revision 2024-11-05, in addition to streamable HTTP. */
+/** `app.sse`: the SSE transport for clients of revision 2024-11-05, in addition to streamable HTTP. */
 export default fp(async (app) => {
   const { sessions, requests } = app.downstream
   const endpoint =

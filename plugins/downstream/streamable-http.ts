@@ -7,7 +7,7 @@ import type { ModernEndpoint } from './modern/endpoint.ts'
 import { isModernPost } from './modern/request.ts'
 import { parseClientMessage } from './read-message.ts'
 
-/** Streamable HTTP for clients of both eras. The era is determined for each request. */
+/** Handles streamable HTTP for clients of both protocol eras. The era is determined for each request. */
 export class StreamableHttp {
   readonly #legacy: LegacyEndpoint
   readonly #modern: ModernEndpoint
@@ -17,7 +17,7 @@ export class StreamableHttp {
     this.#modern = modern
   }
 
-  /** Handles a POST with messages from a client. @throws errors in the error format of the `mcp` scope */
+  /** Handles a POST with messages. @throws RpcError, and errors that the error handler of the MCP routes sends */
   post (inbound: InboundRequest, text: string): void {
     const { headers } = inbound
     const accepted = parseAccept(headers.accept)

@@ -16,14 +16,14 @@ const freshTime = 2_000
 const usableTime = 4_000
 /** Interval between two searches for expired and revoked authorizations, in ms. */
 const sweepInterval = 2_000
-/** Time for which an authorization is kept after its access token has expired, in ms: as long as an idle session. */
+/** Time for which an authorization is kept in memory after its access token has expired, in ms. */
 const authorizationRetention = identityLimits.sessionIdle
-/** Age up to which each search reads the revocations by other replicas, in ms. */
+/** Each search reads the revocations within this time before it, in ms, to find those of other replicas. */
 const revocationLookBack = 30_000
 
 /**
- * Matches a token of the authorization server: 256 random bits in base64url after a prefix, which earlier versions
- * lack.
+ * Matches a token of the authorization server: a prefix, which tokens issued by earlier versions lack, and 256 random
+ * bits in base64url.
  */
 const tokenPattern = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
@@ -32,14 +32,15 @@ interface CachedToken {
   readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined
 }
 
-/** The newest cached token of an authorization. */
+/** The access token of an authorization that expires last. `isExpired`: whether `expired` was emitted for it. */
 interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**
- * The cached access tokens of the authorization server. Emits `ended` with a token family that was revoked: its
- * sessions and calls must end. A revocation on this replica takes effect at once, one on another replica within 5 s.
- * Emits `expired` with a family whose access token has expired: its client may hold a refresh token, and most clients
- * use it only after a 401.
+ * Finds and revokes the access tokens of the authorization server, with a cache in memory. Emits `expired` with a token
+ * family whose access token has expired: its client may hold a refresh token, and most clients use it only after a 401.
+ * Emits `ended` with a family that was revoked, or whose token was not renewed for `authorizationRetention` after it
+ * expired: its sessions and calls must end. A revocation on this replica takes effect at once, one on another replica
+ * within 5 s.
  */
 export class AccessTokens extends EventEmitter<{ ended: [family: string], expired: [family: string] }> {
   readonly #tokens: OAuthTokens
@@ -51,7 +52,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
    * turns.
    */
   readonly #lookUps = new Semaphore({ places: identityLimits.tokenLookUps.places })
-  /** Number of revocations so far. A token that was read before a revocation must not be used after it. */
+  /** Number of revocations so far. A token that was read before a revocation must be read again after it. */
   #revocations = 0
   readonly #sweeper: NodeJS.Timeout
 
@@ -63,9 +64,10 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * Finds a valid access token. Runs on every call, so it returns a promise only if the storage must be read first.
+   * Finds a valid access token. It runs for each request with such a token, so it returns a promise only if the storage
+   * must be read first.
    * @param address the IP address of the client
-   * @returns undefined if it is not a valid access token
+   * @returns undefined if the text is not a valid access token
    * @throws StorageError
    */
   find (text: string, address = ''): StoredToken | undefined | Promise<StoredToken | undefined> {
@@ -79,10 +81,10 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     return known.token.expiresAt > Date.now() ? known.token : undefined
   }
 
-  /** Whether an authorization has a token that is valid, or can be exchanged for one. @throws StorageError */
+  /** Whether an authorization has a valid access token or refresh token. @throws StorageError */
   async hasUsableTokens (family: string): Promise<boolean> { return await this.#tokens.hasTokens(family) }
 
-  /** Revokes tokens, and ends their sessions and calls. @throws StorageError */
+  /** Revokes tokens, and ends the sessions and calls that use them. @throws StorageError */
   async revoke (target: RevocationTarget): Promise<void> {
     await this.#tokens.revoke(target)
     this.#revocations++
@@ -100,7 +102,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     await this.#sweep()
   }
 
-  /** Ends the sessions and calls of a family. */
+  /** Forgets the tokens of a family, and ends the sessions and calls of the family. */
   #end (family: string): void {
     for (const [hash, { token }] of this.#cache) if (token.family === family) this.#cache.delete(hash)
     this.#authorizations.delete(family)
@@ -136,8 +138,8 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * Reads a token whose client still exists: removing a client by editing the settings file leaves its tokens. A client
-   * whose id is a URL is never stored.
+   * Reads an access token; returns undefined if its client no longer exists, since the tokens of a client that was
+   * removed by editing the settings file are still stored. A client whose id is a URL is never stored, and not checked.
    */
   async #read (hash: string): Promise<StoredToken | undefined> {
     const token = await this.#tokens.find(hash)
@@ -152,7 +154,10 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     this.#authorizations.setNewest(token.family, { token, isExpired: false })
   }
 
-  /** Ends the sessions and calls of tokens that have expired, or were revoked on another replica. */
+  /**
+   * Emits `expired` for each authorization whose token has expired since the last sweep, and ends those that expired
+   * longer than `authorizationRetention` ago or were revoked, on any replica.
+   */
   async #sweep (): Promise<void> {
     const now = Date.now()
     for (const [family, authorization] of this.#authorizations) {

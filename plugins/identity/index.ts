@@ -26,7 +26,7 @@ export { defaultOwner, storedUsernameOf } from './users/rules.ts'
 export type { FirstAdmin } from './users/first-admin.ts'
 export type { IdentityOptions } from './parts.ts'
 
-/** The identification of callers: accounts, keys, tokens, logins, and the authorization server. */
+/** The plugins that identify callers: accounts, teams, keys, tokens, logins, and the authorization server. */
 export default fp<IdentityOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'identity', dependencies: ['settings-wing'] })

@@ -1,9 +1,9 @@
-/** Bounds of users, keys and logins. docs/limits.md is generated from them. */
+/** The limits for users, keys and logins. docs/limits.md is generated from this object and its comments. */
 export const identityLimits = {
   /** Max failed logins per user and address per `loginWindow`; beyond that, 429. */
   loginFailures: 10,
 
-  /** Window of `loginFailures`, in ms. */
+  /** Time window in which `loginFailures` are counted, in ms. */
   loginWindow: 5 * 60_000,
 
   /** Max password checks in progress or queued per user and address; beyond that, 429. */
@@ -18,12 +18,12 @@ export const identityLimits = {
   /** Max registrations per address per `registrationWindow`; beyond that, 429. */
   registrations: 10,
 
-  /** Window of `registrations`, in ms. */
+  /** Time window in which `registrations` are counted, in ms. */
   registrationWindow: 5 * 60_000,
 
   /**
-   * Max access tokens, and families of them, that are cached; beyond that, the oldest is dropped, and looked up again
-   * on demand.
+   * Max cached access tokens, and max cached families of access tokens; beyond that, the oldest is dropped, and looked
+   * up again on demand.
    */
   accessTokens: 20_000,
 
@@ -34,11 +34,11 @@ export const identityLimits = {
    * The authorization server. `uri`: max length of a URI that a client sends, in characters, `redirectUris`: max number
    * of redirect URIs; beyond that, 400. `metadata`: max size of a self-registered client's metadata, as stored, in
    * bytes; beyond that, 400. `registration`: max size of the body of a registration; beyond that, 413. `name`: max
-   * length of a client's name; beyond that, it is truncated. Per address and `window` (in ms), beyond that, 429:
-   * `registrations`: max clients that register or whose documents are fetched, `authorizations`: max authorization
-   * requests, `secrets`: max failed authentications of one client. `issuers`: max issuers, by forwarded hosts, that are
-   * served at the same time; beyond that, the oldest is dropped, and created again on demand. `document`: max size of a
-   * Client ID Metadata Document, in bytes; beyond that, 400.
+   * length of a client's name; beyond that, it is truncated. `registrations`: max clients that register or whose
+   * documents are fetched, `authorizations`: max authorization requests, `secrets`: max failed authentications of one
+   * client, each per address and `window` (in ms); beyond that, 429. `issuers`: max issuers, by forwarded hosts, that
+   * are served at the same time; beyond that, the oldest is dropped, and created again on demand. `document`: max size
+   * of a Client ID Metadata Document, in bytes; beyond that, 400.
    */
   oauth: {
     uri: 2_000,
@@ -56,11 +56,11 @@ export const identityLimits = {
 
   /**
    * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond that, 429. `requests`:
-   * max logins that wait for a provider at the same time; beyond that, the others wait, and addresses take turns.
-   * `answer`: max size of a provider's response, in bytes, and `timeout`: max time for it, in ms; beyond that, the
-   * login fails. `keysAge`: min time after a fetch of a provider's keys before an unknown key id causes another one, in
-   * ms. `sessions`: max sessions of one user; beyond that, the oldest ends. `cookies`: max size of the cookies that are
-   * read, in characters; beyond that, there is no session.
+   * max logins that wait for a provider at the same time; beyond that, further logins wait, and addresses take turns.
+   * `answer`: max size of a provider's response, in bytes, `timeout`: max time until it is received, in ms; beyond
+   * that, the login fails. `keysAge`: min time after a fetch of a provider's keys until an unknown key id causes
+   * another fetch, in ms. `sessions`: max sessions of one user; beyond that, the oldest ends. `cookies`: max size of
+   * the cookies that are read, in characters; beyond that, there is no session.
    */
   social: {
     logins: 300,

@@ -12,11 +12,11 @@ import users from './users/users.ts'
 
 export interface IdentityOptions {
   storage: Pick<Storage, 'clients' | 'consents' | 'grants' | 'loginStates' | 'socialLogins' | 'tokens'>
-  /** The credential of the command line on this machine, if any. */
+  /** The credential with which the command line calls the management API on this machine, if any. */
   localToken?: string
 }
 
-/** Accounts, keys, tokens and logins; the authentication chain that uses them; and the authorization server. */
+/** Registers the plugins for accounts, keys, tokens and logins, `app.auth`, which uses them, and `app.oauth`. */
 export default fp<IdentityOptions>(async (app, { storage, localToken }) => {
   await app.register(refusals)
   await app.register(throttle)

@@ -33,7 +33,7 @@ export class LegacyEndpoint implements Endpoint {
     this.#snapshot = snapshot
   }
 
-  /** Handles a POST from a client. @throws errors in the error format of the `mcp` scope */
+  /** Handles a POST from a client. @throws RpcError, and errors that the error handler of the MCP routes sends */
   receive (inbound: InboundRequest, accepted: AcceptedTypes, message: ReceivedMessage): void {
     const { raw } = inbound
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
@@ -57,7 +57,7 @@ export class LegacyEndpoint implements Endpoint {
     this.#run(session, message, inbound, accepted)
   }
 
-  /** Handles a GET: opens a stream for messages that belong to no request, or resumes a broken stream. */
+  /** Handles a GET: opens a stream for messages that belong to none of the client's requests, or resumes a stream. */
   get (inbound: InboundRequest): void {
     const { headers, raw } = inbound
     if (!parseAccept(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
@@ -121,7 +121,10 @@ export class LegacyEndpoint implements Endpoint {
     if (!isAnswered) raw.writeHead(202, { 'content-length': 0 }).end()
   }
 
-  /** The session that a request names. @throws SessionRequired, SessionUnknown, UnsupportedVersion, ShareError */
+  /**
+   * Returns the session whose id a request sends. An unknown session is created again if the settings allow it.
+   * @throws SessionRequired, SessionUnknown, UnsupportedVersion, ShareError
+   */
   #sessionOf ({ view, headers, address }: InboundRequest): Session {
     const version = versionOf(headers)
     const id = firstHeaderValue(headers['mcp-session-id'])
@@ -137,7 +140,7 @@ export class LegacyEndpoint implements Endpoint {
 }
 
 /**
- * The MCP revision in a request's header; 2025-03-26 without a header (MCP, "Protocol Version Header").
+ * Returns the MCP revision in a request's header; 2025-03-26 without a header (MCP, "Protocol Version Header").
  * @throws UnsupportedVersion
  */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {

@@ -12,13 +12,13 @@ import type { AskClient, ReplyChannel } from '../reply-channel.ts'
 /** A legacy client, which receives questions as JSON-RPC requests. */
 export interface AskableClient extends Client {
   readonly view: View
-  /** Asks on the stream of one of the client's requests. */
+  /** Asks the client, on the stream of one of the client's requests. */
   askOn: AskClient
-  /** Sends a message that belongs to no request. */
+  /** Sends a message that belongs to none of the client's requests. */
   send: (text: string) => void
 }
 
-/** One request of a legacy client, answered on a reply channel. */
+/** A request of a legacy client, which is answered on a reply channel. */
 export class LegacyExchange implements Exchange<View> {
   view: View
   readonly method: string
@@ -30,7 +30,7 @@ export class LegacyExchange implements Exchange<View> {
   readonly #idText: string
   readonly #reply: ReplyChannel
   readonly #onCancel: Array<(reason: string) => void> = []
-  /** The questions to the client that are still open on this request's stream; aborted when the request ends. */
+  /** One controller for each question that is open on this request's stream. It aborts when the request ends. */
   #questions: Set<AbortController> | undefined
   #over = false
   cancelled: string | undefined
@@ -47,7 +47,7 @@ export class LegacyExchange implements Exchange<View> {
     this.#reply = reply
   }
 
-  // Copied on use, since few servers receive headers.
+  // The headers are copied only when they are used, since few servers receive them.
   get headers (): RequestHeaders {
     const { headers, credentialHeader } = this.#origin
     return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
@@ -107,7 +107,7 @@ export class LegacyExchange implements Exchange<View> {
     for (const run of this.#onCancel) run(reason)
   }
 
-  /** Cancels the request for a reason of the gateway's own, and answers with the error. */
+  /** Cancels the request because the gateway ends it, and answers with the error. */
   end (error: RpcError): void {
     if (this.#over) return
     this.cancelled = error.message

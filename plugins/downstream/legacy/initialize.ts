@@ -12,10 +12,10 @@ import type { SessionReservation, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 /**
- * `initialize` (MCP to 2025-11-25, "Lifecycle"): starts a session.
- * @param reservation for the session; released on failure
- * @returns the session, and the text of the result
- * @throws RpcError to answer with
+ * Handles `initialize` (MCP up to 2025-11-25, "Lifecycle"), which starts a session.
+ * @param reservation the place of the new session; released on failure
+ * @returns the session, and the JSON text of the result
+ * @throws RpcError, with which the request is to be answered
  */
 export async function initialize (
   gateway: Gateway,
@@ -43,7 +43,7 @@ export async function initialize (
   }
 }
 
-/** Adds the name and version that legacy clients require but modern servers may omit. */
+/** Returns a server's info with the name and version that legacy clients require but modern servers may omit. */
 function completeServerInfo (serverInfo: string, { scope }: View): string {
   if (isServerInfo(serverInfo)) return serverInfo
   const { name, version } =

@@ -5,12 +5,12 @@ import { downstreamLimits } from '../limits.ts'
 /** Estimated memory of a message in addition to its text, in bytes. */
 const overhead = 128
 
-/** A message that is kept. `data`: its text. */
+/** A message in a buffer. `data`: the text of the message. */
 interface KeptMessage { readonly data: string }
 
 /**
- * The messages of all buffers. Beyond the limit, the owner with the most memory loses its oldest message, which is also
- * the oldest of its buffer, since a buffer has one owner.
+ * The messages of all buffers. Beyond the limit, the owner whose messages take the most memory loses its oldest
+ * message, which is also the oldest message of a buffer, since each buffer has one owner.
  */
 const allEntries = new OwnedMap<{ dropOldest: () => void }, KeptMessage>(downstreamLimits.keptSize, {
   sizeOf: ({ data }) => memoryOf(data) + overhead,
@@ -18,8 +18,8 @@ const allEntries = new OwnedMap<{ dropOldest: () => void }, KeptMessage>(downstr
 })
 
 /**
- * Messages that wait for their client. A buffer is limited in number and size, and drops its oldest messages. All
- * buffers together are limited in size.
+ * A buffer of messages for one client. It is limited in number and size, and drops its oldest messages. All buffers
+ * together are limited in size.
  */
 export class MessageBuffer<Entry extends KeptMessage> {
   readonly #owner: string
@@ -53,7 +53,7 @@ export class MessageBuffer<Entry extends KeptMessage> {
     if (oldest !== undefined) this.#drop(oldest)
   }
 
-  /** Removes all entries. @returns them, oldest first */
+  /** Removes all entries, and returns them, oldest first. */
   clear (): Entry[] {
     const entries = [...this.#entries]
     for (const entry of entries) this.#drop(entry)
@@ -67,7 +67,7 @@ export class MessageBuffer<Entry extends KeptMessage> {
   }
 }
 
-/** An event on a stream. `number`: its number on that stream; `time`: when it was sent, in ms since the epoch. */
+/** An event on a stream. `stream`: the number of the stream; `number`: the event's own; `time`: in ms since 1970. */
 interface SentEvent { readonly stream: number, readonly number: number, readonly data: string, readonly time: number }
 
 /**
@@ -85,7 +85,7 @@ export class ReplayBuffer {
     this.#buffer.add({ stream, number, data: detachedCopy(data), time: Date.now() })
   }
 
-  /** The events on a stream after the event with this number, oldest first. */
+  /** Returns the kept events on a stream after the event with this number, oldest first. */
   after (stream: number, number: number): Array<{ number: number, data: string }> {
     return [...this.#buffer.entries].filter((event) => event.stream === stream && event.number > number)
   }
@@ -104,10 +104,10 @@ export class ReplayBuffer {
   }
 }
 
-/** An event id: the number of the stream, and of the event on the stream. */
+/** Returns the id of an event: the number of its stream, and the event's number on that stream. */
 export const eventId = (stream: number, number: number): string => `${stream}-${number}`
 
-/** Parses an event id; undefined if it is not one of `eventId`. */
+/** Parses an id that `eventId` has made; returns undefined for any other text. */
 export function parseEventId (id: string): { stream: number, number: number } | undefined {
   const match = /^(\d{1,10})-(\d{1,10})$/.exec(id)
   return match ? { stream: Number(match[1]), number: Number(match[2]) } : undefined

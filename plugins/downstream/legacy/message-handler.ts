@@ -14,7 +14,7 @@ import { toLegacyList } from './to-legacy-list.ts'
 import type { Session } from './session.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** The answer to an invalid element of a batch. */
+/** Returns the text of the JSON-RPC error that answers an invalid element of a batch. */
 export const answerToMalformedMessage = ({ idText, error }: MalformedMessage): string =>
   errorText(idText, error.toText())
 
@@ -34,7 +34,7 @@ export class LegacyMessageHandler {
   get isClosing (): boolean { return this.#inFlight.isClosing }
 
   /**
-   * Handles the messages of one POST in order. Requests are answered on a reply channel.
+   * Handles the messages of one POST in order. Requests and malformed messages are answered on a reply channel.
    * @param openReply creates the channel for a number of answers; the channel calls `onGone` when the client has
    *   disconnected for good
    * @returns false if there is nothing to answer
@@ -90,7 +90,7 @@ export class LegacyMessageHandler {
     this.#inFlight.remove(number)
   }
 
-  /** Refuses new requests, and waits for the open ones. @param timeout in ms */
+  /** Refuses new requests, and waits up to `timeout` ms for the open ones. */
   async drain (timeout: number): Promise<void> { await this.#inFlight.drain(timeout) }
 
   /** Converts an error to the JSON-RPC error for the client, and logs an unexpected one. */

@@ -10,7 +10,7 @@ import { gatewayLimits } from '../../gateway/index.ts'
 
 interface OpenQuestion {
   readonly question: Question
-  /** The memory of the question, in bytes. */
+  /** The memory that the question takes, in bytes. */
   readonly size: number
   readonly resolve: (response: Response) => void
   readonly reject: (error: RpcError) => void
@@ -18,20 +18,24 @@ interface OpenQuestion {
   readonly release: Release
 }
 
-/** The memory of the open questions to all clients, in bytes. */
+/** Shares of the memory for the open questions to all clients, in bytes. */
 const questionMemory = new Shares(downstreamLimits.allQuestionsSize, 'open questions')
 
-/** The unanswered questions (JSON-RPC requests) to one legacy client, limited per client, per owner and in total. */
+/** The unanswered questions (JSON-RPC requests) to one legacy client. They are limited per client and per owner. */
 export class OpenQuestions {
   readonly #open = new Map<number, OpenQuestion>()
   readonly #owner: string
   #lastId = 0
   #size = 0
 
-  /** @param owner the owner whose share the questions count against */
+  /** @param owner the owner from whose share of memory the questions take (`chargedOwnerOf`) */
   constructor (owner: string) { this.#owner = owner }
 
-  /** @param send sends a message on the question's stream @throws RpcError if it is withdrawn or times out */
+  /**
+   * Sends a question, and waits for the response.
+   * @param send sends a message on the question's stream
+   * @throws RpcError if the question is withdrawn, times out, or exceeds a limit
+   */
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
     // The question may have been withdrawn while it waited for a stream.
     if (question.signal.aborted) throw new RpcError(rpcCode.internal, String(question.signal.reason), 'internal')
@@ -52,7 +56,7 @@ export class OpenQuestions {
     })
   }
 
-  /** Handles a response from the client; ignored if no question with its id is open. */
+  /** Handles a response from the client. Ignores it if no question with its id is open. */
   answer (response: Response): void {
     if (typeof response.id === 'number') this.#take(response.id)?.resolve(response)
   }
@@ -84,7 +88,7 @@ export class OpenQuestions {
 
   /**
    * Fails a question, and sends the client its cancellation.
-   * @param params those of the upstream's own cancellation, if it sent one, as JSON text
+   * @param params the parameters of the server's cancellation, as JSON text; undefined if the server sent none
    */
   #dismiss (id: number, reason: string, send: (text: string) => void, params?: string): void {
     const dismissed = this.#take(id)

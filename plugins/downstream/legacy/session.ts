@@ -15,19 +15,19 @@ import { OpenQuestions } from './questions.ts'
 import { ResumableStreams } from './streams.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** A stream for messages that belong to no request. */
+/** A stream for messages that belong to none of the client's requests. */
 export interface StandaloneChannel {
   readonly isConnected: boolean
   send: (text: string) => void
   end: () => void
 }
 
-/** One of the sessions that the gateway allows, reserved for an owner before the session starts. */
+/** A place among the limited number of sessions, reserved for an owner before the session starts. */
 export interface SessionReservation { readonly owner: string, readonly release: Release }
 
 let lastSession = 0
 
-/** A legacy session: the client that started it with `initialize`, and its listener. */
+/** A session of a legacy client, which acts as the client, and as its listener for notifications. */
 export class Session implements AskableClient, Listener<View> {
   /** A unique internal id, under which upstreams store links, log levels and subscriptions. */
   readonly id = `session ${++lastSession}`
@@ -39,19 +39,19 @@ export class Session implements AskableClient, Listener<View> {
   readonly view: View
   readonly version: LegacyVersion
   readonly capabilities: ClientCapabilities
-  /** Released when the session ends. */
+  /** The place of the session. Released when the session ends. */
   readonly reservation: SessionReservation
   readonly streams: ResumableStreams
-  /** Open requests, by the client's id. */
+  /** The open requests, by the ids that the client has given them. */
   readonly exchanges = new RequestTable<RequestId, LegacyExchange>()
   level: LogLevel | undefined
   lastUsed = Date.now()
   readonly #channels = new Set<StandaloneChannel>()
-  // Created on use, since most sessions are idle.
+  // The members below are created on first use, since most sessions are idle.
   #questions: OpenQuestions | undefined
   /** Messages that wait until the client opens a channel. */
   #waiting: MessageBuffer<{ data: string }> | undefined
-  /** The functions that continue the questions which wait for a channel. */
+  /** Functions that continue the questions that wait for a channel. */
   #awaitingChannel: Set<() => void> | undefined
   #ended = false
 
@@ -107,7 +107,7 @@ export class Session implements AskableClient, Listener<View> {
     else this.addChannel(stream, connection)
   }
 
-  /** Adds a channel for messages that belong to no request, until the connection closes. */
+  /** Adds a channel for messages that belong to none of the client's requests, until the connection closes. */
   addChannel (channel: StandaloneChannel, connection: EventStream): void {
     this.#channels.add(channel)
     connection.onClose(() => {
@@ -123,7 +123,7 @@ export class Session implements AskableClient, Listener<View> {
     if (passesLogLevel(this.level, method, paramsText)) this.send(notificationText(method, paramsText))
   }
 
-  /** Sends a message on one channel. Without an open channel, it waits in a bounded buffer. */
+  /** Sends a message on one channel. Without an open channel, the message waits in a bounded buffer. */
   send (text: string): void {
     if (this.#ended) return
     const channel = this.#channel()
@@ -152,7 +152,7 @@ export class Session implements AskableClient, Listener<View> {
     return await this.questions.ask(send, question)
   }
 
-  /** Handles a notification that is meant for the gateway. @returns false if it is meant for the providers */
+  /** Handles a notification that is meant for the gateway. @returns false if it is meant for servers */
   receive ({ method, params, paramsText }: Notification): boolean {
     switch (method) {
       case 'notifications/initialized': return true
@@ -171,7 +171,7 @@ export class Session implements AskableClient, Listener<View> {
     }
   }
 
-  /** Ends everything that belongs to the session. */
+  /** Ends the requests, questions and streams of the session. */
   end (reason: string): void {
     this.#ended = true
     for (const exchange of this.exchanges.values()) {
@@ -185,13 +185,13 @@ export class Session implements AskableClient, Listener<View> {
     this.streams.clear()
   }
 
-  /** Ends the streams for messages that belong to no request. */
+  /** Ends the streams for messages that belong to none of the client's requests. */
   closeChannels (): void {
     for (const channel of this.#channels) channel.end()
     this.#channels.clear()
   }
 
-  /** The newest open channel. An older one may be dead without notice after the client changed its network. */
+  /** Returns the newest open channel: after a change of the client's network, older ones may be dead unnoticed. */
   #channel (): StandaloneChannel | undefined {
     let newest: StandaloneChannel | undefined
     for (const channel of this.#channels) {
@@ -201,7 +201,7 @@ export class Session implements AskableClient, Listener<View> {
     return newest
   }
 
-  /** Waits up to `streamOpenTimeout` for a channel, which a new client is about to open. */
+  /** Waits up to `streamOpenTimeout` ms for a channel, since a new client is about to open one. */
   async #nextChannel (): Promise<StandaloneChannel | undefined> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, downstreamLimits.streamOpenTimeout).unref()

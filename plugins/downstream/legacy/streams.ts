@@ -5,7 +5,7 @@ import type { ReplyStream } from '../reply-channel.ts'
 import { eventId, ReplayBuffer, parseEventId } from './message-buffer.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** The delay after which a client should resume a broken stream, in ms. */
+/** The delay after which a client should resume a stream whose connection broke, in ms. */
 const retryDelay = 1_000
 
 /** An event stream of a session, with event ids for `Last-Event-ID`. It may be resumed on another connection. */
@@ -30,7 +30,7 @@ class ResumableStream implements ReplyStream {
   get ended (): boolean { return this.#ended }
   get isResumable (): boolean { return this.#hasSentPriming || this.#lastEvent > 0 }
 
-  /** Continues on another connection. The first one starts with a priming event, which lets clients resume. */
+  /** Continues the stream on a connection. The first one starts with a priming event, which lets clients resume. */
   attach (connection: EventStream): void {
     const isFirst = this.#connection === undefined && !this.isResumable
     this.#connection?.end()
@@ -45,7 +45,7 @@ class ResumableStream implements ReplyStream {
     this.#connection?.write(eventText(data, eventId(this.number, number)))
   }
 
-  /** Sends all events after the given one again. */
+  /** Sends the kept events after the event with this number again. */
   replayAfter (number: number): void {
     for (const entry of this.#replay.after(this.number, number)) {
       this.#connection?.write(eventText(entry.data, eventId(this.number, entry.number)))
@@ -68,7 +68,7 @@ class ResumableStream implements ReplyStream {
   }
 }
 
-/** A stream that has no connection and carries no reply may be evicted. */
+/** Only streams that have no connection and carry no reply may be evicted. */
 const evictionOptions = {
   isEvictable: (_number: number, { isConnected, onResume }: ResumableStream): boolean =>
     !isConnected && onResume === undefined
@@ -95,14 +95,14 @@ export class ResumableStreams {
     return stream
   }
 
-  /** The stream of an event, and the event's number on that stream. */
+  /** Returns the stream of an event and the event's number on that stream; undefined if the stream is unknown. */
   find (lastEventId: string | undefined): { stream: ResumableStream, number: number } | undefined {
     const event = lastEventId === undefined ? undefined : parseEventId(lastEventId)
     const stream = event && this.#streams.get(event.stream)
     return stream && { stream, number: event.number }
   }
 
-  /** Drops events that are too old to be resumed from. */
+  /** Drops events that are older than `downstreamLimits.replayTime`. */
   expire (): void { this.#replay?.expire() }
 
   clear (): void { this.#replay?.clear() }

@@ -7,14 +7,14 @@ import type { ListResult, ListEntry } from '../../gateway/index.ts'
 import { isUnicodePattern, resolvePointer } from '../../base/json-schema/index.ts'
 
 /**
- * The legacy form of each item (undefined if it has none), and the text that it was made from. Items are kept longer
- * than their lists.
+ * Cache of the legacy form of items, since items are kept longer than lists. `legacy`: the text for legacy clients,
+ * undefined if the item must be omitted; `text`: the text from which it was made.
  */
 const legacyItems = new WeakMap<Item, { readonly text: string, readonly legacy: string | undefined }>()
 
 /**
- * Converts a list to one that legacy clients can read: many of them reject a whole list because of one item. Cached per
- * list.
+ * Converts a list to one that legacy clients accept: many of them reject a whole list because of one invalid item. The
+ * result is cached for each list.
  */
 export const toLegacyList = memoized(async (list: ListResult): Promise<ListResult> => {
   const budget = new LoopBudget()
@@ -29,7 +29,7 @@ export const toLegacyList = memoized(async (list: ListResult): Promise<ListResul
   return isSame ? list : list.withEntries(entries)
 })
 
-/** Returns undefined for an item that must be omitted. */
+/** Returns an entry of a list in its legacy form; undefined if it must be omitted. */
 function toLegacyEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {
   const { text, item } = entry
   if (!item) return entry
@@ -47,20 +47,20 @@ function toLegacyItem (kind: ListKind, text: string): string | undefined {
   }
 }
 
-/** Removes an `outputSchema` that clients cannot compile: without it, they can still call the tool. */
+/** Removes an `outputSchema` that legacy clients cannot compile, so that they can still list and call the tool. */
 function withoutBadOutputSchema (text: string | undefined): string | undefined {
   const output = text === undefined ? undefined : memberOf(text, 'outputSchema')
   if (text === undefined || output === undefined || isCompilableSchema(JSON.parse(output))) return text
   return withMembers(text, { outputSchema: undefined })
 }
 
-/** ISO 8601 with time and zone, which legacy SDKs require for `lastModified`. MCP requires only ISO 8601. */
+/** Matches ISO 8601 with time and zone, which legacy SDKs require in `lastModified`. MCP allows all of ISO 8601. */
 const isoTime = new RegExp([
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])/,
   /T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 ].map(({ source }) => source).join(''))
 
-/** Removes a `lastModified` that clients cannot parse. */
+/** Removes the annotation `lastModified` if legacy clients cannot parse it. */
 function withoutBadTime (text: string): string {
   const annotations = text.includes('"lastModified"') ? memberOf(text, 'annotations') : undefined
   if (annotations === undefined) return text
@@ -70,9 +70,11 @@ function withoutBadTime (text: string): string {
 }
 
 const jsonTypes = new Set<unknown>(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
-/** The keywords whose values are maps of schemas, lists of schemas, and single schemas. */
+/** The keywords whose values are objects with schemas as members. */
 const schemaMapKeywords = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
+/** The keywords whose values are lists of schemas. */
 const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
+/** The keywords whose values are single schemas. */
 const schemaValueKeywords = [
   'additionalProperties', 'additionalItems', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'
 ]
@@ -80,7 +82,7 @@ const schemaValueKeywords = [
 const isNumber = (value: unknown): boolean => typeof value === 'number'
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
-/** Checks of keyword values, as Ajv makes them. Earlier drafts and OpenAPI 3.0 allow other values. */
+/** The checks that Ajv makes of the values of keywords. Earlier drafts and OpenAPI 3.0 allow other values. */
 const valueChecks = new Map<string, (value: unknown) => boolean>([
   ...[
     'maximum', 'minimum', 'exclusiveMaximum', 'exclusiveMinimum', 'multipleOf', 'maxLength', 'minLength', 'maxItems',
@@ -91,7 +93,7 @@ const valueChecks = new Map<string, (value: unknown) => boolean>([
   ...['required', 'anyOf', 'allOf', 'oneOf'].map((keyword) => [keyword, Array.isArray] as const),
   ...['properties', 'patternProperties'].map((keyword) => [keyword, isObject] as const),
   ['enum', (value) => Array.isArray(value) && value.length > 0],
-  // Ajv rejects a second schema with the same `$id`, and `id`, its name in draft 4.
+  // Ajv rejects a second schema with the same `$id`, and any schema with `id`, which replaces `$id` in draft 4.
   ['$id', () => false],
   ['id', () => false]
 ])

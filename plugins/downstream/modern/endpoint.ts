@@ -42,10 +42,10 @@ interface ModernEndpointDeps {
   gateway: Gateway
   snapshot: () => Snapshot
   logError: LogError
-  /** Seals `requestState` so that every replica can open it; undefined: only this process can. */
+  /** Seals `requestState` so that all replicas can open it; undefined if only this process needs to open it. */
   sealer: Sealer | undefined
   usedStates: UsedRequestStates
-  /** Whether a header value contains a credential for this gateway, which is not forwarded. */
+  /** Whether a header value contains a credential for this gateway, so that it is not forwarded. */
   isOwnCredential: (value: string) => boolean
 }
 
@@ -76,7 +76,7 @@ export class ModernEndpoint implements Endpoint {
     this.subscriptions = new ClientSubscriptions(gateway, this.leases, logError)
   }
 
-  /** Handles a POST, which carries one message. @throws errors in the error format of the `mcp` scope */
+  /** Handles a POST with one message. @throws RpcError, and errors that the error handler of the MCP routes sends */
   receive (inbound: InboundRequest, accepted: AcceptedTypes, message: ReceivedMessage): void {
     const { raw, headers } = inbound
     if (Array.isArray(message)) {
@@ -115,7 +115,7 @@ export class ModernEndpoint implements Endpoint {
     this.subscriptions.revoke(hasAccess)
   }
 
-  /** Ends the streams that were opened with a credential. @param id as in `Principal.credential` */
+  /** Ends the streams that were opened with a credential. @param id the id in `Principal.credential` */
   expire (id: string): void {
     this.subscriptions.expire(id)
     for (const exchange of this.#exchanges.values()) {
@@ -123,7 +123,10 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  /** Calls `work`, and answers with the RpcError that it throws. @param status the HTTP status of errors without one */
+  /**
+   * Calls `work`, and answers with the RpcError that it throws.
+   * @param status the HTTP status for an error whose reason and code determine none
+   */
   #answerErrors ({ raw }: InboundRequest, { idText }: Request, status: number, work: () => void): void {
     try {
       work()
@@ -166,7 +169,7 @@ export class ModernEndpoint implements Endpoint {
       this.leases.giveBack(client)
       throw error
     }
-    // The surface is looked up again only if it does not contain the server's information yet.
+    // `serverInfo` looks the surface up again only if it does not contain the server's information yet.
     const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
     const exchange =
       new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo, isOwnCredential })
@@ -191,7 +194,7 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  /** Consumes the state of a resumed exchange. @throws RpcError if it is invalid */
+  /** Consumes the state of a resumed exchange. @throws RpcError if the state is invalid */
   async #consumeState (exchange: ModernExchange, { server, use }: ResumedState): Promise<void> {
     try {
       // Another server may now have the name of the server that issued the state.
@@ -216,7 +219,7 @@ export class ModernEndpoint implements Endpoint {
     return reply
   }
 
-  /** Handles a request with the state from an earlier answer: resumes the parked call, or sends the request again. */
+  /** Handles a request with the state of an earlier answer: resumes the parked call, or runs the request again. */
   #resume (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: HttpRequestContext): void {
     const { requestState } = request.params
     if (typeof requestState !== 'string') {
@@ -244,7 +247,7 @@ export class ModernEndpoint implements Endpoint {
     this.#run(inbound, accepted, own, origin, { server, id, answersText, use })
   }
 
-  /** Resumes a parked call, or fetches its answer. If the caller's view does not show its item now, the call ends. */
+  /** Resumes a parked call, or fetches its answer. Ends the call if the caller's view no longer shows its item. */
   async #resumeParked (
     { view, raw }: InboundRequest, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void
   ): Promise<void> {
@@ -254,7 +257,7 @@ export class ModernEndpoint implements Endpoint {
         await this.#deps.gateway.providerOf(new DerivedExchange(call.exchange, { view, params, paramsText }))
       call.provider ??= provider
       if (call.provider !== provider) throw callNotHereError()
-      // A client that has disconnected in the meantime may repeat the request.
+      // If the client has disconnected in the meantime, it may repeat the request.
       if (!raw.destroyed) resume()
     } catch (error) {
       const known = toRpcAnswerError(error, this.#deps.logError)
@@ -274,7 +277,7 @@ export class ModernEndpoint implements Endpoint {
       if (isObject(meta) &&
         meta[instanceKey] === instanceId) throw new RpcError(rpcCode.invalidRequest, selfReferenceMessage)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
-      // A server may be unavailable; later requests report that.
+      // Servers may be unavailable now. Later requests report that.
       const { capabilities, instructions, identityExtra } = await gateway.describe(view, client, true)
       const result = discoverResult({
         supportedVersions: JSON.stringify(supportedVersions),

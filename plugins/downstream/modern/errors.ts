@@ -4,7 +4,7 @@ import { rpcCode, RpcError, type ErrorReason } from '../../../protocol/errors.ts
 import { isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import { isModernErrorCode, modernErrorCode } from '../../../protocol/modern/envelope.ts'
 
-/** The answer to a request. */
+/** The answer to a request. `status`: the HTTP status. */
 export interface RequestOutcome {
   readonly kind: 'result' | 'error'
   /** The text of the member `result` or `error`. */
@@ -22,10 +22,10 @@ const statuses: Readonly<Record<number, number>> = {
   [modernErrorCode.unsupportedVersion]: 400
 }
 
-/** HTTP statuses of reached limits: 503 for a limit of all callers together, 429 for this caller's share. */
+/** HTTP statuses of errors about limits: 503 for a limit of all callers together, 429 for the share of one caller. */
 const statusesByReason: Partial<Record<ErrorReason, number>> = { limit: 503, share: 429 }
 
-/** The HTTP status of an error. @param other the status of the errors that have none of their own */
+/** Returns the HTTP status of an error. @param other the status of an error whose reason and code determine none */
 export const httpStatusOf = ({ reason, code }: RpcError, other = 200): number =>
   statusesByReason[reason] ?? statuses[code] ?? other
 
@@ -47,13 +47,16 @@ export function errorOutcome (error: RpcError, capabilities: ClientCapabilities)
   }
 }
 
-/** Whether MCP 2026-07-28 reserves a code ("Error Codes"), which a legacy server may use in another meaning. */
+/** Whether MCP 2026-07-28 reserves a code ("Error Codes"). A legacy server may use it with another meaning. */
 const isReserved = (number: number): boolean =>
   number >= -32099 && number < modernErrorCode.unsupportedVersion && !isEventErrorCode(number)
 
 const urlElicitation = { elicitation: { url: {} } }
 
-/** -32042 for a client that cannot be asked: it lacks the capability, or the method does not allow questions. */
+/**
+ * Returns the answer for error -32042 to a client that cannot be asked, because it lacks the capability, or because the
+ * method does not allow questions.
+ */
 function urlElicitationOutcome (text: string, { message }: RpcError, capabilities: ClientCapabilities): RequestOutcome {
   if (missingOf(urlElicitation, capabilities) === undefined) {
     return failureOutcome(withMembers(text, { code: String(rpcCode.internal), data: undefined }), 200)
@@ -74,11 +77,11 @@ function translateUpstreamError (error: RpcError, capabilities: ClientCapabiliti
   return missingCapabilitiesError(error.message, missing)
 }
 
-/** Whether an error says that the view does not show the item. */
+/** Whether an error says that the caller's view does not show the requested tool, prompt or resource. */
 export const isUnknownItemError = ({ reason }: RpcError): boolean =>
   reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'
 
-/** Error -32021: the request requires capabilities that the client does not declare. */
+/** Creates error -32021: the request requires capabilities that the client has not declared. */
 export function missingCapabilitiesError (
   message: string, requiredCapabilities: Readonly<Record<string, unknown>>
 ): RpcError {
@@ -88,7 +91,10 @@ export function missingCapabilitiesError (
   )
 }
 
-/** The capabilities that a server requires but the client did not declare; undefined if there are none. */
+/**
+ * Returns the capabilities that a server's error requires but the client has not declared; undefined if there are none.
+ * @param text the text of the error
+ */
 function missingIn (text: string, capabilities: ClientCapabilities): Record<string, unknown> | undefined {
   const required = parseSmallMember(memberOf(text, 'data') ?? '{}', 'requiredCapabilities')
   return isObject(required) ? missingOf(required, capabilities) : undefined

@@ -35,7 +35,7 @@ interface ModernExchangeOptions {
   readonly parked: ParkedCalls<ModernExchange>
   /** Returns the `serverInfo` of the answering server, as JSON text, if known. */
   readonly serverInfo: () => string | undefined
-  /** Whether a header value contains a credential for this gateway, which is not forwarded. */
+  /** Whether a header value contains a credential for this gateway, so that it is not forwarded. */
   readonly isOwnCredential: (value: string) => boolean
 }
 
@@ -52,7 +52,7 @@ export class ModernExchange implements Exchange<View> {
   params: Record<string, unknown>
   paramsText: string
   capabilities: ModernRequest['capabilities']
-  /** The memory of the capabilities, in bytes. */
+  /** The memory that the capabilities take, in bytes. */
   #capabilitiesMemory: number
   cancelled: string | undefined
   readonly #options: ModernExchangeOptions
@@ -76,7 +76,7 @@ export class ModernExchange implements Exchange<View> {
     this.#options = options
   }
 
-  // Copied on use, since few servers receive headers.
+  // The headers are copied only when they are used, since few servers receive them.
   get headers (): RequestHeaders {
     const { headers, credentialHeader } = this.#options.origin
     return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
@@ -96,10 +96,10 @@ export class ModernExchange implements Exchange<View> {
   get isAwaited (): boolean { return this.#waiting.length > 0 }
   /** Whether the server's result requests input from the client. */
   get isInputRequired (): boolean { return this.#isInputRequired }
-  /** Whether it has been answered or cancelled. */
+  /** Whether the exchange has been answered or cancelled. */
   get isOver (): boolean { return this.#over }
 
-  /** Adds a request that waits for the answer: the first one, or one that resumes the exchange. */
+  /** Adds a request that waits for the answer: the first request, or one that resumes the exchange. */
   attach (
     { params, paramsText, capabilities, capabilitiesMemory, logLevel, idText }: ModernRequest, reply: ReplyChannel
   ): void {
@@ -112,8 +112,8 @@ export class ModernExchange implements Exchange<View> {
   }
 
   /**
-   * Starts from a state without a parked call.
-   * @param id identifies the state
+   * Starts the exchange from a `requestState` to which no parked call belongs.
+   * @param id the id of the state (`RequestStateSealer.idOf`)
    * @param answersText the request's `inputResponses`, as JSON text
    */
   beginFromState (id: string, answersText: string): void {
@@ -126,7 +126,7 @@ export class ModernExchange implements Exchange<View> {
     this.#parked = undefined
   }
 
-  /** Handles a disconnection before the answer: cancels the exchange unless another request waits for it. */
+  /** Handles a disconnection before the answer: cancels the exchange unless another request still waits for it. */
   onDisconnect (reply: ReplyChannel): void {
     this.#waiting = this.#waiting.filter((each) => each.reply !== reply)
     if (this.#waiting.length === 0) this.cancel('the client went away')
@@ -161,10 +161,10 @@ export class ModernExchange implements Exchange<View> {
 
   pause (): void {}
 
-  /** Answers the waiting requests with `input_required`; the exchange continues. @param text of the result */
+  /** Answers the waiting requests with an `input_required` result; the exchange continues. @param text the result */
   suspend (text: string): void { this.#answer({ kind: 'result', text, status: 200 }) }
 
-  /** Answers the waiting requests with an outcome that was kept. */
+  /** Answers the waiting requests with an outcome that was kept for them. */
   deliver (outcome: RequestOutcome): void { this.#answer(outcome) }
 
   /** Sends the answer and ends the exchange. */
@@ -185,7 +185,7 @@ export class ModernExchange implements Exchange<View> {
     for (const run of this.#onCancel) run(reason)
   }
 
-  /** Cancels the request for a reason of the gateway's own, and answers with the error. */
+  /** Cancels the request because the gateway ends it, and answers with the error. */
   end (error: RpcError): void {
     // An event stream ends without an error: its client was notified of lost access, or opens another stream.
     this.endStream()

@@ -11,7 +11,11 @@ import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilitiesError } from './errors.ts'
 import { isInputRequiredResult } from './result.ts'
 
-/** Whether a result requests input. @throws RpcError if it does, but the client or the method does not allow that */
+/**
+ * Whether a result requests input from the client.
+ * @param method the method that has the result
+ * @throws RpcError if the result requests input, but the client's capabilities or the method do not allow that
+ */
 export function requiresInput (capabilities: ClientCapabilities, method: string, text: string): boolean {
   if (!isInputRequiredResult(text)) return false
   if (!mayRequireInput(method)) throw refusedError(`it requests input during ${method}`)
@@ -21,7 +25,7 @@ export function requiresInput (capabilities: ClientCapabilities, method: string,
 
 /**
  * Checks the questions of a modern server, which are forwarded unchanged (MCP 2026-07-28, "Server Requirements").
- * @param text of an `input_required` result
+ * @param text the text of an `input_required` result
  * @throws RpcError if a question is missing or invalid; -32021 if the client did not declare the capability for it
  */
 export function checkInputRequests (capabilities: ClientCapabilities, text: string): void {
@@ -45,7 +49,10 @@ export function checkInputRequests (capabilities: ClientCapabilities, text: stri
 const refusedError = (why: string): RpcError =>
   new RpcError(rpcCode.internal, `The server's request cannot be answered: ${why}`, 'upstream')
 
-/** @throws RpcError, the answer to the server, if the client did not declare the capability for this question */
+/**
+ * Checks that the client has declared the capability for a question.
+ * @throws RpcError, with which the server is answered
+ */
 export function requireSupportedQuestion (capabilities: ClientCapabilities, question: ServerRequest): void {
   if (!inputRequestMethods.has(question.method)) {
     throw new RpcError(rpcCode.methodNotFound, `The client does not support ${question.method}`)
@@ -53,7 +60,7 @@ export function requireSupportedQuestion (capabilities: ClientCapabilities, ques
   requireClientCapability(capabilities, question)
 }
 
-/** The JSON text of a question in `inputRequests`, without its progress token and elicitation id. */
+/** Returns the JSON text of a question for `inputRequests`, without its progress token and elicitation id. */
 export function toInputRequest ({ method, params, paramsText }: Question): string {
   const text = withoutProgressToken(paramsText)
   const own = params.elicitationId === undefined ? text : withMembers(text, { elicitationId: undefined })

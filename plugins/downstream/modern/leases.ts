@@ -11,25 +11,26 @@ import { downstreamLimits } from '../limits.ts'
 let lastClientNumber = 0
 
 /**
- * A client that serves one modern request at a time (a *lease*). Later requests of the same principal, route and
- * capabilities reuse it with its upstream links. Concurrent requests never share one.
+ * A client that stands for the sender of a modern request while the request runs (a *lease*). Later requests of the
+ * same principal, route, capabilities and log level reuse it with its upstream links. Requests that go to servers do
+ * not share a client at the same time.
  */
 export class ModernClient implements Client, Listener<View> {
   readonly id = `modern ${++lastClientNumber}`
   readonly view: View
   readonly capabilities: ClientCapabilities
-  /** The least severe level of log messages for its requests; undefined: none. */
+  /** The least severe level of log messages for its requests; undefined if it gets no log messages. */
   readonly level: LogLevel | undefined
   readonly owner: string
   /** The request that currently uses the client. */
   exchange: Exchange<View> | undefined
-  /** The time since which no request has used it, in ms since the epoch. */
+  /** The time since when no request has used the client, in ms since 1970. */
   idleSince = Date.now()
   /** Whether the client ends when it is given back. */
   isDropped = false
-  /** The number of subscriptions that use its links. A client with any is kept. */
+  /** The number of subscriptions that use its links. While there is one, the client is kept. */
   holders = 0
-  /** Whether it is counted against its owner's share of idle clients. */
+  /** Whether the client counts against its owner's share of idle clients. */
   isCounted = false
   readonly pool: LeasePool
 
@@ -70,7 +71,7 @@ interface LeasePool {
 }
 
 interface LeasesDeps {
-  /** Called when a client is created; it must then be notified of changes and of lost access. */
+  /** Called when a client is created. From then on, the client must be notified of changes and of lost access. */
   onBegin: (client: ModernClient) => void
   /** Called when a client has ended and its links can be closed. */
   onEnd: (client: ModernClient) => void
@@ -88,10 +89,10 @@ export class Leases {
     this.#sweeper = setInterval(() => { this.#sweep() }, downstreamLimits.leases.time / 5).unref()
   }
 
-  /** The number of idle clients that are counted. */
+  /** The number of idle clients that count against `downstreamLimits.leases.idle`. */
   get idle (): number { return this.#idle.taken }
 
-  /** Acquires a client that no other request uses; return it with `giveBack`. */
+  /** Returns a client that no other request uses. The caller must hand it to `giveBack` when the request has ended. */
   acquire (
     view: View, address: string, capabilities: ClientCapabilities, capabilitiesText: string,
     level: LogLevel | undefined
@@ -106,7 +107,10 @@ export class Leases {
     return client
   }
 
-  /** The client for a request that goes to no server: always the first, so that lists do not depend on concurrency. */
+  /**
+   * Returns the client for a request that goes to no server. It is always the first of its pool, so that lists do not
+   * depend on concurrent requests. It need not be given back.
+   */
   first (
     view: View, address: string, capabilities: ClientCapabilities, capabilitiesText: string,
     level: LogLevel | undefined
@@ -122,7 +126,7 @@ export class Leases {
     return made
   }
 
-  /** The first client, for a subscription that uses its links. It is kept until `release`. */
+  /** Returns the first client of a pool, for a subscription that uses its links. It is kept until `release`. */
   hold (
     view: View, address: string, capabilities: ClientCapabilities, capabilitiesText: string,
     level: LogLevel | undefined
@@ -145,14 +149,14 @@ export class Leases {
     this.#setIdle(pool, client)
   }
 
-  /** Returns a client that was acquired. */
+  /** Takes back a client that `acquire` has returned. */
   giveBack (client: ModernClient): void {
     client.exchange = undefined
     if (client.isDropped) this.#deps.onEnd(client)
     else this.#setIdle(client.pool, client)
   }
 
-  /** Ends the clients without access to their view. Those in use end when they are given back. */
+  /** Ends the clients whose views have lost access. Clients in use end when they are given back. */
   revoke (hasAccess: (view: View) => boolean): void {
     for (const pool of [...this.#pools.values()]) {
       const [client] = pool.clients
@@ -189,7 +193,7 @@ export class Leases {
   #setIdle (pool: LeasePool, client: ModernClient): void {
     client.idleSince = Date.now()
     // Clients with large capabilities are not kept: a caller could declare different ones each time.
-    if (client.holders > 0 || (pool.keepsIdle && this.#hasPlace(client))) {
+    if (client.holders > 0 || (pool.keepsIdle && this.#reservePlace(client))) {
       pool.free.push(client)
       return
     }
@@ -197,8 +201,8 @@ export class Leases {
     this.#deps.onEnd(client)
   }
 
-  /** Reserves a place for an idle client. @returns false if all are taken, or the owner has used up its share */
-  #hasPlace (client: ModernClient): boolean {
+  /** Reserves a place for an idle client. @returns false if no place is free, or the owner has used up its share */
+  #reservePlace (client: ModernClient): boolean {
     try {
       this.#idle.add(client.owner, 1)
       client.isCounted = true

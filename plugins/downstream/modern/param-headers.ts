@@ -13,16 +13,16 @@ import { firstHeaderValue } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** The headers of a tool; none if its annotations are invalid, since clients ignore such tools. */
+/** Returns the `Mcp-Param-*` headers that a tool declares; none if they are invalid, since clients ignore the tool. */
 const headersOf = memoized(({ text }: Item): readonly ParamHeader[] => parseParamHeaders(text) ?? [])
 
-/** The characters allowed in a header value ("Value Encoding"). */
+/** Matches header values of allowed characters only (MCP 2026-07-28, "Value Encoding"). */
 const headerValuePattern = /^[\t\x20-\x7e]*$/
 
 /**
- * The `Mcp-Param-*` headers of a request to forward. Omits values that are too long, have other characters than
- * printable ASCII and tabs, or contain a credential for this gateway.
- * @param credentialHeader the header that carries the caller's credential
+ * Returns the `Mcp-Param-*` headers of a request that are forwarded to the server. Omits values that are too long,
+ * contain other characters than printable ASCII and tabs, or contain a credential for this gateway.
+ * @param credentialHeader the header that carries the caller's credential, in lower case
  * @returns undefined if there are none
  */
 export function forwardedParamHeaders (
@@ -44,7 +44,7 @@ export function forwardedParamHeaders (
 
 const decimal = /^-?\d+(\.\d+)?$/
 
-/** Numbers are compared by value, since `42.0` equals 42. */
+/** Whether a header has the value of an argument. Numbers are compared by value, since `42.0` equals 42. */
 const isSameValue = (header: string, value: ParamHeaderValue): boolean =>
   header === String(value) || (typeof value === 'number' && decimal.test(header) && Number(header) === value)
 

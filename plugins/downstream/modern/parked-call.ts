@@ -19,33 +19,33 @@ export interface Parkable extends StateBinding {
   /** The capabilities in the latest request; earlier ones do not matter (MCP 2026-07-28, "Statelessness"). */
   readonly capabilities: ClientCapabilities
   readonly serverInfo: string | undefined
-  /** The memory of the latest request, in bytes. */
+  /** The memory that the latest request takes, in bytes. */
   readonly memory: number
   /** Whether a request waits for the answer. */
   readonly isAwaited: boolean
   readonly isOver: boolean
-  /** Answers the waiting requests with `input_required`. @param text of the result */
+  /** Answers the waiting requests with an `input_required` result. @param text the result */
   suspend: (text: string) => void
-  /** Answers the waiting requests with an outcome that was kept. */
+  /** Answers the waiting requests with an outcome that was kept for them. */
   deliver: (outcome: RequestOutcome) => void
   cancel: (reason: string) => void
   end: (error: RpcError) => void
 }
 
-/** The table of parked calls, as a call uses it. */
+/** The members of the table of parked calls (`ParkedCalls`) that a parked call uses. */
 export interface ParkedCallTable<Exchange extends Parkable> {
   readonly states: RequestStateSealer
-  /** Reserves memory for a call. @returns false if there is none, or the owner has used up its share */
+  /** Reserves memory for a call, in bytes. @returns false if too little is free, in total or for the owner */
   reserveMemory: (owner: string, size: number) => boolean
   releaseMemory: (owner: string, size: number) => void
-  /** Called when a call has ended; its answer is kept for a while. */
+  /** Called when a call has ended. From then on, the table keeps the call for its answer, until `remove`. */
   keepAnswer: (call: ParkedCall<Exchange>) => void
   remove: (id: string) => void
 }
 
 interface OpenQuestion {
   readonly question: Question
-  /** Its memory, in bytes. */
+  /** The memory that the question takes, in bytes. */
   readonly size: number
   /** The last round in which the question was asked; undefined if it has not been asked yet. */
   round: number | undefined
@@ -53,15 +53,15 @@ interface OpenQuestion {
   readonly reject: (error: RpcError) => void
 }
 
-/** The last round whose answers were accepted. `at`: the time, in ms since the epoch. */
+/** The last round whose answers were accepted. `digest`: a hash of the answers; `at`: the time, in ms since 1970. */
 interface AnsweredRound { readonly round: number, readonly digest: string, readonly at: number }
 
 const digestOf = (answersText: string): string => hash('sha256', answersText, 'base64url')
 
 /**
- * The questions of one call, in rounds. A round answers the waiting request with `input_required`; the next request
- * with its state contains the answers. Each round is valid once; for a while, a repetition with the same answers
- * attaches to the call that the first one continued.
+ * A call that asks its client questions, in rounds. A round answers the waiting request with an `input_required`
+ * result; the next request, which contains the state from this result, brings the answers. The state of a round can be
+ * used once; for a while, a repeated request with the same answers waits for the same call.
  */
 export class ParkedCall<Exchange extends Parkable> {
   readonly id: string
@@ -78,7 +78,7 @@ export class ParkedCall<Exchange extends Parkable> {
   #answered: AnsweredRound | undefined
   #outcome: RequestOutcome | undefined
   #reserved = 0
-  /** The memory reserved for the latest request. */
+  /** The memory that is reserved for the latest request, in bytes. */
   #reservedForRequest = 0
   #gathering: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
@@ -98,7 +98,7 @@ export class ParkedCall<Exchange extends Parkable> {
     if (answersText !== undefined) this.#answered = { round: 0, digest: digestOf(answersText), at: Date.now() }
   }
 
-  /** Asks the client in the next round. @throws RpcError if it cannot be asked, or the call ends */
+  /** Asks the client in the next round. @throws RpcError if the client cannot be asked, or the call ends */
   async ask (question: Question): Promise<Response> {
     requireSupportedQuestion(this.exchange.capabilities, question)
     if (question.signal.aborted) throw new RpcError(rpcCode.internal, String(question.signal.reason), 'internal')
@@ -119,9 +119,10 @@ export class ParkedCall<Exchange extends Parkable> {
 
   /**
    * Resumes the call with a request that contains its state.
-   * @param answersText the `inputResponses`, as an object's text
+   * @param round the round in the state
+   * @param answersText the `inputResponses`, as the JSON text of an object
    * @param attach makes the request wait for the answer
-   * @throws RpcError -32602 if the round was already answered with something else, or too long ago
+   * @throws RpcError -32602 if the round was already answered, with other answers or too long ago
    */
   resume (round: number, answersText: string, attach: () => void): void {
     const digest = digestOf(answersText)
@@ -140,23 +141,23 @@ export class ParkedCall<Exchange extends Parkable> {
       this.#takeAnswers(answersText)
     }
     if (this.#outcome) {
-      this.#rejectAll('The request has ended')
+      this.#rejectQuestions('The request has ended')
       this.exchange.deliver(this.#outcome)
       if (isFirst) this.#keepSentAnswer()
     } else if (this.#asked !== undefined) this.exchange.suspend(this.#asked)
   }
 
   /**
-   * Handles the end of the exchange. A question that may belong to another call stays open if the client has it: the
-   * request that fetches the outcome contains its answer.
-   * @param outcome undefined if it was cancelled
+   * Handles the end of the exchange. A question that may belong to another call stays open if the client has received
+   * it: the request that fetches the outcome contains the answer to it.
+   * @param outcome undefined if the exchange was cancelled
    */
   onFinished (outcome: RequestOutcome | undefined): void {
     clearTimeout(this.#gathering)
     const isFetchedLater = outcome !== undefined && this.#asked !== undefined
-    this.#rejectAll('The request has ended', ({ question, round }) =>
+    this.#rejectQuestions('The request has ended', ({ question, round }) =>
       !(isFetchedLater && question.outlivesRequest && round === this.#round))
-    // No client has a state of the call.
+    // Without an outcome, or without a state at the client, there is nothing to fetch.
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
     const size = typeof outcome.text === 'string' ? memoryOf(outcome.text) : outcome.text.length
     const tooLarge = new RpcError(
@@ -171,7 +172,7 @@ export class ParkedCall<Exchange extends Parkable> {
   forget (): void {
     clearTimeout(this.#expiry)
     clearTimeout(this.#gathering)
-    this.#rejectAll('The client did not answer in time')
+    this.#rejectQuestions('The client did not answer in time')
     this.#releaseMemory(this.#reserved)
     this.#reservedForRequest = 0
     this.#release()
@@ -181,13 +182,13 @@ export class ParkedCall<Exchange extends Parkable> {
   #takeAnswers (answersText: string): void {
     for (const { key, start, end } of membersOf(answersText)) {
       const answer = answersText.slice(start, end)
-      // A question with an invalid answer is asked again, as if unanswered.
+      // A question whose answer is not an object is asked again.
       if (answer.startsWith('{')) this.#take(key)?.resolve({ kind: 'response', id: null, resultText: answer })
     }
     if (this.#questions.size > 0) this.#gather()
   }
 
-  /** Keeps an answer that has been sent for a while, in case the client did not receive it. */
+  /** Keeps the answer for a while after it was sent, in case the client has not received it. */
   #keepSentAnswer (): void {
     this.#release()
     this.#table.keepAnswer(this)
@@ -195,7 +196,7 @@ export class ParkedCall<Exchange extends Parkable> {
     this.#expiry = setTimeout(() => { this.forget() }, downstreamLimits.parked.again).unref()
   }
 
-  /** Collects questions that arrive together, so that they are asked together. */
+  /** Waits a moment before the next round, so that questions that arrive together are asked together. */
   #gather (): void {
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined
@@ -235,8 +236,8 @@ export class ParkedCall<Exchange extends Parkable> {
     }
   }
 
-  /** Rejects open questions. @param isRejected whether to reject one; default: all */
-  #rejectAll (why: string, isRejected: (open: OpenQuestion) => boolean = () => true): void {
+  /** Rejects the open questions to which `isRejected` applies; by default, all of them. */
+  #rejectQuestions (why: string, isRejected: (open: OpenQuestion) => boolean = () => true): void {
     for (const [key, open] of [...this.#questions]) {
       if (isRejected(open)) this.#take(key)?.reject(new RpcError(rpcCode.internal, why, 'internal'))
     }
@@ -271,7 +272,10 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 }
 
-/** Reads the `inputResponses` of a request, as an object's text. @throws RpcError -32602 if it is not an object */
+/**
+ * Returns the `inputResponses` of a request, as the JSON text of an object; `{}` if there are none.
+ * @throws RpcError -32602 if the value is not an object
+ */
 export function inputResponsesOf (paramsText: string): string {
   const text = memberOf(paramsText, 'inputResponses') ?? '{}'
   if (!text.startsWith('{')) {

@@ -5,11 +5,11 @@ import { ParkedCall, type ParkedCallTable, type Parkable } from './parked-call.t
 import type { RequestStateSealer } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** The calls of modern clients whose servers have asked a question, until shortly after their end. */
+/** The calls of modern clients in which questions were asked or answered, until shortly after they have ended. */
 export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<Exchange> {
   readonly states: RequestStateSealer
   readonly #calls = new Map<string, ParkedCall<Exchange>>()
-  /** Finished calls whose answer may be fetched again. */
+  /** The finished calls whose answers may be fetched again. */
   readonly #finished = new BoundedMap<string, ParkedCall<Exchange>>(
     downstreamLimits.parked.answers, { onEvict: (_id, call) => { call.forget() } }
   )
@@ -26,7 +26,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
   /** The memory reserved for the calls, in bytes. */
   get size (): number { return this.#sizes.taken }
 
-  /** Parks an exchange for its first question. @throws RpcError if too many are parked */
+  /** Parks an exchange for its first question. @throws RpcError if too many calls are parked */
   park (exchange: Exchange): ParkedCall<Exchange> {
     try {
       const call = new ParkedCall(this, exchange, this.#shares.take(exchange.client.owner))
@@ -40,8 +40,9 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
 
   /**
    * Records an exchange that starts from a state without a parked call, so that a repeated request attaches to it.
-   * @param id identifies the state
-   * @returns undefined if there are too many; a repeated request then starts another exchange
+   * @param id the id of the state (`RequestStateSealer.idOf`)
+   * @param answersText the request's `inputResponses`, as JSON text
+   * @returns undefined if there are too many calls; a repeated request then starts another exchange
    */
   begin (exchange: Exchange, id: string, answersText: string): ParkedCall<Exchange> | undefined {
     try {
@@ -56,7 +57,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
 
   find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#finished.get(id) }
 
-  /** Reserves memory for a call. @returns false if there is none, or the owner has used up its share */
+  /** Reserves memory for a call, in bytes. @returns false if too little is free, in total or for the owner */
   reserveMemory (owner: string, size: number): boolean {
     if (this.#reserve(owner, size)) return true
     for (const call of [...this.#finished.values()]) call.forget()
@@ -75,7 +76,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
 
   releaseMemory (owner: string, size: number): void { this.#sizes.remove(owner, size) }
 
-  /** Keeps the answer of a call that has ended for a while. */
+  /** Keeps a call that has ended, so that its answer can be fetched again. */
   keepAnswer (call: ParkedCall<Exchange>): void {
     this.#calls.delete(call.id)
     this.#finished.set(call.id, call)
@@ -86,14 +87,14 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
     this.#finished.delete(id)
   }
 
-  /** Drops the kept answers of views without access. */
+  /** Drops the kept answers of calls whose views have lost access. */
   revoke (hasAccess: (view: View) => boolean): void {
     for (const call of [...this.#calls.values(), ...this.#finished.values()]) {
       if (call.exchange.isOver && !hasAccess(call.exchange.view)) call.forget()
     }
   }
 
-  /** Ends the calls for which no request waits. */
+  /** Ends the calls whose answers no request waits for. */
   endIdle (error: RpcError): void {
     for (const { exchange } of [...this.#calls.values()]) if (!exchange.isAwaited) exchange.end(error)
   }

@@ -14,23 +14,23 @@ import { checkCapabilitiesSize, type ReceivedMessage } from '../read-message.ts'
 import { firstHeaderValue } from '../endpoint.ts'
 
 /**
- * A validated request of MCP 2026-07-28. Its params lack the envelope: the members of `_meta` that each request of that
- * revision repeats (protocol version, the client's capabilities, `clientInfo`).
+ * A validated request of MCP 2026-07-28. Its `paramsText` lacks the envelope: the members of `_meta` that each request
+ * of that revision repeats (protocol version, the client's capabilities, `clientInfo`).
  */
 export interface ModernRequest extends Request {
   readonly capabilities: ClientCapabilities
   /** The JSON text of the capabilities, as the client sent it. */
   readonly capabilitiesText: string
-  /** The memory of the capabilities, in bytes. */
+  /** The memory that the capabilities take, in bytes. */
   readonly capabilitiesMemory: number
-  /** The least severe level of log messages that the client wants; undefined: none. */
+  /** The least severe level of log messages that the client wants; undefined if it wants none. */
   readonly logLevel: LogLevel | undefined
 }
 
 /**
- * Whether to handle a POST as MCP 2026-07-28: if `MCP-Protocol-Version` states that revision, or `_meta` one that is
- * not legacy; without a session, also a request whose `_meta` states any revision or whose header states an unknown
- * one, since only 2026-07-28 defines the error for these.
+ * Whether a POST is handled as MCP 2026-07-28: `MCP-Protocol-Version` names that revision, or `_meta` names a revision
+ * that is not legacy. Outside a session, this also applies to a request other than `initialize` if `_meta` names a
+ * legacy revision, or the header names an unknown one, since only 2026-07-28 defines errors for these cases.
  */
 export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMessage): boolean {
   const header = headers[headerNames.version]
@@ -75,11 +75,11 @@ export function parseModernRequest (request: Request, headers: IncomingHttpHeade
     throw invalidParams(`_meta must have ${quoteValue(metaKeys.clientCapabilities)}, an object`)
   }
   checkNames(method, params, headers)
-  // Clients without a value for "absent" write null.
+  // Some clients write null for an absent value.
   const logLevel = meta[metaKeys.logLevel] ?? undefined
   if (logLevel !== undefined && !isLogLevel(logLevel)) throw invalidParams(`${quoteValue(logLevel)} is not a log level`)
   const { text, capabilitiesText, capabilitiesMemory } = withoutEnvelope(request.paramsText)
-  // Spelled out, since every call takes this path and a spread is slow.
+  // The members are written out, since a spread is slow and every modern call takes this path.
   return {
     kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, capabilitiesMemory, logLevel
   }
@@ -90,7 +90,10 @@ const removedMethods: ReadonlySet<string> = new Set([
   'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
 ])
 
-/** @throws RpcError -32601 for a method that only earlier revisions have, and for the name of a notification */
+/**
+ * Checks that a method may be requested in MCP 2026-07-28.
+ * @throws RpcError -32601 for a method that only earlier revisions have, and for the name of a notification
+ */
 export function requireModernMethod (method: string): void {
   if (removedMethods.has(method) || method.startsWith('notifications/')) {
     throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
@@ -139,8 +142,9 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
 }
 
 /**
- * The envelope: the members of `_meta` that are meant for the gateway, which sends servers its own. The log level is
- * not one of them: it is forwarded, so that a server of 2026-07-28 sends what the client wants.
+ * The envelope: the members of `_meta` that are meant for the gateway, which sends an envelope of its own to servers.
+ * The log level is not among them: it is forwarded, so that a server of 2026-07-28 sends the log messages that the
+ * client wants.
  */
 const envelopeMembers: ReadonlySet<string> =
   new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
@@ -150,7 +154,10 @@ const maxCached = 16 * 1024
 
 interface WithoutEnvelope extends Pick<MetaParts, 'capabilitiesText' | 'capabilitiesMemory'> { readonly text: string }
 
-/** Removes the envelope from params. All other members keep their bytes. @throws RpcError as `checkCapabilitiesSize` */
+/**
+ * Returns the text of params without the envelope. All other members keep their bytes.
+ * @throws the RpcError of `checkCapabilitiesSize`
+ */
 function withoutEnvelope (paramsText: string): WithoutEnvelope {
   const members = membersOf(paramsText)
   const at = members.findIndex(({ key }) => key === '_meta')
@@ -164,7 +171,7 @@ function withoutEnvelope (paramsText: string): WithoutEnvelope {
   return { text, capabilitiesText, capabilitiesMemory }
 }
 
-/** The parts of a `_meta`: the text of the members to forward (`rest`), and the capabilities. */
+/** The parts of a `_meta` (`metaText`): the text of the members to forward (`rest`), and the capabilities. */
 interface MetaParts {
   readonly metaText: string
   readonly rest: string
@@ -172,13 +179,13 @@ interface MetaParts {
   readonly capabilitiesMemory: number
 }
 
-/** The `_meta` of the last request, which is often the same in the next one. */
+/** The parts of the `_meta` in the last request. The `_meta` in the next request is often the same. */
 let lastMeta: MetaParts | undefined
 
 /**
- * The parts of a `_meta`, from the cache if they are the same as those of the last request.
+ * Returns the parts of a `_meta`, from the cache if it equals the `_meta` of the last cached request.
  * @param isCached whether to cache the parts
- * @throws RpcError as `checkCapabilitiesSize`
+ * @throws the RpcError of `checkCapabilitiesSize`
  */
 function partsOf (metaText: string, isCached: boolean): MetaParts {
   if (lastMeta?.metaText === metaText) return lastMeta

@@ -15,22 +15,22 @@ const cacheableMethods: ReadonlySet<string> = new Set(['resources/read', 'skills
 
 /** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
 export interface ResultTranslator {
-  /** The answer for a result. A server's own state is sealed. */
+  /** Returns the answer for a result of the gateway. The `requestState` of a server is sealed. */
   toOutcome: (exchange: ModernExchange, result: MethodResult) => RequestOutcome | Promise<RequestOutcome>
   /**
-   * The answer for an error: a tool error for a refused call, a question if the error can become one, otherwise the
-   * error.
+   * Returns the answer for an error: a tool result with an error for a refused call, a question to the client if the
+   * error can be translated to one, otherwise the error.
    */
   toFailure: (error: RpcError, exchange: ModernExchange) => RequestOutcome
-  /** Replaces the sealed state in a request by the server's own. */
+  /** Replaces the sealed state in a request by the state that the server issued. */
   withState: (request: ModernRequest, state: string) => ModernRequest
   /** Removes the state and the input responses from a request. */
   withoutState: (request: ModernRequest) => ModernRequest
 }
 
 /**
- * Identifies the server of a request. Its name is not sufficient: when a client returns a state, another server may
- * have that name.
+ * Returns a fingerprint of the server that a request goes to. The name of the server is not sufficient: when a client
+ * returns a state, another server may have that name.
  * @throws the errors of `providerOf`
  */
 export async function serverIdentityOf (
@@ -43,11 +43,11 @@ export async function serverIdentityOf (
 
 const resultOutcome = (text: string | Buffer): RequestOutcome => ({ kind: 'result', text, status: 200 })
 
-/** @param states seals the states that are sent to clients */
+/** Creates the translator. @param states seals the states that are sent to clients */
 export function createResultTranslator (gateway: Gateway, states: RequestStateSealer): ResultTranslator {
   const stateExpiry = (): number => Date.now() + downstreamLimits.parked.time
 
-  /** Forwards a server's `input_required`. Its state is sealed together with the identity of the server. */
+  /** Forwards a server's `input_required` result. Its state is sealed together with the server's fingerprint. */
   const forwardQuestion = async (text: string, exchange: ModernExchange): Promise<RequestOutcome> => {
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
     const own = toModernResult(text, exchange.serverInfo)
@@ -71,7 +71,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStateSe
         return resultOutcome(toModernResult(answer, serverInfo, cacheableMethods.has(method), isAnonymous))
       }
       const { kind } = answer
-      // Servers without this kind of list do not affect its caching.
+      // Servers without this kind of list do not affect the caching of the merged list.
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) => catalogue === undefined || announcesList(catalogue.capabilities, kind))
       const caching =
@@ -100,7 +100,7 @@ export function requireAcceptedElicitations (answersText: string): void {
 /**
  * Translates error -32042 of legacy servers, which requires the user to open URLs before a retry, to `input_required`.
  * @param seal seals the state for the retry
- * @returns the text of the result; undefined if the client cannot open URLs, or the error contains none
+ * @returns the text of the result; undefined if the client cannot open URLs, or the error contains no URLs
  */
 function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => string): string | undefined {
   const { elicitation } = exchange.client.capabilities

@@ -5,30 +5,38 @@ import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { ListResult } from '../../gateway/index.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-// The members that every modern result has in addition to its own: `resultType`, `serverInfo`, and for some results
-// caching. All texts are JSON, and unchanged members keep their bytes.
+// These functions add the members that MCP 2026-07-28 requires to the results of servers: `resultType`, `serverInfo`,
+// and for some methods `ttlMs` and `cacheScope`. All texts are JSON. Members that do not change keep their bytes.
 
 const notCached: Caching = { ttlMs: 0, isPublic: false }
 
-/** The start of a result's text, to be followed by a comma or brace. @param serverInfo as JSON text, if known */
+/**
+ * Returns the first members of a result's text, after which a comma or a closing brace must follow.
+ * @param serverInfo the `serverInfo` of the answering server as JSON text, if known
+ */
 export const resultHead = (type: ResultType, serverInfo: string | undefined): string =>
   `{"resultType":"${type}"${serverInfo === undefined ? '' : `,"_meta":{"${metaKeys.serverInfo}":${serverInfo}}`}`
 
 const cachingText = ({ ttlMs, isPublic }: Caching): string =>
   `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 
-/** Limits the caching that a server states. A public result stays public only for a caller without credentials. */
+/** Limits the caching that a server states. Only for a caller without credentials does a public result stay public. */
 const limitCaching = (stated: Caching | undefined, isAnonymous: boolean): Caching =>
   stated
     ? { ttlMs: Math.min(stated.ttlMs, gatewayLimits.freshLists.most), isPublic: stated.isPublic && isAnonymous }
     : notCached
 
-/** The caching of a merged list. @param all one entry per server; undefined if the server states none */
+/**
+ * Returns the caching of a merged list.
+ * @param all one entry per server, which is undefined if the server states no caching
+ * @param isAnonymous whether the caller has no credential
+ */
 export const mergedCaching = (all: ReadonlyArray<Caching | undefined>, isAnonymous: boolean): Caching =>
   limitCaching(all.length === 0 ? undefined : all.reduce(combineCaching), isAnonymous)
 
 /**
- * Adds the members of modern results to a server's result. Most results contain none of them, and are not parsed.
+ * Adds the members of modern results to a server's result. Most results contain none of these members, and are not
+ * parsed.
  * @param isCacheable whether the result must state its caching
  * @param isAnonymous whether the caller has no credential
  * @throws RpcError if the text is not an object
@@ -62,13 +70,16 @@ export function toModernResult (
   return withMembers(text, changes)
 }
 
-/** Adds `serverInfo` to a `_meta`; undefined if the result would be empty. @param meta as received, as JSON text */
+/**
+ * Adds `serverInfo`, if known, to a `_meta`; returns undefined instead of an empty object.
+ * @param meta the `_meta` that the server sent, as JSON text
+ */
 function withServerInfo (meta: string | undefined, serverInfo: string | undefined): string | undefined {
   const text = withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo })
   return text === '{}' ? undefined : text
 }
 
-/** Inserts `resultType` and `serverInfo` into a result; undefined if that is not possible without replacing members. */
+/** Inserts `resultType` and `serverInfo` into a result; returns undefined if members would have to be replaced. */
 function insertServerInfo (text: string, serverInfo: string | undefined): string | undefined {
   const members = membersOf(text)
   const metas = members.filter(({ key }) => key === '_meta')
@@ -91,7 +102,11 @@ function insertServerInfo (text: string, serverInfo: string | undefined): string
 export const isInputRequiredResult = (text: string): boolean =>
   text.includes('"input_required"') && memberOf(text, 'resultType') === '"input_required"'
 
-/** The result of `server/discover`. @param extra the other members that the server states, as an object's text */
+/**
+ * Returns the result of `server/discover`.
+ * @param members the JSON texts of members; a member that is undefined is omitted
+ * @param extra the other members that the server states, as the JSON text of an object
+ */
 export const discoverResult = (
   members: Readonly<Record<string, string | undefined>>, serverInfo: string | undefined, extra: string
 ): string => {
@@ -104,7 +119,7 @@ export const discoverResult = (
   })
 }
 
-/** The modern form of each list, cached so that it is serialized once. `head`: the members that were added. */
+/** Cache of the modern forms of lists, so that each is serialized once. `head`: the members that were added. */
 const modernLists = new WeakMap<ListResult, { readonly head: string, readonly list: ListResult }>()
 
 /** Adds the members of modern results to a list. */

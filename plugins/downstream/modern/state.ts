@@ -9,13 +9,14 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import type { Sealer } from '../../base/secrets/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
-// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): a client gets it with `input_required`, and returns it
-// with its answers. It is encrypted, authenticated, and bound to its principal and request.
+// A client gets a `requestState` in an `input_required` result, and returns it with its answers (MCP 2026-07-28, "Multi
+// Round-Trip Requests"). It is encrypted, authenticated, and bound to a principal and a request.
 
 /**
  * The content of a `requestState`, before it is sealed. `call`: a call that waits in this process for the answers of a
- * round. `server`: the `requestState` of a modern server (`state`), and the id of the sealed state of the previous
- * round (`after`). `again`: no data; the request is sent to the server a second time.
+ * round. `server`: the `requestState` of a modern server (`state`), the fingerprint of that server (`server`), and the
+ * id of the sealed state of the previous round (`after`). `again`: no data; the request is sent to the server a second
+ * time.
  */
 export type RequestState =
   { readonly kind: 'call', readonly id: string, readonly round: number } |
@@ -44,7 +45,7 @@ export const callNotHereError = (): RpcError => new RpcError(
 export const alreadyUsedError = (): RpcError =>
   new RpcError(rpcCode.invalidParams, 'This requestState was already answered')
 
-/** Max ids of answered states that are kept; beyond that, the oldest is dropped. */
+/** Max number of ids of answered states that are kept; beyond that, the oldest is dropped. */
 const maxAnswered = 10_000
 const nonceLength = 12
 const tagLength = 16
@@ -53,17 +54,17 @@ const tagLength = 16
 export interface ResumedState {
   /** The server that issued the state (`serverIdentityOf`), if any. */
   readonly server: string | undefined
-  /** Identifies the state. */
+  /** The id of the state (`RequestStateSealer.idOf`). */
   readonly id: string
   /** The request's `inputResponses`, as JSON text. */
   readonly answersText: string
-  /** Marks the state as used, since it is valid once. */
+  /** Marks the state as used, since it can be used once. */
   readonly use: () => Promise<void>
 }
 
 /** Seals states, and opens them for their principal and request. */
 export class RequestStateSealer {
-  /** Identifies this process, to recognize states of other processes. */
+  /** Identifies this process, so that states of other processes are recognized. */
   readonly #instance = randomBytes(6).toString('base64url')
   readonly #key = randomBytes(32)
   readonly #sealer: Sealer | undefined
@@ -72,16 +73,16 @@ export class RequestStateSealer {
   readonly #answered = new BoundedMap<string, true>(maxAnswered)
 
   /**
-   * @param used the used states; if a restart loses them, only this process can open the states, so that none can be
-   * used twice
-   * @param sealer seals states for all replicas; undefined: only this process can open them
+   * @param used records which states were used; if a restart loses the records, only this process can open its states,
+   *   so that no state can be used twice
+   * @param sealer seals states for all replicas; undefined if only this process needs to open them
    */
   constructor (used: UsedRequestStates, sealer?: Sealer) {
     this.#used = used
     this.#sealer = used.outlivesProcess ? sealer : undefined
   }
 
-  /** Seals a state for a client. @param until its expiry, in ms since the epoch */
+  /** Seals a state for a client. @param until the time at which the state expires, in ms since 1970 */
   seal (state: RequestState, binding: StateBinding, until: number): string {
     const content: Content = { principal: binding.view.principal.key, request: requestDigest(binding), until, state }
     const text = JSON.stringify(content)
@@ -107,14 +108,14 @@ export class RequestStateSealer {
     return state
   }
 
-  /** Identifies a sealed state. */
+  /** Returns the id of a sealed state: its SHA-256 in base64url. */
   idOf (sealed: string): string { return hash('sha256', sealed, 'base64url') }
 
   /**
-   * Consumes a state without a parked call; it is valid once. A repeated request with the same answers is accepted for
-   * a while, since the response to the first may have been lost.
+   * Consumes a state to which no parked call belongs; such a state can be used once. A repeated request with the same
+   * answers is accepted for a while, since the response to the first request may have been lost.
    * @param answersText the `inputResponses` of the request
-   * @throws RpcError -32602 if it was already used, -32000 if the database is not available
+   * @throws RpcError -32602 if the state was already used, -32000 if the database is not available
    */
   async use (sealed: string, answersText: string): Promise<void> {
     const answers = hash('sha256', answersText)
@@ -163,8 +164,9 @@ export class RequestStateSealer {
 }
 
 /**
- * Identifies a request by its route, method, item and arguments, regardless of member order. What hooks hide from the
- * view is not part of it: it is set while a request is handled, and may change before the client answers.
+ * Returns a digest of a request's route, method, item and arguments, regardless of member order. It does not depend on
+ * the items that hooks hide from the view: they are determined for each request, and may change before the client
+ * answers.
  */
 function requestDigest ({ view, method, params }: StateBinding): string {
   const member = mcpNameMemberOf(method)
@@ -173,7 +175,7 @@ function requestDigest ({ view, method, params }: StateBinding): string {
   return hash('sha256', JSON.stringify([key, method, name, canonical(params.arguments)]), 'base64url')
 }
 
-/** A canonical form of a value: objects become lists of their members in alphabetical order. */
+/** Returns a canonical form of a value: objects become lists of their members in alphabetical order. */
 function canonical (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical)
   if (!isObject(value)) return value

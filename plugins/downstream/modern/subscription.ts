@@ -58,8 +58,8 @@ export function parseSubscriptionFilter ({ notifications }: Readonly<Record<stri
 let lastSubscriptionNumber = 0
 
 /**
- * One `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"): a client and its listener, while the stream is open.
- * Messages wait for the acknowledgement.
+ * An open `subscriptions/listen` stream (MCP 2026-07-28, "Subscriptions"), which acts as a client, and as its listener
+ * for notifications. Notifications that arrive before the acknowledgement is sent wait for it.
  */
 export class Subscription implements Client, Listener<View> {
   readonly id = `listening ${++lastSubscriptionNumber}`
@@ -69,7 +69,7 @@ export class Subscription implements Client, Listener<View> {
   readonly level = undefined
   readonly isFiltered = true
   readonly headers: RequestHeaders
-  /** The client of the same principal's requests; the subscription uses its links. */
+  /** The client that requests of the same principal use. The subscription uses its upstream links. */
   readonly linkOwner: Client
   readonly #idText: string
   readonly #stream: EventStream
@@ -124,7 +124,7 @@ export class Subscription implements Client, Listener<View> {
     } else if (this.#isWanted(method, this.#accepted)) this.#send(method, paramsText)
   }
 
-  /** Ends the stream for a reason of the gateway's own. @param serverInfo as JSON text */
+  /** Ends the stream with a result, when the gateway ends the subscription. @param serverInfo as JSON text, if known */
   end (serverInfo: string | undefined): void {
     const result = withMembers(`${resultHead('complete', serverInfo)}}`, {
       _meta: withMembers('{}', { [metaKeys.serverInfo]: serverInfo, [metaKeys.subscriptionId]: this.#idText })
@@ -133,7 +133,7 @@ export class Subscription implements Client, Listener<View> {
     this.#stream.end()
   }
 
-  /** Ends the stream before the acknowledgement. @param error default: an internal error */
+  /** Ends the stream with an error, before the acknowledgement. @param error by default, an internal error */
   fail (error = new RpcError(rpcCode.internal, 'Internal error', 'internal')): void {
     this.#stream.write(eventText(errorText(this.#idText, error.toText())))
     this.#stream.end()
@@ -161,7 +161,7 @@ export class Subscription implements Client, Listener<View> {
   }
 }
 
-/** A request on behalf of a subscription. */
+/** A request that the gateway makes on behalf of a subscription. */
 export class SubscriptionRequest implements Exchange<View> {
   view: View
   readonly method: string

@@ -33,7 +33,7 @@ export class ClientSubscriptions {
   get size (): number { return this.#open.size }
 
   /**
-   * `subscriptions/listen`: responds with a stream that stays open.
+   * Handles `subscriptions/listen`: responds with a stream that stays open.
    * @throws RpcError for an invalid filter, ShareError
    */
   listen (
@@ -63,12 +63,12 @@ export class ClientSubscriptions {
     ).catch((error: unknown) => { this.#logError(error, 'a subscription failed') })
   }
 
-  /** Ends the subscriptions that have lost access to their view. */
+  /** Ends the subscriptions whose views have lost access. */
   revoke (hasAccess: (view: View) => boolean): void {
     for (const subscription of [...this.#open]) if (!hasAccess(subscription.view)) this.#end(subscription)
   }
 
-  /** Ends the subscriptions that were opened with a credential. @param id as in `Principal.credential` */
+  /** Ends the subscriptions that were opened with a credential. @param id the id in `Principal.credential` */
   expire (id: string): void {
     for (const subscription of [...this.#open]) {
       if (subscription.view.principal.credential?.id === id) this.#end(subscription)
@@ -88,7 +88,8 @@ export class ClientSubscriptions {
 
   /**
    * Subscribes to the resources and tasks of a filter.
-   * @returns the accepted part of the filter: lists of the route, and the resources and tasks that succeeded in time
+   * @returns the accepted part of the filter: the kinds of lists that the route has, and the resources and tasks to
+   *   which subscribing succeeded in time
    */
   async #accept (
     subscription: Subscription, filter: SubscriptionFilter, address: string, over: AbortSignal
@@ -121,7 +122,7 @@ export class ClientSubscriptions {
     const subscribing = Promise.all([
       startEach(filter.resourceSubscriptions, subscribe), startEach(filter.taskIds, watch)
     ])
-    // If the client has disconnected in the meantime, subscriptions may have been made after it was removed.
+    // If the client has disconnected, some subscriptions may have been made after it was removed: remove it again.
     void subscribing.then(() => { if (!subscription.isOpen) this.#forget(subscription) })
     await waitAtMost(gatewayLimits.newClass, subscribing)
     return {
@@ -136,8 +137,8 @@ export class ClientSubscriptions {
 }
 
 /**
- * Calls an async function for each URI or id, and resolves when all have ended. Yields to the event loop between calls,
- * since finding the server of a URI may compare thousands of templates.
+ * Calls an async function for each URI or id without waiting for the previous call, and resolves when all calls have
+ * ended. Yields to the event loop between calls, since finding the server of a URI may compare thousands of templates.
  */
 async function startEach (ids: readonly string[], begin: (id: string) => Promise<void>): Promise<void> {
   const begun: Array<Promise<void>> = []

@@ -7,8 +7,9 @@ import { downstreamLimits } from '../limits.ts'
 import { SubscriptionRequest, type Subscription } from './subscription.ts'
 
 /**
- * Sends a subscription each change of a task, as `tasks/get` returns it, until the task ends. The task is read when its
- * server announces a change (MCP 2025-11-25), which it need not do, and at the poll interval that its server states.
+ * Notifies a subscription of the changes of a task, as `tasks/get` returns them, until the task ends. The task is read
+ * when its server announces a change, which is optional (MCP 2025-11-25), and at the poll interval that its server
+ * states.
  */
 export class TaskWatch {
   readonly taskId: string
@@ -17,7 +18,7 @@ export class TaskWatch {
   readonly #address: string
   /** The last result of `tasks/get`, as JSON text. */
   #state = ''
-  /** Ends the current pause. */
+  /** Ends the current wait in `#pause`. */
   #wake = (): void => {}
   /** Whether a change was announced since the task was last read. */
   #hasChanged = false
@@ -34,8 +35,9 @@ export class TaskWatch {
   async begin (): Promise<void> { this.#state = await this.#read() }
 
   /**
-   * Sends the state of the task, and its changes until it ends or the subscription does.
-   * @throws when the task does not exist any more, or the subscription has ended
+   * Sends the state of the task, and then each change, until the task or the subscription ends.
+   * @param signal aborts when the subscription ends
+   * @throws if the task no longer exists, or the subscription has ended
    */
   async run (signal: AbortSignal): Promise<void> {
     for (let sent = ''; !signal.aborted;) {
@@ -51,7 +53,7 @@ export class TaskWatch {
     }
   }
 
-  /** Waits for an announcement, at most for the task's poll interval. @throws if the subscription has ended */
+  /** Waits until a change is announced, at most for the task's poll interval. @throws if the subscription ends */
   async #pause (signal: AbortSignal): Promise<void> {
     if (this.#hasChanged) return
     const over = new AbortController()

@@ -2,7 +2,7 @@ import { parseSmallMember } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { type ViewSection, toShownItem } from '../../gateway/index.ts'
 
-/** One tool as a view shows it. `description`: the admin's override, if any. */
+/** A tool as a view shows it. `description`: the description with which an admin has replaced the tool's, if any. */
 interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
 /** A server in a view that can be called, with its tools in listed order. */
@@ -11,16 +11,22 @@ export interface ListedServer {
   readonly description: string | undefined
   readonly status: string
   readonly items: readonly Item[]
-  /** The tool as the view shows it; undefined if it does not. */
+  /** Returns a tool as the view shows it; undefined if the view does not show it. */
   readonly toTool: (item: Item) => ListedTool | undefined
-  /** Whether a tool has the plain operationId `<server>_<tool>`; undefined if no other server may claim that of any. */
+  /**
+   * Whether the tool with this name has the plain operationId `<server>_<tool>`. Undefined if no tool of another server
+   * can have the same plain operationId as a tool of this server.
+   */
   readonly hasPlainId?: ((key: string) => boolean) | undefined
 }
 
 /** Max length of a server's own description, in characters. */
 const maxDescription = 500
 
-/** A server's own description: the description or title in `serverInfo`, or the first paragraph of its instructions. */
+/**
+ * Returns a server's own description: the description or title in `serverInfo`, or the first paragraph of its
+ * instructions.
+ */
 function ownDescription ({ serverInfo, instructions }: Catalogue): string | undefined {
   const [description, title] = [parseSmallMember(serverInfo, 'description'), parseSmallMember(serverInfo, 'title')]
   const words = [description, title, instructions?.trimStart().slice(0, 4 * maxDescription).split(/\n\s*\n/, 1)[0]]
@@ -31,7 +37,11 @@ function ownDescription ({ serverInfo, instructions }: Catalogue): string | unde
     : words
 }
 
-/** The servers of a view that can currently be called, including those that start on demand, in configured order. */
+/**
+ * Returns the servers of a view that can currently be called, including servers that start on demand, in configured
+ * order.
+ * @param hasPlainId returns the member `hasPlainId` of the server `name`, whose index in `sections` is `at`
+ */
 export function collectServers (
   sections: readonly ViewSection[],
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined

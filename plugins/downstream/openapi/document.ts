@@ -3,7 +3,10 @@ import { downstreamLimits } from '../limits.ts'
 import type { JsonObject } from './keywords.ts'
 import { toOperation } from './operation.ts'
 
-/** A tool to describe. `text`: as listed by its server; `description`: an admin's, which replaces that in the text. */
+/**
+ * A tool to describe. `text`: the tool as its server lists it; `description`: the description with which an admin has
+ * replaced the one in the text, if any.
+ */
 interface DocumentTool {
   readonly key: string
   readonly text: string
@@ -26,7 +29,7 @@ export interface DocumentInput {
   }>
   /** The `servers` member of each operation, for the document of a group. */
   readonly operationUrl?: string
-  /** Whether the caller is authenticated. If not, credentials are optional for the calls, and give access to more. */
+  /** Whether the caller is authenticated. For other callers, the document says that credentials are optional. */
   readonly isAuthenticated: boolean
   /** Whether large tools are described as taking any object. */
   readonly isBrief: boolean
@@ -80,7 +83,7 @@ const sharedSchemas: JsonObject = {
 
 const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
 
-/** Creates the OpenAPI 3.0.3 document of tools. A pure function, which takes long for large schemas. */
+/** Creates the OpenAPI 3.0.3 document of tools. This is a pure function, which takes long for large schemas. */
 export function makeDocument (
   { title, about, version, serverUrl, servers, operationUrl, isAuthenticated, isBrief }: DocumentInput
 ): JsonObject {

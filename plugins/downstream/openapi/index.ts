@@ -7,12 +7,15 @@ declare module 'fastify' {
   interface FastifyInstance { openapi: OpenApiDocuments }
 }
 
-/** Max time after the start before the number of open tools is logged, in ms; earlier if all servers are connected. */
+/**
+ * Max time after the start until the number of open tools is logged, in ms. It is logged earlier if no server is
+ * connecting any more.
+ */
 const maxConnectWait = 60_000
 /** Interval of the check whether any server is still connecting, in ms. */
 const checkInterval = 250
 
-/** Decorates `app.openapi`, which describes the tools that may be called over plain HTTP as OpenAPI documents. */
+/** `app.openapi`: describes the tools that may be called over plain HTTP in OpenAPI documents. */
 export default fp(async (app) => {
   const base = (): string => configuredBaseUrl(app.settings.current.system, app.config) ?? app.config.basePath
   const openapi = new OpenApiDocuments({ base, access: app.access, gateway: app.gateway })
@@ -33,7 +36,7 @@ export default fp(async (app) => {
   })
 }, { name: 'openapi', dependencies: ['config', 'settings', 'access', 'gateway', 'upstream'] })
 
-/** Logs, for the operator, how many tools callers without credentials may run. */
+/** Logs how many tools callers without credentials may run. */
 function logOpenTools (app: FastifyInstance): void {
   const { PUBLIC_TOOLS: publicTools } = app.config.env
   const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }

@@ -1,4 +1,4 @@
-// Translates single keywords of JSON Schema to OpenAPI 3.0.3. A keyword with an invalid value is dropped.
+// These functions translate keywords of JSON Schema to OpenAPI 3.0.3. A keyword with an invalid value is dropped.
 import { isUnicodePattern } from '../../base/json-schema/index.ts'
 
 export type JsonObject = Record<string, unknown>
@@ -8,7 +8,7 @@ const isNumber = (value: unknown): value is number => typeof value === 'number' 
 const isCount = (value: unknown): boolean => isNumber(value) && Number.isInteger(value) && value >= 0
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
 
-/** Annotations: keywords that restrict nothing. */
+/** The keywords that describe values and restrict nothing. */
 export const annotationKeywords: ReadonlySet<string> =
   new Set(['title', 'description', 'default', 'example', 'deprecated'])
 
@@ -22,7 +22,7 @@ const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map
   ['maxProperties', isCount]
 ])
 
-/** Translates a schema's keywords except its type, its subschemas, `enum` and `const`. */
+/** Translates the keywords of a schema, except `type`, `enum`, `const` and those with subschemas. */
 export function translateKeywords (schema: JsonObject): JsonObject {
   const out: JsonObject = {}
   for (const key of Object.keys(schema)) {
@@ -45,13 +45,13 @@ export function translateKeywords (schema: JsonObject): JsonObject {
   return out
 }
 
-/** Assertions: a schema that lacks one of them accepts more. */
+/** The keywords that restrict values: a translation that lacks one accepts more values than the original. */
 const assertionKeywords = new Set([
   'multipleOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'uniqueItems',
   'minProperties', 'maxProperties', 'enum'
 ])
 
-/** Whether a translation keeps all constraints of a schema, except those of subschemas. */
+/** Whether a translation keeps all constraints of a schema. Constraints in subschemas are not considered. */
 export function keepsAllConstraints (schema: JsonObject, translated: JsonObject): boolean {
   for (const key of Object.keys(schema)) if (assertionKeywords.has(key) && !Object.hasOwn(translated, key)) return false
   const { type, required, exclusiveMinimum, exclusiveMaximum } = schema
@@ -89,8 +89,8 @@ function translateExclusive (
 }
 
 /**
- * Whether a value contains no `$ref`: many OpenAPI parsers follow it everywhere, even in data, where it would break the
- * document or make them fetch a URL.
+ * Whether a value contains no `$ref`. Many OpenAPI parsers follow each `$ref`, even one in data, which would break the
+ * document or make the parser fetch a URL.
  */
 export function isRefFree (value: unknown): boolean {
   return typeof value !== 'object' || value === null || !JSON.stringify(value).includes('"$ref"')
@@ -102,10 +102,10 @@ export const isNullOnly = ({ nullable, enum: values }: JsonObject): boolean =>
   nullable === true && Array.isArray(values) && values.length === 1 && values[0] === null
 
 const typeNames = ['string', 'number', 'integer', 'boolean', 'array', 'object']
-/** The result for schemas with a single type, which most have. Shared, so it must not be changed. */
+/** The results of `translateType` for single types, which most schemas have. They are shared: do not change them. */
 const singleTypes: ReadonlyMap<unknown, { own: JsonObject }> =
   new Map(typeNames.map((type) => [type, { own: { type } }]))
-/** The number of types except null; `number` includes `integer`. */
+/** The number of types other than null, where `number` includes `integer`. */
 const allTypes = typeNames.length - 1
 
 /** Translates the `type` of a schema, with `nullable` if it includes null. Several types become `alternatives`. */
@@ -124,7 +124,11 @@ export function translateType (schema: JsonObject): { own: JsonObject, alternati
   return alternatives.length === 1 && alternatives[0] ? { own: alternatives[0] } : { own: {}, alternatives }
 }
 
-/** Translates `enum` and `const` to `enum`, with a type if the schema has none and all values share one. */
+/**
+ * Translates `enum` and `const` to `enum`, with a type if the schema has none and all values share one.
+ * @param own the result of `translateType` for the schema
+ * @returns undefined if there are no values to translate
+ */
 export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject | undefined {
   const given: unknown = Object.hasOwn(schema, 'const') ? [schema.const] : schema.enum
   if (!Array.isArray(given) || given.length === 0 || own === nullOnly || !isRefFree(given)) return undefined
@@ -140,8 +144,8 @@ export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject 
 }
 
 /**
- * Combines schemas so that all apply: the others are merged into the first if that keeps their meaning, otherwise put
- * in `allOf`.
+ * Combines schemas so that all of them apply: the others are merged into the first if that keeps their meaning,
+ * otherwise they are put in its `allOf`.
  */
 export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): JsonObject {
   const out = { ...first }
@@ -150,9 +154,9 @@ export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): 
     const keys = Object.keys(other)
     if (keys.length === 0) continue
     if (keys[0] === '$ref') separate.push(other)
-    // A combining keyword has the same meaning beside any others.
+    // A combining keyword has the same meaning beside any other keywords.
     else if (isCombination(keys) && !Object.hasOwn(out, keys[0] ?? '')) Object.assign(out, other)
-    // Other keywords may interact, so they are merged with annotations only.
+    // Other keywords may affect each other, so they are merged only with annotations.
     else if (Object.keys(out).every((key) => annotationKeywords.has(key))) Object.assign(out, { ...other, ...out })
     else separate.push(other)
   }

@@ -14,7 +14,7 @@ import type { DocumentFormat, DocumentInput } from './document.ts'
 import type { WrittenDocument } from './worker.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** A document as UTF-8, and its entity tag. */
+/** An OpenAPI document as UTF-8, and its entity tag. */
 interface Document { readonly bytes: Buffer, readonly etag: string }
 
 /** The number of tools of each connected server. */
@@ -23,7 +23,7 @@ type Stats = Static<typeof ToolStats>['data']
 interface OpenApiDeps {
   access: Pick<Access, 'viewOfOpenRoute'>
   gateway: Pick<Gateway, 'sections' | 'precedence' | 'filteredView'>
-  /** The configured public base URL, otherwise the base path. */
+  /** Returns the configured public base URL, or without one the base path. */
   base: () => string
 }
 
@@ -33,7 +33,7 @@ const maxUrlLength = 2_048
 /** The estimated size of an operation in addition to the text of its tool, in characters. */
 const operationSize = 700
 
-/** OpenAPI documents of the tools that callers of the open routes may run. */
+/** Creates OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApiDocuments {
   readonly #deps: OpenApiDeps
   readonly #pool = new WorkerPool(downstreamLimits.documents)
@@ -45,9 +45,10 @@ export class OpenApiDocuments {
   }
 
   /**
-   * The OpenAPI 3.0.3 document of everything that a caller may run, or of one group or server, at the time of the call.
-   * @param address the caller's address
-   * @param hold reserves memory for the document, in bytes, before it is written; throws if there is none
+   * Returns the OpenAPI 3.0.3 document of all tools that a caller may run now, or of one group or server.
+   * @param name the name of the group or server; undefined for all tools
+   * @param address the caller's IP address
+   * @param hold reserves memory for the document, in bytes, before it is written; throws if too little is free
    * @throws NoSuch, InvalidInput, NotFound; ShareError, also for a document beyond `downstreamLimits.documentSize`
    */
   async document (
@@ -89,7 +90,11 @@ export class OpenApiDocuments {
   /** Ends the thread that writes documents. */
   close (): void { this.#pool.close() }
 
-  /** Writes a document, unless the same one is being written or is cached. @throws ShareError */
+  /**
+   * Returns a document. It is written unless it is cached, or is being written already.
+   * @param owner the owner to whom the writing is charged
+   * @throws ShareError
+   */
   async #write (input: DocumentInput, owner: string): Promise<Document> {
     const task = JSON.stringify(input)
     const key = createHash('sha256').update(task).digest('base64url')
@@ -109,7 +114,7 @@ export class OpenApiDocuments {
 
   /**
    * Writes a document in a worker thread.
-   * @param parsed JSON texts that the thread parses: the task is refused if they would take too much of its memory
+   * @param parsed the JSON texts that the thread parses: the task is refused if their values take too much memory
    * @throws TaskAborted; ShareError, also if the document becomes too large
    */
   async #run (task: string, owner: string, parsed?: readonly string[]): Promise<Document> {
@@ -120,12 +125,12 @@ export class OpenApiDocuments {
     return { bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), etag: `"${hash}"` }
   }
 
-  /** The names of the connected servers that a caller may use, in configured order. @throws NotFound */
+  /** Returns the names of the servers that a caller may use now, in configured order. @throws NotFound */
   servers (principal: Principal): string[] {
     return this.#listed(this.#all(principal)).map(({ name }) => name)
   }
 
-  /** The number of tools that a caller may run. @throws NotFound */
+  /** Returns the number of tools that a caller may run, in total and by server. @throws NotFound */
   stats (principal: Principal): Stats {
     const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, status, items, toTool }) => ({
       name,
@@ -149,8 +154,8 @@ export class OpenApiDocuments {
   }
 
   /**
-   * Decides which tool gets a contested operationId, by the rule for tool names on merged routes: an id keeps its
-   * meaning while a server is disconnected, and when others list new tools.
+   * Returns a function that decides whether a tool gets a contested operationId, by the rule for tool names on merged
+   * routes: an id keeps its meaning while a server is disconnected, and when other servers list new tools.
    */
   #plainIds (sections: readonly ViewSection[]): (at: number, key: string) => boolean {
     let precedence: Precedence | undefined
@@ -160,15 +165,15 @@ export class OpenApiDocuments {
     }
   }
 
-  /** The base URL of the operations, always from the configuration, never from a request. */
+  /** Returns the base URL of the operations, which comes from the configuration and never from a request. */
   #base (): string {
     return `${this.#deps.base()}/api`
   }
 }
 
 /**
- * The servers whose operationIds may collide: those with a prefix that starts with the prefix of another server, and
- * those other servers.
+ * Returns the names of the servers whose operationIds may collide: two servers may if the prefix of one starts with the
+ * prefix of the other.
  */
 function findContested (names: readonly string[]): Set<string> {
   const byPrefix = new Map<string, Set<string>>()
@@ -189,7 +194,7 @@ function findContested (names: readonly string[]): Set<string> {
 const describeScope = (scope: View['scope']): string =>
   scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`
 
-/** The visible tools of servers, with their operationIds. */
+/** Returns the visible tools of servers, with their operationIds. */
 function describeServers (servers: readonly ListedServer[], includesDisabled: boolean): DocumentInput['servers'] {
   const ids = new Set<string>()
   return servers.map(({ name, description, items, toTool, hasPlainId }) => ({
@@ -206,10 +211,10 @@ function describeServers (servers: readonly ListedServer[], includesDisabled: bo
 }
 
 /**
- * The operationId of a tool: `<server>_<tool>` in the characters that model APIs accept, with a hash if another tool
- * has that id.
- * @param isPlain false if a tool outside the document has the plain id
- * @param taken the ids so far; the new one is added
+ * Returns the operationId of a tool: `<server>_<tool>` in the characters that model APIs accept, with a hash if another
+ * tool has that id.
+ * @param isPlain false if a tool outside the document has the id without a hash
+ * @param taken the ids so far, to which the new one is added
  */
 function uniqueId (server: string, tool: string, isPlain: boolean, taken: Set<string>): string {
   const base = exposedName(server, '_', tool)
@@ -219,7 +224,7 @@ function uniqueId (server: string, tool: string, isPlain: boolean, taken: Set<st
   return id
 }
 
-/** The estimated size of a document, in characters. */
+/** Returns the estimated size of a document, in characters. */
 const expectedSize = ({ servers }: DocumentInput): number => servers.reduce((sum, { tools }) =>
   tools.reduce((sum, { text }) => sum + text.length + operationSize, sum), 0)
 

@@ -8,7 +8,7 @@ import { SchemaTranslator } from './translate.ts'
 /** A tool as an operation, without the parts that depend on the document. */
 export interface Operation {
   readonly method: 'get' | 'post'
-  /** Relative to the API's base URL; percent-encoded. */
+  /** The path relative to the base URL of the API, percent-encoded. */
   readonly path: string
   readonly summary: string
   readonly description: string | undefined
@@ -17,12 +17,12 @@ export interface Operation {
   readonly components: ReadonlyMap<string, JsonObject>
 }
 
-/** Max query parameters; a tool with more takes a body. */
+/** Max number of query parameters. A tool with more parameters takes a body. */
 const maxParameters = 10
 /** Max length of one path segment, in characters, so that the URL fits into the head of a request. */
 const maxSegmentLength = 4_096
 
-/** Converts a tool to an operation; undefined if no URL can contain its name. A pure function. */
+/** Converts a tool to an operation; returns undefined if no URL can contain the names of the tool and its server. */
 export function toOperation (server: string, { key, text }: Item): Operation | undefined {
   const segments = [server, key].map(pathSegment)
   if (segments.includes(undefined)) return undefined
@@ -47,7 +47,10 @@ export function toOperation (server: string, { key, text }: Item): Operation | u
   }
 }
 
-/** Encodes a name as a path segment; undefined for `.` and `..`, which would be resolved, and for lone surrogates. */
+/**
+ * Encodes a name as a path segment; returns undefined for `.` and `..`, which would be resolved, for names with lone
+ * surrogates, and for names that are too long.
+ */
 function pathSegment (name: string): string | undefined {
   if (name === '.' || name === '..') return undefined
   try {
@@ -58,7 +61,10 @@ function pathSegment (name: string): string | undefined {
   }
 }
 
-/** The query parameters of a tool that has at most ten, all of them scalar; undefined if the tool takes a body. */
+/**
+ * Returns the query parameters of a tool with at most `maxParameters` parameters, all of which are scalar; undefined
+ * for other tools, which take a body.
+ */
 function parametersOf (schema: unknown, translator: SchemaTranslator): JsonObject[] | undefined {
   // A quick check that is sufficient for most tools that take a body.
   if (isObject(schema) && isObject(schema.properties) &&
@@ -80,7 +86,7 @@ function toParameter (name: string, required: boolean, { description, ...schema 
 
 function bodyOf (schema: unknown, translator: SchemaTranslator): JsonObject {
   const translated = translator.translate(schema).schema
-  // Arguments are always an object.
+  // The arguments of a tool are an object, even if the schema does not say so.
   const isTyped = translated.type !== undefined || translated.$ref !== undefined
   return isTyped ? translated : { type: 'object', ...translated }
 }

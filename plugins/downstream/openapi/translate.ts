@@ -5,7 +5,7 @@ import {
   translateKeywords, translateType, type JsonObject
 } from './keywords.ts'
 
-/** A schema of OpenAPI 3.0.3. `isExact`: it accepts exactly what the original accepts; otherwise it accepts more. */
+/** A schema of OpenAPI 3.0.3. `isExact`: it accepts the same values as the original; otherwise it may accept more. */
 interface TranslatedSchema { readonly schema: JsonObject, readonly isExact: boolean }
 
 const acceptsAnything: TranslatedSchema = { schema: {}, isExact: true }
@@ -22,7 +22,7 @@ const isSupported = (schema: JsonObject): boolean => {
   return isRefFree(schema.enum) && isRefFree(schema.const)
 }
 
-/** The keywords that combine a schema from others. */
+/** The keywords that combine other schemas, or negate one. `then` stands for `if`, `then` and `else` together. */
 const combiningKeywords = ['allOf', 'anyOf', 'oneOf', 'then', 'not']
 
 /** Max length of a referenced schema that replaces the reference, in characters. */
@@ -34,18 +34,18 @@ const maxInlined = 500
  * recursion.
  */
 export class SchemaTranslator {
-  /** The schemas that the translations refer to, by name. */
+  /** The component schemas to which the translations refer, by name. */
   readonly components = new Map<string, JsonObject>()
   readonly #root: unknown
   readonly #prefix: string
-  /** Up to draft 7, siblings of `$ref` are ignored. */
+  /** Whether the root is a schema of draft 7 or earlier, where keywords beside `$ref` are ignored. */
   readonly #isDraft7: boolean
-  /** The components, by original schema. */
+  /** The names of the components by the schemas from which they were translated. */
   readonly #componentBySchema = new Map<unknown, { name: string, exact: boolean }>()
 
   /**
    * @param root the schema in which references are resolved
-   * @param prefix the start of component names, which distinguishes them from those of other translators
+   * @param prefix the start of component names, which distinguishes components of different translators
    */
   constructor (root: unknown, prefix: string) {
     this.#root = root
@@ -75,7 +75,7 @@ export class SchemaTranslator {
     }
   }
 
-  /** Translates the combining keywords to schemas, all of which a value must match. */
+  /** Translates the combining keywords to a list of schemas. A value must match all of them. */
   #combined (schema: JsonObject): TranslatedSchema[] {
     const parts: TranslatedSchema[] = []
     if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.translate(each))
@@ -110,7 +110,7 @@ export class SchemaTranslator {
     return { schema: joinSchemas(beside.schema, [translated.schema]), isExact: translated.isExact && beside.isExact }
   }
 
-  /** The schema at the end of a chain of references; undefined if the chain leads nowhere, or is a cycle. */
+  /** Returns the schema at the end of a chain of references; undefined if it leads nowhere, or is a cycle. */
   #resolve (ref: string): unknown {
     const visited = new Set<unknown>()
     let target = resolveRef(ref, this.#root)
@@ -122,7 +122,7 @@ export class SchemaTranslator {
     return target
   }
 
-  /** The translation of a small scalar schema without references; undefined for any other schema. */
+  /** Returns the translation of a small scalar schema without references; undefined for any other schema. */
   #inline (target: unknown): TranslatedSchema | undefined {
     if (typeof target === 'boolean') return this.translate(target)
     if (!isObject(target) || !isScalarSchema(target, this.#root)) return undefined
@@ -130,7 +130,7 @@ export class SchemaTranslator {
     return text.length <= maxInlined && !text.includes('"$ref"') ? this.translate(target) : undefined
   }
 
-  /** A reference to the component of a schema, which is translated on first use. */
+  /** Returns a reference to the component of a schema. The schema is translated when it is first referred to. */
   #component (ref: string, target: unknown): TranslatedSchema {
     const existing = this.#componentBySchema.get(target)
     if (existing) return { schema: { $ref: `#/components/schemas/${existing.name}` }, isExact: existing.exact }
@@ -215,7 +215,7 @@ export class SchemaTranslator {
     return items.isExact
   }
 
-  /** A schema that accepts every element that the array may have, at any index. */
+  /** Returns a schema that accepts each element that the array may have, at any index. */
   #items (schema: JsonObject): TranslatedSchema {
     const { prefixItems, items } = itemSchemasOf(schema)
     if (prefixItems.length === 0) return this.translate(items)
@@ -226,7 +226,10 @@ export class SchemaTranslator {
   }
 }
 
-/** The schema that takes the keywords of arrays: the whole, or its array alternative; undefined if none is allowed. */
+/**
+ * Returns the schema that gets the keywords of arrays: the translation as a whole, or its alternative for arrays;
+ * undefined if the schema allows no arrays, or does not mention them.
+ */
 function arraySchemaOf (
   schema: JsonObject,
   own: JsonObject,
@@ -243,7 +246,10 @@ function arraySchemaOf (
 const hasSingleType = (schema: JsonObject): boolean =>
   typeof schema.type === 'string' && !['allOf', 'anyOf', 'oneOf', 'not'].some((each) => Object.hasOwn(schema, each))
 
-/** `prefixItems` and `items` as in 2020-12, also derived from the `items` and `additionalItems` of earlier drafts. */
+/**
+ * Returns `prefixItems` and `items` with their meanings in draft 2020-12, to which `items` and `additionalItems` of
+ * earlier drafts are converted.
+ */
 function itemSchemasOf (
   { items, prefixItems, additionalItems }: JsonObject
 ): { prefixItems: unknown[], items: unknown } {

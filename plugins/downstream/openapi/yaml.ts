@@ -1,6 +1,7 @@
 /**
- * Writes an object as YAML in block style, with every string in double quotes, whose escapes JSON and YAML share. YAML
- * 1.1 and 1.2 parse it identically. Undefined members are omitted.
+ * Writes an object as YAML in block style; deeply nested values are written as JSON. String values are in double
+ * quotes, with escapes that JSON and YAML share. Parsers of YAML 1.1 and 1.2 read the same values. Undefined members
+ * are omitted.
  */
 export function toYaml (value: Readonly<Record<string, unknown>>): string {
   const parts: string[] = []
@@ -8,9 +9,9 @@ export function toYaml (value: Readonly<Record<string, unknown>>): string {
   return `${parts.join('')}\n`
 }
 
-/** Plain words that YAML 1.1 parsers treat as booleans or null. */
+/** Matches words that YAML 1.1 parsers treat as booleans or null unless they are quoted. */
 const reservedWord = /^(?:true|false|null|yes|no|on|off|y|n)$/i
-/** Characters that JSON does not escape but YAML treats as line breaks or forbids; and lone surrogates. */
+/** Matches characters that JSON does not escape but YAML treats as line breaks or forbids, and surrogates. */
 const escapedCharacter = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]/
 /** Max length of a key before `:`; longer keys are written as explicit keys (`? key`). */
 const maxKeyLength = 1_000
@@ -22,19 +23,23 @@ const replaceSurrogates = (text: string): string => text.replace(/\p{Surrogate}/
 const quote = (text: string): string =>
   escapedCharacter.test(text) ? escapeSpecial(JSON.stringify(replaceSurrogates(text))) : JSON.stringify(text)
 
-/** Writes a key: plain if that is unambiguous, otherwise quoted. */
+/** Returns a key as it is written: plain if that is unambiguous, otherwise quoted. */
 const keyOf = (key: string): string =>
   /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reservedWord.test(key) ? key : quote(key)
 
 type Collection = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** Writes a key with its colon. @param indent the line start at the key's depth @param before the text before it */
+/**
+ * Returns the text of a key and its colon.
+ * @param indent a line break, and the indent of the key
+ * @param before the text before the key
+ */
 function keyText (key: string, indent: string, before: string): string {
   const name = keyOf(key)
   return name.length > maxKeyLength ? `${before}? ${name}${indent}:` : `${before}${name}:`
 }
 
-/** Whether a value is written on lines of its own; false for an empty array or object. */
+/** Whether a value is a non-empty array or object, whose elements or members are written on lines of their own. */
 function isCollection (value: unknown): value is Collection {
   if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.length > 0
@@ -58,9 +63,9 @@ const flow = (value: unknown): string =>
   )
 
 /**
- * Writes a value that is not empty.
- * @param indent a line break, and the indent of its lines
- * @param start the text before its first line: `indent`, or that of the enclosing array with its dash
+ * Appends the text of a non-empty array or object to `parts`.
+ * @param indent a line break, and the indent of the value's lines
+ * @param start the text before the first line of the value: `indent`, or, in an array, the indent and the dash
  */
 function write (value: Collection, indent: string, start: string, parts: string[]): void {
   const deeper = `${indent}  `

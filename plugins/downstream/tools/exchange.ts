@@ -2,7 +2,7 @@ import { NonMcpClient, type Client, type Exchange, type RequestHeaders } from '.
 import type { Response } from '../../../protocol/message.ts'
 import { chargedOwnerOf, type View } from '../../settings/index.ts'
 
-/** One request of a plain HTTP caller, to whom neither questions nor notifications can be sent. */
+/** A request of a plain HTTP caller, to whom neither questions nor notifications can be sent. */
 export class HttpCallExchange implements Exchange<View> {
   view: View
   readonly method: string
@@ -16,8 +16,8 @@ export class HttpCallExchange implements Exchange<View> {
   cancelled: string | undefined
 
   /**
-   * @param client the session of the caller; default: a client without a session
-   * @param paramsText the text of the params, if known
+   * @param client the client that stands for the caller's session; by default, one without a session
+   * @param paramsText the JSON text of `params`, if it is already known
    */
   constructor (
     view: View,
@@ -55,16 +55,19 @@ export class HttpCallExchange implements Exchange<View> {
 
 const plainClient = new NonMcpClient('', '')
 
-/** A caller without a session, as a client. @param address the caller's, which is charged if it has no credential */
+/**
+ * Returns a client that stands for a plain HTTP caller without a session.
+ * @param address the IP address of the caller, to which resources are charged if the caller has no credential
+ */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new NonMcpClient(`rest ${principal.key}`, principal.user, principal.key, false, chargedOwnerOf(principal, address))
 
-/** Signals that a caller disconnected before its answer. Cheaper than an AbortSignal for every call. */
+/** Signals that a caller has disconnected before the answer. Creating it costs less than an AbortSignal. */
 export class DisconnectSignal {
   #hasHappened = false
   #listener: (() => void) | undefined
 
-  /** Calls `run` when the caller disconnects, or immediately if it has. Replaces the previous request's callback. */
+  /** Calls `run` when the caller disconnects, or at once if it already has. Replaces the `run` of an earlier call. */
   listen (run: () => void): void {
     this.#listener = run
     if (this.#hasHappened) run()

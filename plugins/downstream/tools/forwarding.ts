@@ -9,8 +9,8 @@ import type { Principal } from '../../settings/index.ts'
 const noChanges: Readonly<Record<string, string | undefined>> = {}
 
 /**
- * The changes for `withMembers` that remove the envelope of a modern server's result: its type, caching, and
- * `serverInfo`. Results of legacy servers are unchanged, since there such members belong to the server.
+ * Returns the changes for `withMembers` that remove the envelope of a modern server's result: `resultType`, caching,
+ * and `serverInfo`. There are no changes for results of legacy servers, where such members have no special meaning.
  */
 export function envelopeRemoval (result: string): Readonly<Record<string, string | undefined>> {
   if (!result.includes('"resultType"') || memberOf(result, 'resultType') === undefined) return noChanges
@@ -21,7 +21,7 @@ export function envelopeRemoval (result: string): Readonly<Record<string, string
   return { ...changes, _meta: rest === '{}' ? undefined : rest }
 }
 
-/** Removes the modern envelope from a result. Other results keep their bytes. */
+/** Removes the envelope from the result of a modern server. Results of legacy servers keep their bytes. */
 export function withoutEnvelope (result: string): string {
   const changes = envelopeRemoval(result)
   return changes === noChanges ? result : withMembers(result, changes)
@@ -31,8 +31,9 @@ export function withoutEnvelope (result: string): string {
 export type SelectHeaders = (principal: Principal, server: string, headers: IncomingHttpHeaders) => IncomingHttpHeaders
 
 /**
- * Creates a function that removes `Authorization` if it identified the user. Bearer keys, and other credentials of the
- * gateway in any header, are removed later (`selectPassedHeaders`). Headers are not copied for a server that gets none.
+ * Creates a function that removes `Authorization` if that header identified the caller. Bearer keys, and other
+ * credentials of the gateway in any header, are removed later (`selectPassedHeaders`). For a server to which no headers
+ * are forwarded, the headers are returned as they are, since copying takes time.
  */
 export const createHeaderSelector = (snapshot: () => Snapshot): SelectHeaders => ({ kind }, server, headers) => {
   const config = snapshot().servers.get(server)?.config

@@ -8,11 +8,11 @@ import type { DisconnectSignal, HttpCallExchange } from './exchange.ts'
 interface InFlightCall {
   readonly exchange: HttpCallExchange
   readonly server: string
-  /** The error that replaces the result if access was withdrawn. */
+  /** The error that the caller gets instead of the result if access was withdrawn. */
   refusal: Error | undefined
 }
 
-/** The running requests of plain HTTP callers. The gateway limits their number. */
+/** The running requests of plain HTTP callers. Their number is limited by the gateway, not here. */
 export class InFlightCalls {
   readonly #gateway: Pick<Gateway, 'handle' | 'redact'>
   readonly #running = new InFlightTable<InFlightCall>()
@@ -22,10 +22,10 @@ export class InFlightCalls {
   }
 
   /**
-   * Runs one request until its answer, or until its caller disconnects.
-   * @returns the text of its result
-   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal of
-   *   `applyAccess`
+   * Runs one request until it is answered, or until its caller disconnects.
+   * @returns the text of the result
+   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached, and the error that
+   *   `endWithoutAccess` determines
    */
   async run (exchange: HttpCallExchange, server: string, gone: DisconnectSignal): Promise<string> {
     if (this.#running.isClosing) throw new errors.Draining()
@@ -66,7 +66,10 @@ export class InFlightCalls {
     }
   }
 
-  /** Ends calls whose access was withdrawn. @param refusalOf the error for the caller; undefined: the call continues */
+  /**
+   * Ends the calls whose callers have lost access.
+   * @param refusalOf returns the error for the caller; undefined if the call may continue
+   */
   endWithoutAccess (refusalOf: (view: View, server: string) => Error | undefined): void {
     for (const call of this.#running.values()) {
       call.refusal ??= refusalOf(call.exchange.view, call.server)
@@ -74,7 +77,7 @@ export class InFlightCalls {
     }
   }
 
-  /** Waits for the running calls, then fails the rest. @param timeout in ms */
+  /** Waits up to `timeout` ms for the running calls, then cancels the rest. */
   async close (timeout: number): Promise<void> {
     await this.#running.drain(timeout)
     for (const { exchange } of this.#running.values()) {

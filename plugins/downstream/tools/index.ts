@@ -7,13 +7,13 @@ declare module 'fastify' {
   interface FastifyInstance { tools: Tools }
 }
 
-/** Decorates `app.tools`: tools and prompts for plain HTTP callers. `app.ts` drains it. */
+/** `app.tools`: runs tools and prompts for plain HTTP callers. `app.ts` closes it. */
 export default fp(async (app) => {
   const tools = new Tools(app.gateway, app.access, createHeaderSelector(() => app.settings.current))
   app.decorate('tools', tools)
   app.auth.accessChanges.on('changed', (standingOf) => {
     tools.endWithoutAccess((principal) => {
-      // The bearer key settings of MCP do not decide whether anonymous callers may use the open routes.
+      // `routing.enableBearerAuth` does not decide whether anonymous callers may use the open routes.
       const now = principal.kind === 'anonymous' ? principal : standingOf(principal)
       return now && canUseMcp(now) ? now : undefined
     })

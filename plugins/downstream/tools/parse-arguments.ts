@@ -7,7 +7,7 @@ import { findInexactNumber } from '../../base/json-schema/index.ts'
 /**
  * Parses the arguments in a query. A repeated name becomes a list of values.
  * @param search the query without the question mark
- * @throws InvalidInput if it is not percent-encoded UTF-8
+ * @throws InvalidInput if the query is not percent-encoded UTF-8
  */
 export function parseQueryArguments (search: string): Record<string, unknown> {
   const args = new Map<string, string | string[]>()
@@ -32,7 +32,10 @@ function decodeFormText (text: string): string {
   }
 }
 
-/** Parses the arguments in a body; none if it is empty. @throws InvalidJson; InvalidInput: no object, inexact number */
+/**
+ * Parses the arguments in a body. An empty body contains no arguments.
+ * @throws InvalidJson; InvalidInput for a body that is not an object, or contains an inexact number
+ */
 export function parseBodyArguments (text: string): Record<string, unknown> {
   const value = parseExactJson(text)
   if (!isObject(value)) throw new errors.InvalidInput('The body must be a JSON object with the arguments of the tool')
@@ -40,7 +43,7 @@ export function parseBodyArguments (text: string): Record<string, unknown> {
 }
 
 /**
- * Parses JSON and rejects numbers that JavaScript cannot represent exactly. An empty text is an empty object.
+ * Parses JSON, and rejects numbers that JavaScript cannot represent exactly. Returns an empty object for empty text.
  * @throws InvalidJson; InvalidInput for an inexact number
  */
 export function parseExactJson (text: string): unknown {
@@ -50,7 +53,7 @@ export function parseExactJson (text: string): unknown {
   return value
 }
 
-/** @throws InvalidInput */
+/** Checks that JavaScript can represent the numbers in a JSON text exactly. @throws InvalidInput */
 function requireExactNumbers (text: string): void {
   const number = findInexactNumber(text)
   if (number === undefined) return

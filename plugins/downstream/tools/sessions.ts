@@ -6,9 +6,9 @@ import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
 /**
- * Limits of sessions. `idle`: max time without a call, in ms. `maxSessions`: beyond that, the least recently used
- * session without a running call ends. Once three quarters are in use, an owner that has a tenth of `maxSessions` loses
- * its own least recently used one for each new session.
+ * The limits of sessions. `idle`: max time without a call, in ms. `maxSessions`: max number; beyond that, the least
+ * recently used session without a running call ends. While three quarters of `maxSessions` are in use, an owner that
+ * has a tenth of `maxSessions` loses its least recently used session without a running call for each new session.
  */
 interface SessionBounds { readonly idle: number, readonly maxSessions: number }
 
@@ -17,7 +17,7 @@ interface SessionBounds { readonly idle: number, readonly maxSessions: number }
  * at each server. The id is chosen by the caller and is not a credential: it is looked up together with the principal.
  */
 export class RestSessions {
-  /** By principal and id, least recently used first. */
+  /** The sessions by principal and id, least recently used first. */
   readonly #sessions: BoundedMap<string, RestSession>
   readonly #maxSessions: number
   /** Max time without a call, in ms. */
@@ -25,7 +25,7 @@ export class RestSessions {
   readonly #release: (client: Client) => void
   readonly #sweeping: NodeJS.Timeout
 
-  /** @param release releases a session's resources at its providers */
+  /** @param release releases the links of a session to servers */
   constructor ({ idle, maxSessions }: SessionBounds, release: (client: Client) => void) {
     this.#sessions = new BoundedMap(maxSessions, {
       isEvictable: (_name, { open }) => open === 0,
@@ -38,7 +38,7 @@ export class RestSessions {
   }
 
   /**
-   * Runs one call in the session of an id, or without a session.
+   * Runs one call in the session with this id, or without a session if the id is undefined.
    * @throws InvalidInput for an invalid id; ShareError if the caller's share of sessions is in use
    */
   async withSession<Result> (
@@ -61,7 +61,7 @@ export class RestSessions {
     }
   }
 
-  /** Ends the sessions of principals without access. */
+  /** Ends the sessions whose principals have lost access. */
   revoke (hasAccess: (principal: Principal) => boolean): void {
     for (const [name, session] of this.#sessions) if (!hasAccess(session.principal)) this.#end(name, session)
   }

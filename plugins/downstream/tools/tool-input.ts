@@ -11,20 +11,23 @@ const toolsByName = memoized(({ lists }: Catalogue): ReadonlyMap<string, Item> =
   new Map(lists.tools.map((item) => [item.key, item])))
 const inputOf = memoized((item: Item) => new ToolInputSchema(item))
 
-/** The input of a tool in a catalogue, by the server's name for it; undefined if there is no such tool. */
+/**
+ * Returns the input schema of a tool in a catalogue; undefined if there is no such tool.
+ * @param tool the name of the tool at its server
+ */
 export function findToolInputSchema (catalogue: Catalogue | undefined, tool: string): ToolInputSchema | undefined {
   const item = catalogue && toolsByName(catalogue).get(tool)
   return item && inputOf(item)
 }
 
-/** The input of one tool. Neither its schema nor a caller's arguments can make it take long. */
+/** The input schema of a tool, which checks and converts arguments. A check that takes too long is given up. */
 export class ToolInputSchema {
   readonly #schema: unknown
   readonly #schemaText: string | undefined
   readonly #now: () => number
-  /** Undefined until the first check. Its `check` is undefined if the schema is too complex for a quick check. */
+  /** Undefined until the first check. `check` is undefined if the schema is too complex for a quick check. */
   #quick: { readonly check?: QuickCheck } | undefined
-  /** The time until which arguments are not checked, because that took too long; in ms of the clock. */
+  /** The time, in ms of the clock, until which arguments are not checked, since a check took too long. */
   #pausedUntil = 0
 
   /** @param now a clock, in ms */
@@ -46,8 +49,8 @@ export class ToolInputSchema {
   }
 
   /**
-   * Converts and validates arguments; returns them unchanged if that takes too long.
-   * @param owner the caller
+   * Validates arguments, and converts them to the types in the schema. If that takes too long, returns them unchanged.
+   * @param owner the owner to whom the check is charged (`chargedOwnerOf`)
    * @throws InvalidInput with the invalid arguments, or if they are too large to be validated in time; ShareError
    */
   async convert (given: Record<string, unknown>, owner: string): Promise<ConvertedArguments> {
@@ -73,7 +76,7 @@ export class ToolInputSchema {
     return this.#quick.check?.(args) === true
   }
 
-  /** Returns unchecked arguments, and skips checks for a while. @throws InvalidInput if they are large */
+  /** Returns the arguments unchecked, and skips checks for a while. @throws InvalidInput for large arguments */
   #skipCheck (args: Record<string, unknown>, text: string): ConvertedArguments {
     if (text.length > baseLimits.argumentChecks.large) {
       throw new errors.InvalidInput('The arguments are too large to be validated against the tool\'s schema in time')

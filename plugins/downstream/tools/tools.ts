@@ -23,7 +23,7 @@ export interface HttpCaller {
 /** A tool as a route identifies it. `name`: the group or server in the route's path, if any. */
 export interface ToolAddress { server: string, tool: string, name?: string }
 
-/** The query of the URL, and the body if there is one. */
+/** The query of the URL without its question mark, and the body if there is one. */
 interface SentArguments { search: string, body?: string }
 
 /** Runs tools and prompts for plain HTTP callers. */
@@ -46,6 +46,7 @@ export class Tools {
 
   /**
    * Calls a tool of one server.
+   * @param name the name of the tool on the route of the server
    * @returns the text of the tool's result, even if the tool failed, with `toolName` and `arguments` added
    * @throws NoSuch for a server or tool that the caller cannot see, InvalidInput for arguments that do not fit the
    * schema, UpstreamFailed, UpstreamSlow, ShareError
@@ -64,7 +65,10 @@ export class Tools {
     return withMembers(result, { ...envelopeRemoval(result), ...added })
   }
 
-  /** @throws NoSuch for a server that the principal cannot see, or a prompt that the server is known not to have */
+  /**
+   * Checks that a server may have a prompt. A server whose prompts are not known yet may have it.
+   * @throws NoSuch for a server that the caller cannot see, and for a prompt that the server is known not to have
+   */
   requirePrompt (caller: Pick<HttpCaller, 'principal' | 'address'>, server: string, name: string): void {
     const view = this.#filtered(this.#access.viewOfServer(caller.principal, server), caller)
     const client = sessionlessClient(view)
@@ -76,7 +80,7 @@ export class Tools {
    * Fills in a prompt of one server.
    * @param args strings, as MCP requires; other values are sent as their JSON text
    * @returns the text of the server's result; missing `messages` become an empty array
-   * @throws as `call`
+   * @throws the errors of `call`
    */
   async getFilledPrompt (
     caller: HttpCaller, server: string, name: string, args: Record<string, unknown>
@@ -114,16 +118,16 @@ export class Tools {
   }
 
   /**
-   * Runs a tool on an open route. Arguments that do not fit its input schema never reach the server.
+   * Runs a tool on an open route. The arguments are checked against its input schema first.
    * @returns the text of the tool's result, even if the tool failed
-   * @throws as `call`; NoSuch does not distinguish missing tools from those closed to the caller
+   * @throws the errors of `call`; NoSuch for missing tools and for tools that are closed to the caller alike
    */
   async callOnOpenRoute (
     caller: HttpCaller, { server, tool, name }: ToolAddress, { search, body }: SentArguments
   ): Promise<string> {
     const query = parseQueryArguments(search)
     const { group } = query
-    // A tool argument with this name takes precedence.
+    // If the tool has an argument named `group`, the query parameter `group` is that argument.
     const isArgument = body === undefined && this.#inputOf(server, tool)?.hasParameter('group') === true
     const isGroupQuery = name === undefined && group !== undefined && !isArgument
     const openView = this.#openView(caller.principal, server, name, isGroupQuery ? group : undefined)
@@ -145,7 +149,7 @@ export class Tools {
       const input = this.#inputOf(server, tool)
       return withoutEnvelope(await this.#convertAndCall(caller, view, server, input, known, read()))
     } catch (error) {
-      // Uses the route's name of the tool, which may have another name in the view.
+      // The error names the tool as the route does. The view may have another name for it.
       throw error instanceof errors.NoSuch ? noSuchError('tool', tool) : error
     }
   }
@@ -160,7 +164,7 @@ export class Tools {
     })
   }
 
-  /** Waits for the running calls, then fails the rest. @param timeout in ms */
+  /** Waits up to `timeout` ms for the running calls, then cancels the rest. */
   async close (timeout: number): Promise<void> {
     this.#sessions.close()
     await this.#calls.close(timeout)
@@ -173,29 +177,30 @@ export class Tools {
       : this.#access.viewOfOpenRoute(principal, { name }, 'group or server')
   }
 
-  /** Hides from a view the items that hooks hide from its caller. */
+  /** Returns a view without the items that hooks hide from its caller. */
   #filtered (view: View, { address }: Pick<HttpCaller, 'address'>): View {
     return this.#gateway.filteredView(view, address)
   }
 
-  /** The input of a tool, by its name in the view. */
+  /** Returns the input schema of a tool, by its name in the view. */
   #input (view: View, name: string): ToolInputSchema | undefined {
     const target = this.#gateway.lookUp(view, sessionlessClient(view), 'tools', name)
     return target && this.#inputOf(target.provider, target.key)
   }
 
-  /** The input of a tool, by the name that its server uses. */
+  /** Returns the input schema of a tool, by the name that its server uses. */
   #inputOf (server: string, tool: string): ToolInputSchema | undefined {
     return findToolInputSchema(this.#gateway.catalogue(server), tool)
   }
 
-  /** The name of a tool in a view; undefined if the view does not show it. */
+  /** Returns the name of a tool in a view; undefined if the view does not show it. */
   #exposedName (view: View, server: string, tool: string): string | undefined {
     return this.#gateway.exposedName(view, sessionlessClient(view), 'tools', server, tool)
   }
 
   /**
-   * Like `#exposedName`, after the server's tools are known. An unreadable body is reported only for an existing tool.
+   * Waits until the tools of the server are known, and returns the result of `#exposedName`. Errors of `read` are
+   * ignored, so that an unreadable body is reported only for an existing tool.
    * @throws NoSuch, UpstreamFailed
    */
   async #findExposedName (
@@ -208,7 +213,7 @@ export class Tools {
     return exposed
   }
 
-  /** Looks something up after the server's tools are known; waits while it connects. @throws UpstreamFailed */
+  /** Waits until the tools of a server are known, and returns the result of `look`. @throws UpstreamFailed */
   async #findAfterListing<Found> (
     { headers, address }: HttpCaller,
     view: View,
@@ -227,7 +232,7 @@ export class Tools {
 
   /**
    * Converts arguments to the tool's schema, and calls the tool.
-   * @param name of the tool, in the view
+   * @param name the name of the tool in the view
    * @throws InvalidInput with the invalid arguments
    */
   async #convertAndCall (
@@ -245,8 +250,8 @@ export class Tools {
   }
 
   /**
-   * Sends one request, in the session of `x-session-id`. Anonymous callers have no sessions, since they would share
-   * them.
+   * Sends one request, in the session that `x-session-id` names. Anonymous callers have no sessions, since different
+   * callers could not be distinguished.
    */
   async #send (
     caller: HttpCaller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
@@ -261,7 +266,7 @@ export class Tools {
   }
 }
 
-/** @returns undefined if the function throws */
+/** Returns the result of a function; undefined if it throws. */
 function tryRun<Result> (run: () => Result): Result | undefined {
   try {
     return run()

@@ -6,15 +6,15 @@ export type FindCurrentPrincipal = (principal: Principal) => Principal | undefin
 
 /**
  * Announces possible losses of access. Emits `changed` after each change of the settings, and after each revocation or
- * expiry of a credential, the only events that end access; owners of sessions and running calls then re-check their
- * principals.
- * Emits `expired` with the id of a credential that its client can renew; until it has, nothing more is sent to the
- * client.
+ * expiry of a credential, the only events that end access; the code that holds sessions and running calls then checks
+ * their principals again.
+ * Emits `expired` with the id of a credential that its client can renew. Until the client has renewed it, nothing more
+ * is sent to the client.
  */
 export class AccessChanges extends EventEmitter<{ changed: [FindCurrentPrincipal], expired: [id: string] }> {
   readonly #current: FindCurrentPrincipal
 
-  /** @param current evaluates a principal against the current settings */
+  /** @param current returns the state of a principal by the current settings; undefined if it has lost access */
   constructor (current: FindCurrentPrincipal) {
     super()
     this.#current = current

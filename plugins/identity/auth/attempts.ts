@@ -6,7 +6,7 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { CredentialRefusals } from './refusals.ts'
 import { identityLimits } from '../limits.ts'
 
-/** Counts one attempt under a key. @returns 0 within the limit, otherwise the seconds until it is reset */
+/** Counts one attempt under a key. @returns 0 within the limit, otherwise the seconds until the counter is reset */
 export type CountAttempt<Request> = (request: Request, key: string) => Promise<number>
 
 /**
@@ -23,7 +23,7 @@ interface AttemptCounters<Request> {
   readonly social: CountAttempt<Request>
 }
 
-/** The checks under one key, which run one at a time. `waiting` includes the running one. */
+/** The checks under one key, which run one at a time. `waiting`: their number, including the running one. */
 interface Queue { waiting: number, last: Promise<unknown> }
 
 /** Rate limits for logins and registrations: per user and address over time, and for concurrent requests. */
@@ -91,7 +91,7 @@ export class AttemptLimiter<Request extends { ip: string }> {
 
   /**
    * Counts an export or import of a template.
-   * @param owner the owner to whom the request is charged (`settings/access/owner.ts`)
+   * @param owner the user, key or address to whom the request is charged (`settings/access/owner.ts`)
    * @throws TooManyRequests
    */
   async countTemplateUse (request: Request, owner: string): Promise<void> {
@@ -131,7 +131,7 @@ export class AttemptLimiter<Request extends { ip: string }> {
     return new errors.TooManyFailures(seconds)
   }
 
-  /** Runs work in one of `identityLimits.passwordRequests` slots, which addresses share. @throws ShareError */
+  /** Runs work in one of `identityLimits.passwordRequests` slots, which client addresses share. @throws ShareError */
   async #inSlot<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
     const release = this.#shares.take(ownerOfAddress(ip))
     try {

@@ -44,8 +44,8 @@ export interface Auth {
    */
   issueInternalCredential: (holder: { readonly username: string } | { readonly keyId: string }) => InternalCredential
   /**
-   * Returns a reference to a principal's credential that can be stored beyond its request, without its secret;
-   * undefined if the credential has no id.
+   * Returns a reference to a principal's credential that can be stored after the request has ended. It contains no
+   * secret. Returns undefined for all credentials but keys and access tokens.
    */
   lastingCredentialOf: (principal: Principal) => SubscriptionCredential | undefined
   /** Returns the current principal of a stored credential; undefined if it is no longer valid. @throws StorageError */

@@ -46,7 +46,7 @@ export function identifyCaller (
 }
 
 /**
- * Whether a request has a header, a query parameter or a cookie in which this class of routes reads credentials.
+ * Whether a request has a header, a query parameter or a cookie in which routes of this class accept credentials.
  * @param keyHeader the header of bearer keys, in lower case
  */
 export function hasCredentials (
@@ -58,7 +58,10 @@ export function hasCredentials (
   return headers.authorization !== undefined || headers['x-auth-token'] !== undefined
 }
 
-/** With `routing.skipAuth`, every caller of the management API is the guest, an admin. MCP routes are not affected. */
+/**
+ * The last step of the chain: if `routing.skipAuth` is on, it identifies each remaining caller of the management API as
+ * the guest, who is an admin. Other routes are not affected.
+ */
 export const guestStep: AuthStep = (_credentials, routes, snapshot) => routes === 'api' ? guestOf(snapshot) : undefined
 
 const guestOf = ({ system }: Snapshot): Principal | undefined => system.routing?.skipAuth === true
@@ -67,7 +70,7 @@ const guestOf = ({ system }: Snapshot): Principal | undefined => system.routing?
 
 /**
  * Authenticates requests to the management API by the session cookie of a social login. The user is read from the
- * current settings, so a demotion, deletion or new password takes effect at once.
+ * current settings, so a demotion, a deletion or a new password takes effect at once.
  */
 export const socialSessionStep = (social: SocialLogin): AuthStep => ({ headers }, routes, snapshot) =>
   routes === 'api' ? social.identify(headers, snapshot) : undefined

@@ -4,12 +4,12 @@ import { countVisibleServers, makeView, type Principal, findBaseUrlSetting } fro
 import { isLoopback } from '../../base/config/index.ts'
 import { secretAdvice } from '../../base/secrets/index.ts'
 
-/** Interval at which a warning is repeated, in ms. */
+/** Interval at which the error log about `routing.skipAuth` is repeated, in ms. */
 const warningInterval = 15 * 60_000
 
 /**
  * Logs a warning while `routing.skipAuth` is on, which makes everyone who can reach the gateway an admin. If other
- * machines can reach it, the message is repeated and logged as an error.
+ * machines can reach the gateway, the message is logged as an error, and repeated.
  */
 export function warnOfSkippedAuth (app: FastifyInstance): void {
   const { env } = app.config
@@ -43,7 +43,8 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
 interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof findBaseUrlSetting> }
 
 /**
- * Returns the settings by which other machines can probably reach the gateway, for a log line; empty if there are none.
+ * Returns the settings because of which other machines can probably reach the gateway, each as `NAME=value`; an empty
+ * list if there are none.
  */
 export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {
   const names = allowedHosts.split(/[\s,]+/).map((each) => each.replace(/:\d*$/, '').toLowerCase())
@@ -58,14 +59,15 @@ export function exposureSigns ({ host, allowedHosts, address }: Exposure): strin
 
 /** The access of callers without credentials. */
 export interface AnonymousAccess {
-  /** The number of servers whose tools they can run, over plain HTTP and over MCP. */
+  /** The number of servers whose tools such callers can run over plain HTTP. */
   readonly overHttp: number
+  /** The number of servers whose tools such callers can run over MCP. */
   readonly overMcp: number
-  /** Whether `routing.skipAuth` makes them admins on the management API. */
+  /** Whether `routing.skipAuth` makes such callers admins on the management API. */
   readonly isAuthSkipped: boolean
 }
 
-/** Determines the access of callers without credentials. @param anonymous their principal */
+/** Returns the access of callers without credentials. @param anonymous the principal of such callers */
 export function anonymousAccessOf (app: FastifyInstance, anonymous: Principal): AnonymousAccess {
   const { routing } = app.settings.current.system
   const { PUBLIC_TOOLS: publicTools } = app.config.env
@@ -81,8 +83,8 @@ export function anonymousAccessOf (app: FastifyInstance, anonymous: Principal): 
 }
 
 /**
- * Logs a warning when callers without credentials can run tools and other machines can reach the gateway. No warning
- * with PUBLIC_TOOLS=public, since each of these servers was then made public on purpose.
+ * Logs a warning when callers without credentials can run tools and other machines can reach the gateway. Logs nothing
+ * with PUBLIC_TOOLS=public, since each server that such callers can use was then made public on purpose.
  */
 export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): void {
   const { basePath, env } = app.config

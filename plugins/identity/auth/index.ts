@@ -29,13 +29,13 @@ import type { Auth } from './auth.ts'
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
   interface FastifyContextConfig {
-    /** The route is served under any `Host`: health checks address the process by its IP address. */
+    /** `true`: the route accepts any `Host`, since health checks address the process by its IP address. */
     anyHost?: true
   }
 }
 
 interface AuthOptions {
-  /** The credential of the command line on this machine, if any. */
+  /** The credential with which the command line calls the management API on this machine, if any. */
   localToken?: string
 }
 
@@ -44,7 +44,10 @@ const audience = 'tool-hub-management'
 
 const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
 
-/** `app.auth`: identifies callers, and checks `Host` and `Origin`. No route is served to a foreign `Host`. */
+/**
+ * `app.auth`: identifies callers, and checks `Host` and `Origin`. Requests with a foreign `Host` are refused, except on
+ * routes with `anyHost` and from the command line.
+ */
 export default fp<AuthOptions>(async (app, { localToken }) => {
   const { HOST: host, ALLOWED_HOSTS: allowedHosts, ALLOWED_ORIGINS: allowedOrigins } = app.config.env
   const { JWT_SECRET: jwtSecret, JWT_EXPIRES_IN: jwtExpiresIn } = app.config.env
@@ -79,13 +82,13 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): RequestCredentials =>
     ({ headers, query: query as Record<string, unknown>, socket, ip })
   /**
-   * Identifies a caller. An unknown credential is tried again after reading the changes of other replicas.
+   * Identifies a caller. An unknown credential is checked again after the changes of other replicas have been read.
    * @throws DataAway if the database has been unavailable to this replica for too long
    */
   const identifyFresh = (credentials: RequestCredentials, routes: RouteClass, steps = chain): IdentifyResult => {
     const former = app.settings.current
-    // Not 401, after which clients would discard their tokens.
     const areSent = (): boolean => hasCredentials(credentials, routes, bearerKeyHeaderName(former))
+    // This error is not Unauthorized, since clients discard their tokens after a response with status 401.
     if (app.settings.isOutdated && areSent() && !hasLocalCredential(credentials)) throw new errors.DataAway()
     const retry = (): IdentifyResult => {
       if (!areSent()) return undefined
@@ -102,12 +105,12 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   warnOfSkippedAuth(app)
   warnOfOpenTools(app, anonymous)
 
-  // The check of `Host` runs for every app, since some routes can be read without a credential.
+  // `Host` is checked by every app, since some routes can be read without a credential.
   await app.annexes.onEveryApp(app, (each) => {
     each.addHook('onRequest', (request, _reply, done) => {
       if (!hasSingleHost(request.raw)) throw new errors.TwoHosts()
       const isServed = isServedHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
-      // The command line connects to the loopback interface, whichever host names are allowed. Web pages cannot know
+      // The command line connects to the loopback interface, even if no loopback name is allowed. Web pages cannot know
       // its credential, so DNS rebinding is no threat here.
       if (!isServed && !hasLocalCredential(credentialsOf(request))) throw new errors.ForeignHost()
       done()
@@ -129,8 +132,8 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   endExpiredKeys(app, accessChanges)
 
   /**
-   * Records a refused credential. While the authorization server is enabled, text without the prefix of keys counts as
-   * an access token, since tokens of earlier versions have no prefix.
+   * Records a refused credential. While the authorization server is enabled, a credential without the prefix of keys
+   * counts as an access token, since access tokens of earlier versions have no prefix.
    */
   const noteRefused = (request: FastifyRequest, header: string | string[] | undefined): void => {
     if (header === undefined) return
@@ -244,7 +247,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   ]
 })
 
-/** Returns the principal of a user as an MCP client: the same as that of an unscoped key of the user. */
+/** Returns the principal of a user on MCP routes. It has the rights of an unscoped key of the user. */
 function mcpPrincipalOf (user: User | undefined): Principal | undefined {
   if (!user) return undefined
   const inLaterSnapshot: Principal['inSnapshot'] = (snapshot) => {
@@ -254,14 +257,17 @@ function mcpPrincipalOf (user: User | undefined): Principal | undefined {
   return { ...principalOfUser(user, inLaterSnapshot), kind: 'user-key' }
 }
 
-/** Returns a request's credentials in the standard headers, and the headers that show whether a proxy forwarded it. */
+/**
+ * Returns a request's credentials in `Authorization` and `x-auth-token`, with the headers that show whether a proxy
+ * forwarded the request.
+ */
 function headerCredentialsOf ({ headers, socket, ip }: FastifyRequest): RequestCredentials {
   const names = ['authorization', 'x-auth-token', ...forwardingHeaders]
   const kept = Object.fromEntries(names.map((name) => [name, headers[name]])) as RequestCredentials['headers']
   return { headers: kept, query: {}, socket, ip }
 }
 
-/** Refuses a token sent in two ways (RFC 6750, section 2), even if only one would be used. @throws TokenTwice */
+/** Refuses a request with a token both in `Authorization` and in the query (RFC 6750, section 2). @throws TokenTwice */
 function checkSingleToken ({ headers: { authorization }, query }: FastifyRequest): void {
   const { access_token: token } = query as { access_token?: unknown }
   if (token !== undefined && authorization !== undefined && /^bearer /i.test(authorization)) {
@@ -273,7 +279,7 @@ function checkSingleToken ({ headers: { authorization }, query }: FastifyRequest
 const isSafeRead = ({ method, routeOptions }: FastifyRequest): boolean =>
   ['GET', 'HEAD', 'OPTIONS'].includes(method) && routeOptions.config?.effect === 'read'
 
-/** Max delay of the timer, in ms; then the expiry is scheduled again. Node allows up to 2³¹ − 1. */
+/** Max delay of the expiry timer, in ms. For a later expiry, it is set again. Node allows up to 2³¹ − 1 ms. */
 const maxTimerDelay = 24 * 3_600_000
 
 /** Ends the sessions and calls of keys that expire, since an expiry does not change the settings. */

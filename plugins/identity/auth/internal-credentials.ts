@@ -23,7 +23,7 @@ export interface InternalCredential {
 export class InternalCredentials {
   readonly #resolvers = new Map<string, ResolvePrincipal>()
 
-  /** @param resolve called for each request with the credential */
+  /** Creates a credential. @param resolve called for each MCP request with the credential */
   issue (resolve: ResolvePrincipal): InternalCredential {
     const token = `${credentialPrefixes.internal}${randomBytes(32).toString('hex')}`
     const hash = sha256(token)

@@ -6,8 +6,8 @@ import { allowedScopesAmong } from './steps/access-token.ts'
 import { principalOfKey } from './steps/bearer-key.ts'
 
 /**
- * Returns a reference to a principal's credential that can be stored beyond its request, without its secret; undefined
- * for credentials that cannot be revoked one by one, such as a login token, and for callers without credentials.
+ * Returns a reference to a principal's credential that can be stored after the request has ended. It contains no
+ * secret. Returns undefined for callers without credentials, and for all credentials but keys and access tokens.
  */
 export function lastingCredentialOf (principal: Principal, { users }: Snapshot): SubscriptionCredential | undefined {
   const { kind, credential, username, scopes, audience } = principal
@@ -20,8 +20,8 @@ export function lastingCredentialOf (principal: Principal, { users }: Snapshot):
 }
 
 /**
- * Returns the current principal of a stored credential; undefined if it is no longer valid. Revocations of OAuth
- * authorizations are not part of the settings and not checked here.
+ * Returns the current principal of a stored credential; undefined if the settings no longer allow the credential. The
+ * caller must check whether an OAuth authorization was revoked, which is not part of the settings.
  */
 export function principalOfCredential (credential: SubscriptionCredential, snapshot: Snapshot): Principal | undefined {
   if ('keyId' in credential) return principalOfKey(credential.keyId, snapshot)

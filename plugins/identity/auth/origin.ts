@@ -31,8 +31,8 @@ export function isServedHost ({ hosts }: OriginRules, host: string | undefined, 
 }
 
 /**
- * Whether a request does not name two hosts: it has at most one `Host` header, which equals the host of an absolute
- * request target, if there is one (RFC 9112, section 3.2).
+ * Whether a request names only one host: it has at most one `Host` header, which equals the host of the request target
+ * if that is an absolute URL (RFC 9112, section 3.2).
  */
 export function hasSingleHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0
@@ -46,7 +46,7 @@ export function hasSingleHost ({ url = '', headers: { host = '' }, rawHeaders }:
 }
 
 /**
- * Refuses requests made by pages of other origins.
+ * Refuses a request of a web page whose origin is neither the gateway's own nor listed in ALLOWED_ORIGINS.
  * @param host the value of `Host`, or the host forwarded by a trusted proxy
  * @param protocol the scheme of the request, or the one forwarded by a trusted proxy
  * @throws ForeignOrigin
@@ -59,14 +59,15 @@ export function checkOrigin (
   protocol = 'http'
 ): void {
   if (origin === undefined || origins.has(origin) || origin === parseUrl(baseUrl)?.origin) return
-  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the origin is that of the public address, or
-  // the forwarded one.
+  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, its own origin is the one of the base URL,
+  // or consists of the forwarded protocol and host.
   if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
 }
 
 /**
- * Reads the rules from the environment. `Host` is checked when the gateway listens on loopback, or when ALLOWED_HOSTS
- * is set.
+ * Creates the rules from environment variables. `Host` is checked if the gateway listens on a loopback address, or if
+ * ALLOWED_HOSTS is set.
+ * @param listenHost the host on which the gateway listens
  * @throws Error naming the first invalid entry
  */
 export function readOriginRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
@@ -79,7 +80,7 @@ export function readOriginRules (listenHost: string, allowedHosts: string, allow
   }
 }
 
-/** Converts an entry of ALLOWED_HOSTS to the form that `hostNameOf` returns. @throws Error if it is invalid */
+/** Converts an entry of ALLOWED_HOSTS to the form that `hostNameOf` returns. @throws Error for an invalid entry */
 function toHost (text: string): string {
   const url = parseUrl(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {

@@ -26,11 +26,11 @@ export class CredentialRefusals {
   readonly #warn: (details: object, sentence: string) => void
   readonly #isUser: (name: string) => boolean
   readonly #now: () => number
-  /** End of each lock-out that was logged, in ms since the epoch, by address and name. */
+  /** The end of each logged lock-out in ms since 1970, by client address and name. */
   readonly #lockOuts = new BoundedMap<string, number>(identityLimits.refusals.lockOuts)
   readonly #lines: LogLineLimiter
 
-  /** @param isUser whether a user of this name exists; other names are not logged, since people type passwords there */
+  /** @param isUser whether a user of this name exists; other names are not logged, since they may be passwords */
   constructor (
     warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now
   ) {
@@ -45,8 +45,8 @@ export class CredentialRefusals {
 
   /**
    * Records the use of a stored bearer key that is not active.
-   * @param name of the key
-   * @param reason why it is inactive
+   * @param name the name of the key
+   * @param reason why the key is inactive
    */
   noteInactiveKey (address: string, { name, reason }: { name: string, reason: string }): void {
     this.counts.key++
@@ -63,7 +63,7 @@ export class CredentialRefusals {
   }
 
   /**
-   * Records an attempt that is refused without a check, since this name is locked out for this address.
+   * Records an attempt that is refused without a check, since this address is locked out of this account or client.
    * @param seconds the time until the end of the lock-out
    */
   noteLockOut (kind: CredentialKind, address: string, name: string, seconds: number): void {
@@ -76,7 +76,7 @@ export class CredentialRefusals {
     this.#log({ address, ...details }, `${address} is locked out of ${words} for ${seconds} s: too many failures`)
   }
 
-  /** Returns the form of a name that may be logged: the name itself only if a user of this name exists. */
+  /** Returns a name in the form that may be logged: the name itself only if it is the name of an existing user. */
   #loggableName (kind: CredentialKind, name: string | undefined): { details: object, words: string } {
     if (name === undefined) return { details: {}, words: '' }
     if (kind === 'secret') return { details: {}, words: 'an OAuth client' }
@@ -90,7 +90,7 @@ export class CredentialRefusals {
   }
 }
 
-/** Max length of a caller's name as part of a key, in characters. */
+/** Max length of a name as part of a key of the lock-out map, in characters. */
 const maxNameLength = 64
 
 /** `app.refusals`: counts refused credentials for the log and the metrics. */

@@ -9,7 +9,11 @@ import { bearerKeyHeaderName, canUseMcp, mcpScope, type Principal } from '../../
 /** The scope that a route of the management API requires, by its effect; reading requires none. */
 const requiredScopes = { read: undefined, run: 'mcp', change: 'manage' } as const
 
-/** Checks that an access token's scopes allow the effect of a management route. @throws InsufficientScope */
+/**
+ * Checks that the scopes of an access token allow the effect of a management route. Other credentials have no scopes,
+ * and pass.
+ * @throws InsufficientScope
+ */
 export function checkScopes ({ scopes }: Principal, effect: RouteEffect = 'change'): void {
   const needed = requiredScopes[effect]
   if (scopes !== undefined && needed !== undefined && !scopes.includes(needed)) {
@@ -17,7 +21,7 @@ export function checkScopes ({ scopes }: Principal, effect: RouteEffect = 'chang
   }
 }
 
-/** The message for a token of another resource. */
+/** The error message for an access token that was issued for another resource. */
 export const otherResourceMessage = 'The access token is for another resource'
 
 /**
@@ -33,14 +37,17 @@ export function assertTokenAllowsMcpRoute (
   // A POST of the SSE transport belongs to a stream that was opened with a token of the same audience.
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)
-  if (covers(audience, path) || covers(withoutApiAlias(audience, basePath), withoutApiAlias(path, basePath))) return
+  const plainAudience = withoutApiAlias(audience, basePath)
+  if (covers(plainAudience, withoutApiAlias(path, basePath))) return
+  // A token for all of `/api` is also for the MCP routes below it.
+  if (plainAudience === audience && covers(audience, path)) return
   throw new errors.Unauthorized(otherResourceMessage)
 }
 
 /**
- * Whether a credential is valid for the gateway as a whole, as the management API and tools over plain HTTP require:
- * any credential but an access token for another resource than the gateway's address, its `/mcp` or its `/api` (RFC
- * 8707).
+ * Whether a credential is valid for the gateway as a whole, as the management API and tools over plain HTTP require. An
+ * access token is valid if its resource is the gateway's address, or `/mcp` or `/api` below it (RFC 8707); other
+ * credentials are always valid.
  */
 export const isForWholeGateway = ({ audience }: Principal, basePath: string): boolean =>
   audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)
@@ -50,11 +57,11 @@ const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/
 
 const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
 
-/** Returns the path of an MCP route, with an alias below `/api` replaced by the path it stands for. */
+/** Returns the path of an MCP route. If it is an alias below `/api`, returns the path that the alias stands for. */
 const withoutApiAlias = (path: string, basePath: string): string =>
-  `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`
+  `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group(?=\/))?(?=\/|$)/, '/mcp')}`
 
-/** Returns a sentence for an unidentified caller of an MCP route: which credential is missing or wrong. */
+/** Returns a sentence that tells an unidentified caller of an MCP route which credential is missing or wrong. */
 export function credentialProblem (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
   const { routing, oauthServer } = snapshot.system
   const takesTokens = oauthServer?.enabled === true
@@ -71,8 +78,9 @@ export function credentialProblem (headers: FastifyRequest['headers'], snapshot:
 }
 
 /**
- * Whether a principal may use a user's routes (`/:user/…`): its own routes, or those of all users with an unscoped
- * system key.
+ * Whether a principal may use the routes of a user (`/:user/…`). An unscoped system key may use the routes of all
+ * users; other principals may use only their own.
+ * @param named the user in the path
  */
 export const canUseRoutesOf = ({ kind, username, keyScope }: Principal, named: string): boolean =>
   kind === 'system-key' ? keyScope === undefined : username === named || username === canonicalUsername(named)

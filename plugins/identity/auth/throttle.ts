@@ -8,7 +8,7 @@ import { identityLimits } from '../limits.ts'
 declare module 'fastify' {
   interface FastifyInstance { attempts: AttemptLimiter<FastifyRequest> }
   interface FastifyRequest {
-    /** The key under which an attempt by this request is counted. */
+    /** The key under which the attempt that this request makes is counted; `''` until an attempt is counted. */
     attemptKey: string
   }
 }
@@ -32,11 +32,11 @@ function createCounterStore (counters: Counters): FastifyRateLimitStoreCtor {
   }
 }
 
-/** `app.attempts`: rate limits for logins, registrations and templates. */
+/** `app.attempts`: the rate limits for logins, registrations, authorization requests and templates. */
 export default fp(async (app) => {
   await app.register(rateLimit, { global: false, store: createCounterStore(app.counters) })
   app.decorateRequest('attemptKey', '')
-  /** @param timeWindow in ms */
+  /** Creates a counter that allows `max` attempts per key within `timeWindow` ms. */
   const count = (max: number, timeWindow: number): CountAttempt<FastifyRequest> => {
     const hit = app.createRateLimit({ max, timeWindow, keyGenerator: ({ attemptKey }) => attemptKey })
     return async (request, key) => {

@@ -11,7 +11,7 @@ export function keyExpiryOf ({ expiresAt }: BearerKey): number {
   return Number.isNaN(time) ? 0 : time
 }
 
-/** Converts a date to its stored form. @param text an ISO 8601 date and time with a time zone @throws InvalidInput */
+/** Converts an expiry to its stored form, in UTC. @param text an ISO 8601 time with a time zone @throws InvalidInput */
 export function parseKeyExpiry (text: string): string {
   const isDate =
     /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))

@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { keys: BearerKeys }
 }
 
-/** Interval at which the last-use times of keys are stored, in ms. */
+/** Interval at which the times of last use of keys are stored, in ms. */
 const writeInterval = 60_000
 
 /** `app.keys`: the bearer keys. */
@@ -15,7 +15,7 @@ export default fp(async (app) => {
   app.credentials.setKeySource(() => app.settings.current.keys)
   app.decorate('keys', keys)
   if (readonly) return
-  // Stored tokens may have been written by hand, or imported from another gateway's file.
+  // Reports plain tokens that were replaced by hashes: they were written by hand, or imported from another gateway.
   app.settings.on('committed', ({ former, next }) => {
     if (next.keys === former.keys) return
     const hashed =

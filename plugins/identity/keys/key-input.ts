@@ -8,10 +8,10 @@ import { parseKeyExpiry } from './expiry.ts'
 type KeyScopeMembers = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>
 type RequestedMembers = Partial<Pick<BearerKey, keyof KeyScopeMembers | 'owner'>>
 
-/** The scope of an unrestricted user key: everything that its owner sees, through MCP. */
+/** The scope of a user key without restrictions: the key sees everything that its owner sees, on MCP routes. */
 export const fullUserScope: KeyScopeMembers = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
-/** Derives the access type from lists that were sent without one: the key is limited to the listed names. */
+/** Returns the access type that limits a key to the listed groups and servers. At least one list must be given. */
 function accessTypeOf (
   { allowedGroups, allowedServers }: Pick<RequestedMembers, 'allowedGroups' | 'allowedServers'>
 ): KeyScopeMembers['accessType'] {
@@ -20,8 +20,8 @@ function accessTypeOf (
 }
 
 /**
- * Returns the kind and scope of a key that an admin requests. Without lists, a system key requires an explicit
- * `accessType`, so that none gets full access by accident.
+ * Returns the kind and scope of a key that an admin requests. A system key without lists of groups or servers requires
+ * an explicit `accessType`, so that no key gets full access by accident.
  * @throws InvalidInput
  */
 export function requestedKeyScope (input: RequestedMembers): KeyScopeMembers {
@@ -42,9 +42,11 @@ export function requestedKeyScope (input: RequestedMembers): KeyScopeMembers {
 }
 
 /**
- * Determines the owner and the creator of a new key. A key without a requested kind belongs to its caller; a caller
- * without an account, such as the guest or `system`, must name an owner. A user key may also belong to a team.
- * @throws InvalidInput
+ * Returns the owner and the creator of a new key. A user key for which neither kind nor owner is requested belongs to
+ * the caller; a caller without an account, such as the guest or `system`, must name an owner. A user key may also
+ * belong to a team.
+ * @param kind the kind of the new key
+ * @throws InvalidInput, Forbidden
  */
 export function ownerAndCreatorOf (
   { teams, users }: Pick<Snapshot, 'teams' | 'users'>,
@@ -87,9 +89,9 @@ export function ownerAndCreatorOf (
 }
 
 /**
- * Returns the creator to record for a key with this owner. The validity of a key can depend on two users: its creator
- * and its owner.
- * @param sponsors the users whose rights the caller relies on, at least one
+ * Returns the creator to store for a key with this owner. The validity of a key can depend on at most two users: its
+ * creator and its owner.
+ * @param sponsors the users on whose rights the caller's own credential depends, at least one
  * @throws Forbidden if the key would depend on three users
  */
 export function keyCreatorOf (sponsors: readonly string[], owner: string | undefined): string | undefined {
@@ -101,10 +103,10 @@ export function keyCreatorOf (sponsors: readonly string[], owner: string | undef
   )
 }
 
-/** The members of a change of a key. A member with its current value is not a change. */
+/** An update of a bearer key. It may contain members with their current values. */
 export type KeyChange =
   Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
-    /** ISO 8601; null if the key never expires. */
+    /** A time in ISO 8601; null if the key never expires. */
     expiresAt?: string | null
   }
 
@@ -150,8 +152,8 @@ export function applyKeyChange (key: BearerKey, input: KeyChange, byAdmin: boole
 }
 
 /**
- * Derives the access type for a change that sends lists without one to a key with access to everything: as for a new
- * key, the lists restrict it.
+ * Adds the access type to a change that contains lists but no access type, if the key has access to everything: the
+ * lists restrict the key, as they restrict a new key.
  */
 function withDerivedAccessType (change: KeyChange, before: KeyChange): KeyChange {
   const { accessType, allowedGroups, allowedServers } = change

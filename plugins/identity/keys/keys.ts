@@ -20,7 +20,7 @@ import { identityLimits } from '../limits.ts'
 type KeyRequest =
   Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
     name: string
-    /** ISO 8601; null if it never expires. */
+    /** A time in ISO 8601; null or undefined if the key never expires. */
     expiresAt?: string | null
   }
 
@@ -31,7 +31,7 @@ type ShownKey = Required<
   Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'> &
   { /** The reason why the key is inactive now. */ inactive?: string }
 
-/** Finds bearer keys by the token that a caller presents, and manages them. */
+/** Finds bearer keys by their tokens; lists, creates, changes and removes bearer keys. */
 export class BearerKeys {
   readonly usage: KeyUsage
   readonly #settings: Settings
@@ -54,7 +54,7 @@ export class BearerKeys {
     this.usage = new KeyUsage(settings)
   }
 
-  /** Finds the active key with this token. Runs on every call. */
+  /** Returns the active key with this token, or undefined. Runs for each request with a bearer key. */
   find (token: string): BearerKey | undefined {
     const key = this.#findStored(token)
     return key && isActiveKey(key, this.#settings.current) ? key : undefined
@@ -86,8 +86,8 @@ export class BearerKeys {
   }
 
   /**
-   * Converts the single key of old settings (`routing.bearerAuthKey`) to a bearer key. Done only once
-   * (`bearerAuthKeyMigrated`), so that restoring an old file does not bring back a key that has been deleted since.
+   * Converts the single key of old settings (`routing.bearerAuthKey`) to a bearer key. This
+   * happens only once (`bearerAuthKeyMigrated`), so that restoring an old file does not restore a deleted key.
    */
   async migrateLegacyKey (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
@@ -115,7 +115,7 @@ export class BearerKeys {
     return times.reduce((first, time) => Math.min(first, time), Infinity)
   }
 
-  /** Returns the keys that a principal may manage: all keys for an admin, otherwise the user's own. */
+  /** Returns the keys that a principal may manage: for an admin, all keys; for another user, the user's own keys. */
   list (principal: Principal): ShownKey[] {
     return [...this.#settings.current.keys.values()].filter((key) => canManage(principal, key)).map((key) =>
       this.#toShownKey(key))
@@ -127,10 +127,11 @@ export class BearerKeys {
   }
 
   /**
-   * Creates a key. Without a kind or a scope it is a user key of its caller, for MCP; a caller who is not an admin can
-   * create no other. `createdBy` is the caller, or the creator of the system key that the caller uses.
-   * @returns the key with its token, which is not shown again, and warnings for names in its scope that do not exist
-   *   yet
+   * Creates a key. If neither a kind nor a scope is sent, it is a user key of its caller, for MCP; a caller who is not
+   * an admin cannot create other keys. `createdBy` is the caller, or the creator of the system key that the caller
+   * uses.
+   * @returns the key with its token, which is not shown again, and warnings, for example about names in the scope that
+   *   do not exist yet
    * @throws InvalidInput; ShareUsed beyond `identityLimits.keysPerUser`; Forbidden for a team's key
    */
   async create (principal: Principal, { name, ...input }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
@@ -166,9 +167,9 @@ export class BearerKeys {
   }
 
   /**
-   * Changes a key. Users may change `name` and `enabled` of their own keys. Kind and owner cannot be changed, since
-   * others may already hold the token. If the change widens the key's rights, the account behind the caller becomes its
-   * creator (`createdBy`).
+   * Changes a key. Users may change `name` and `enabled` of their own keys; admins may change more, but not the kind or
+   * the owner, since the token is already in use. If the change widens the key's rights, the account behind the caller
+   * becomes the creator of the key (`createdBy`).
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ data: ShownKey, warnings: string[] }> {
@@ -249,9 +250,9 @@ function checkKeyName (name: string): void {
 }
 
 /**
- * Returns a sentence for each group and server in a key's scope that does not exist, to which the key gives access once
- * it is created, and for each user that makes the key invalid. Scopes may list thousands of names: beyond
- * `maxScopeWarnings`, only the number of further ones is given.
+ * Returns warnings about a key: one for each group or server in its scope that does not exist, since the key will give
+ * access to it as soon as it does, and one for each problem with its owner or creator. Scopes may list thousands of
+ * names: beyond `maxScopeWarnings`, one sentence states how many more do not exist.
  */
 function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
   const { groups, servers, teams, users } = snapshot

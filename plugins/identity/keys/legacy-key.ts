@@ -5,25 +5,25 @@ import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { keyCreatorOf } from './key-input.ts'
 
-/** The warning that the legacy key was converted, for the operator and for the client that sent it. */
+/** The warning that `routing.bearerAuthKey` was converted, for the log and for the client that sent it. */
 export const legacyKeyConvertedWarning =
   'routing.bearerAuthKey became the bearer key "default". It gives access to every MCP route, and to the management ' +
   'API with admin rights. To limit it, set its "accessType" to "groups", "servers" or "custom" (PUT ' +
   '/api/auth/keys/:id), or remove it and create other keys'
 
-/** The warning that a legacy key is ignored, since the conversion is done only once. */
+/** The warning that `routing.bearerAuthKey` is ignored, since it is converted only once. */
 export const legacyKeyIgnoredWarning =
   '"routing.bearerAuthKey" was ignored: this gateway already has bearer keys, and that member is migrated only ' +
   'once, if there are none. Create a key with POST /api/auth/keys'
 
-/** The warning that a guest's legacy key is ignored: there is no account whose rights it could depend on. */
+/** The warning for a guest that `routing.bearerAuthKey` is ignored, since a guest has no account. */
 export const guestLegacyKeyWarning =
   '"routing.bearerAuthKey" was ignored: a bearer key has the rights of the account that creates it, and there is no ' +
   'account behind your credential. Create a key with POST /api/auth/keys, and name its "owner"'
 
 /**
- * Returns the owner and the creator of the key that replaces a principal's legacy key: the users whose rights it relies
- * on.
+ * Returns the owner and the creator of the bearer key that replaces a legacy key in the settings that a principal
+ * sends: the users on whose rights the principal's own credential depends.
  */
 export function legacyKeyOwnerAndCreator (
   users: Snapshot['users'], principal: Principal
@@ -35,7 +35,7 @@ export function legacyKeyOwnerAndCreator (
 
 /**
  * Converts a legacy key to a bearer key.
- * @param users its owner and creator; none if the operator wrote the legacy key into a file
+ * @param users the owner and the creator of the key; none if the operator wrote the legacy key into a file
  */
 export const convertLegacyKey = (token: string, users: Pick<BearerKey, 'owner' | 'createdBy'> = {}): BearerKey => ({
   id: randomUUID(),

@@ -8,14 +8,14 @@ type Users = Snapshot['users']
 const isAdmin = (users: Users, username: string): boolean => users.get(username)?.isAdmin === true
 
 /**
- * Whether a key is active: it is enabled, has not expired, and the users it depends on have the required rights. For a
- * system key, its creator and owner, if set, must be admins. For a user key, its owner, a user or a team, must exist,
- * and its creator, if it is another user, must be an admin. A key without a creator is the operator's.
+ * Whether a key is active: it is enabled, has not expired, and the users on whom it depends have the required rights.
+ * The creator and the owner of a system key, if set, must be admins. The owner of a user key, a user or a team, must
+ * exist, and its creator, if set and not the owner, must be an admin.
  */
 export const isActiveKey = (key: BearerKey, snapshot: Pick<Snapshot, 'teams' | 'users'>): boolean =>
   keyInactivityReason(key, snapshot) === undefined
 
-/** Returns why a key is inactive, for the users who manage it; undefined if it is active. */
+/** Returns why a key is inactive, as a clause in which "it" is the key; undefined if the key is active. */
 export function keyInactivityReason (
   key: BearerKey, { teams, users }: Pick<Snapshot, 'teams' | 'users'>
 ): string | undefined {
@@ -42,7 +42,7 @@ export function widensRights (before: BearerKey, after: BearerKey): boolean {
     !includesScope(before, after)
 }
 
-/** Whether the scope of one key covers that of another. */
+/** Whether the scope of one key includes the whole scope of another key. */
 function includesScope (wide: BearerKey, narrow: BearerKey): boolean {
   if ((wide.accessType ?? 'all') === 'all') return true
   if ((narrow.accessType ?? 'all') === 'all') return false

@@ -2,7 +2,7 @@ import type { Change, Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { withHashedToken } from '../../settings/index.ts'
 
-/** The list members of a key's scope. */
+/** The members of a key that list the servers and groups in its scope. */
 type ScopeList = 'allowedServers' | 'allowedGroups'
 
 /**
@@ -21,7 +21,7 @@ export const changesForKeyScopeRename = (
 ): Change[] =>
   mapKeyScopes(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])
 
-/** Changes the list of every key that contains one of the names. */
+/** Returns the changes that apply `change` to the list of each key whose list contains one of the names. */
 function mapKeyScopes (
   { keys }: Snapshot, list: ScopeList, names: readonly string[], change: (listed: readonly string[]) => string[]
 ): Change[] {

@@ -5,14 +5,14 @@ import { type Settings, withHashedToken } from '../../settings/index.ts'
 /** The times of last use of keys, kept in memory until `write` stores them. */
 export class KeyUsage {
   readonly #settings: Settings
-  /** The time of last use by key id, in ms since the epoch; only times that are not stored yet. */
+  /** The times of last use that are not stored yet, in ms since 1970, by key id. */
   readonly #used = new Map<string, number>()
 
   constructor (settings: Settings) {
     this.#settings = settings
   }
 
-  /** Records that a key was used now. Runs on every call. */
+  /** Records that a key was used now. Runs for each request with a bearer key. */
   recordUse ({ id }: BearerKey): void {
     this.#used.set(id, Date.now())
   }
@@ -32,7 +32,7 @@ export class KeyUsage {
   }
 }
 
-/** Whether the stored time is newer: another replica may have recorded a later use. */
+/** Whether the stored time of a key is not before `used`: another replica may have recorded a later use. */
 const isNewer = ({ lastUsedAt }: BearerKey, used: number): boolean =>
   lastUsedAt !== undefined && Date.parse(lastUsedAt) >= used
 

@@ -7,14 +7,14 @@ import { errors, OAuthError } from '../../base/errors/index.ts'
 import { checkRedirectUris, type ClientMetadata } from './client-metadata.ts'
 import { allGrantTypes, manageScope, type OAuthSettings } from './settings.ts'
 
-/** The members of an OAuth client that an admin sends to the management API, to create or change it. */
+/** The members that an admin sends to the management API, to create or change an OAuth client. */
 export type AdminClientInput = Static<typeof OAuthClientUpdate>
 
-/** Read-only members of a client record, which an admin may send back unchanged. */
+/** The members of a client record that only the gateway sets. An admin may send them back. */
 const readOnlyMembers = new Set(['clientId', 'clientSecret', 'origin', 'clientUri', 'createdAt', 'lastUsedAt'])
 const changeableMembers = Object.keys(OAuthClientUpdate.properties)
 
-/** A client with its newly issued secrets, which cannot be shown again. */
+/** A client with its newly issued secrets, if any. They are stored as hashes, so they cannot be shown again. */
 export interface IssuedClient {
   readonly client: OAuthClient, readonly secret?: string, readonly registrationToken?: string
 }
@@ -40,7 +40,11 @@ export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof 
 /** Splits a scope string into its scopes (RFC 6749, section 3.3). */
 export const splitScopes = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
 
-/** Refuses a request without changes, and members that are unknown or read-only. @throws InvalidInput */
+/**
+ * Checks that an update of a client contains a changeable member and no unknown member, and does not alter a read-only
+ * one.
+ * @throws InvalidInput
+ */
 export function checkClientChange (input: object, client: OAuthClient): void {
   checkUnchanged(input, toClientRecord({ client }), ['clientId', 'origin', 'clientUri', 'createdAt'])
   const names = Object.keys(input)
@@ -55,8 +59,8 @@ export function checkClientChange (input: object, client: OAuthClient): void {
 }
 
 /**
- * Reads the members that an admin sends for a client. Members that are not sent keep their values, even if the settings
- * would no longer allow them.
+ * Checks the members that an admin sends for a client, and returns them in their stored form. Members that are not sent
+ * are absent from the result: they keep their values, even if the settings no longer allow these values.
  * @param client the client to change; undefined for a new one
  * @throws InvalidInput with the member names of the management API
  */
@@ -74,7 +78,7 @@ export function readAdminClientInput (
     ...(redirectUris === undefined ? {} : { redirectUris: urisOf(redirectUris) }),
     ...(grants === undefined ? {} : { grantTypes: grantsOf(grants) }),
     ...(scopes === undefined ? {} : { scope: scopeOf(scopes, settings, client) }),
-    // If it already has a secret or has none, as requested, the client keeps its authentication method.
+    // The authentication method changes only if the client gets its first secret or loses its secret.
     ...(requireSecret === undefined || requireSecret === hasSecret
       ? {}
       : { tokenEndpointAuthMethod: requireSecret ? 'client_secret_basic' : 'none' })

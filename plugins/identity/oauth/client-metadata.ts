@@ -5,7 +5,7 @@ import { mcpScope } from '../../settings/index.ts'
 import { clientAuthMethods, manageScope, type OAuthSettings } from './settings.ts'
 import { identityLimits } from '../limits.ts'
 
-/** The client members that a self-registered client sends, and that an admin sets for other clients. */
+/** The members of a client that come from its registration, or from the admin who created it. */
 export type ClientMetadata =
   Omit<OAuthClient, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
 
@@ -41,8 +41,10 @@ function readTextList (metadata: Readonly<Record<string, unknown>>, name: string
 }
 
 /**
- * Returns the grant types of a client; all allowed ones if it requests none. A self-registered client gets the allowed
- * ones among those it requests, not an error (RFC 7591, section 3.2.1), since many clients request all that they know.
+ * Returns the grant types of a self-registered client: those that it requests and the settings allow, or all allowed
+ * ones if it requests none. Many clients request all grant types that they know, so those that are not allowed are left
+ * out without an error (RFC 7591, section 3.2.1).
+ * @throws OAuthError if `authorization_code` is not among the grant types
  */
 function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {
   const allowed: readonly string[] = settings.dynamicRegistration.allowedGrantTypes
@@ -53,9 +55,10 @@ function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OA
 }
 
 /**
- * Returns the scopes of a self-registered client: the allowed ones among those it requests; all allowed ones if it
- * requests none. `mcp` is always included, since MCP routes are unusable without it: some clients register with the
- * scopes of OpenID Connect alone, and request `mcp` only after a challenge.
+ * Returns the scopes of a self-registered client: those that it requests and the settings allow, or all allowed ones
+ * except `manage` if it requests none. `mcp` is added if the settings allow it, since MCP routes are unusable without
+ * it: some clients register with the scopes of OpenID Connect alone, and request `mcp` only after a challenge.
+ * @throws OAuthError if no requested scope exists, or no scope remains
  */
 function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
   const possible = allowedScopes.filter((scope) => scope !== manageScope)
@@ -70,8 +73,8 @@ function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }
 
 /**
  * Reads the metadata of a self-registered client (RFC 7591, section 2). Unknown members are ignored, and so is
- * `application_type`: every client may have redirect URIs of either kind. The scope `manage` is not available to such a
- * client.
+ * `application_type`: every client may have redirect URIs of web and of native applications. The scope `manage` is
+ * never included.
  * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri`
  */
 export function readClientMetadata (
@@ -141,7 +144,8 @@ export function toClientInformation (client: OAuthClient): Record<string, unknow
 }
 
 /**
- * Allowed URI schemes of well-known applications; all other schemes must be in reversed-domain form (RFC 8252, 7.1).
+ * The private-use URI schemes of well-known applications that are allowed in redirect URIs. Other private-use schemes
+ * must contain a dot, like reversed domain names (RFC 8252, section 7.1).
  */
 const knownSchemes =
   new Set(['cursor:', 'vscode:', 'vscode-insiders:', 'windsurf:', 'claude:', 'zed:', 'warp:', 'raycast:', 'goose:'])
@@ -173,7 +177,11 @@ function redirectUriProblem (uri: string): string | undefined {
     : 'has a scheme that is neither https nor a reverse domain name'
 }
 
-/** Checks redirect URIs. @param name the member's name, for messages @throws OAuthError `invalid_redirect_uri` */
+/**
+ * Checks that a value is a list of redirect URIs that can be registered, and returns it.
+ * @param name the name of the member in error messages
+ * @throws OAuthError `invalid_redirect_uri`
+ */
 export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
   const isList = Array.isArray(uris) && uris.length > 0 && uris.every((uri): uri is string => typeof uri === 'string')
   if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of at least one URI`)

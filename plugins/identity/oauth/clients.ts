@@ -10,7 +10,11 @@ import {
 } from './client-api.ts'
 import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
-/** Records a change by an admin in the audit log. `before` is undefined for a new client, `after` for a removed one. */
+/**
+ * Records a change by an admin in the audit log.
+ * @param before the client before the change; undefined for a new client
+ * @param after the client after the change; undefined for a removed client
+ */
 type AuditClientChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
 
 /** The required members of a new client. */
@@ -20,7 +24,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const newToken = (): string => randomBytes(32).toString('base64url')
 
-/** Compares a secret with a SHA-256 hash in constant time. */
+/** Whether the SHA-256 of a secret equals a hash in hex. Compares in constant time. */
 export const matchesHash = (secret: string, hash: string | undefined): boolean =>
   hash !== undefined && timingSafeEqual(Buffer.from(sha256(secret)), Buffer.from(hash.padEnd(64, '-').slice(0, 64)))
 
@@ -60,7 +64,7 @@ export class ClientRegistry {
     }
   }
 
-  /** Finds a self-registered client by its registration token. @throws OAuthError `invalid_token`, also if unknown */
+  /** Finds a self-registered client by its registration token. @throws OAuthError `invalid_token` */
   async findRegistered (clientId: string, token: string | undefined): Promise<OAuthClient> {
     const client = await this.#clients.find(clientId)
     if (token === undefined || !client || !matchesHash(token, client.registrationTokenHash)) {
@@ -102,7 +106,7 @@ export class ClientRegistry {
     return { clients, total }
   }
 
-  /** @throws NoSuch */
+  /** Returns a stored client. @throws NoSuch */
   async get (clientId: string): Promise<OAuthClient> {
     return requireClient(await this.#clients.find(clientId), clientId)
   }
@@ -123,7 +127,7 @@ export class ClientRegistry {
     return issued
   }
 
-  /** Changes only the members that an admin sends. @throws InvalidInput, NoSuch */
+  /** Changes the members of a client that an admin sends; the others keep their values. @throws InvalidInput, NoSuch */
   async update (by: Author, clientId: string, input: AdminClientInput): Promise<IssuedClient> {
     const former = await this.get(clientId)
     checkClientChange(input, former)
@@ -172,7 +176,10 @@ export class ClientRegistry {
     return { client, secret }
   }
 
-  /** Changes a client. A client that becomes confidential gets a secret; one that becomes public loses it. */
+  /**
+   * Changes a client. A client that becomes confidential gets a secret; one that becomes public loses its secret. If
+   * the client loses a scope, its tokens are revoked.
+   */
   async #update (clientId: string, change: (client: OAuthClient) => ClientMetadata): Promise<IssuedClient> {
     const secret = newToken()
     let isNew = false
@@ -193,7 +200,7 @@ export class ClientRegistry {
         ...(lastUsedAt === undefined ? {} : { lastUsedAt })
       }
     }), clientId)
-    // The client has lost a scope: revoke its tokens, which may include that scope.
+    // Existing tokens may include a scope that the client has lost.
     if (former.some((scope) => !client.scope.split(' ').includes(scope))) await this.#revoke(clientId)
     return isNew ? { client, secret } : { client }
   }
@@ -213,8 +220,9 @@ function requireClient (client: OAuthClient | undefined, clientId: string): OAut
 }
 
 /**
- * Returns the client metadata in a body, without `null` members, which delete members (RFC 7592, 2.2).
- * @throws OAuthError
+ * Returns the client metadata in a request body, without members that are `null`: a client sends `null` to delete a
+ * member (RFC 7592, section 2.2).
+ * @throws OAuthError if the body is not an object
  */
 function readMetadataBody (body: unknown): Json {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {

@@ -10,10 +10,10 @@ type IsProxy = (address: string) => boolean
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Returns the issuer identifier (RFC 8414): the configured public base, otherwise the address on which the gateway
- * listens. A forwarded host is used only if a proxy listed in TRUST_PROXY sent the request, since any caller can set
- * the header.
- * @param isProxy whether a peer address is that of a trusted proxy
+ * Returns the issuer identifier (RFC 8414): the configured base URL; otherwise the address in the forwarding headers,
+ * if a proxy listed in TRUST_PROXY sent the request, since any caller can set the headers; otherwise the address on
+ * which the gateway listens.
+ * @param isProxy whether an IP address belongs to a trusted proxy
  */
 export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy: IsProxy): string {
   return configuredBaseUrl(app.settings.current.system, app.config) ??
@@ -24,9 +24,9 @@ export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy
 export const issuerPath = (issuer: string): string => new URL(issuer).pathname.replace(/\/$/, '')
 
 /**
- * Returns the origin on which the gateway listens, with the loopback host name from the request, if it has one: a
- * client compares the resource with the address it was given (RFC 9728, section 3.3), which may contain `localhost` or
- * `127.0.0.1`. Other host names in the request are ignored.
+ * Returns the origin on which the gateway listens. If the gateway listens on the loopback interface, the host may be
+ * replaced by another loopback name in the request, such as `localhost` for `127.0.0.1`: a client compares the resource
+ * in the metadata with the address that it uses (RFC 9728, section 3.3). Other host names in the request are ignored.
  */
 function ownOrigin (listening: string, { headers: { host = '' } }: FastifyRequest): string {
   const [own, requestedOrigin] = [new URL(listening), `http://${host}`]
@@ -47,16 +47,16 @@ function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, i
 const resourcePaths = /^(?:\/(?:[^/]+\/)?(?:mcp|sse)(?:\/[^?#]*)?|\/api)?$/
 
 /**
- * Matches characters and dot segments that `URL` normalizes: the user could consent to a resource other than the one
- * used.
+ * Matches characters and dot segments that `URL` normalizes: with them, the user could consent to one resource while
+ * the client uses another.
  */
 const ambiguousPath = /[\\\s]|\/(?:\.|%2e){1,2}(?=\/|$)/i
 
 const withoutTrailingSlashes = (uri: string): string => uri.replace(/\/+$/, '')
 
 /**
- * Returns the path of a resource below the issuer, `''` for the gateway; undefined if it is not a resource of it (RFC
- * 8707).
+ * Returns the path of a protected resource (RFC 8707) below the issuer, `''` for the whole gateway; undefined if the
+ * URI is not a resource of this gateway.
  */
 export function resourcePath (issuer: string, uri: string): string | undefined {
   if (ambiguousPath.test(uri) || !URL.canParse(uri)) return undefined
@@ -67,8 +67,8 @@ export function resourcePath (issuer: string, uri: string): string | undefined {
 }
 
 /**
- * Returns the path of a resource below the issuer, for metadata. It keeps a trailing slash of the client's URI, since
- * the client compares the two (RFC 9728, section 3.3).
+ * Returns the result of `resourcePath` for use in metadata: a path other than `''` keeps the trailing slash of the
+ * client's URI, since the client compares its URI with the one in the metadata (RFC 9728, section 3.3).
  */
 export function resourcePathAsSent (issuer: string, uri: string): string | undefined {
   const path = resourcePath(issuer, uri)
@@ -76,15 +76,15 @@ export function resourcePathAsSent (issuer: string, uri: string): string | undef
 }
 
 /**
- * An account with its current password and admin rights, which `mark` is a hash of. Tokens and consents are issued for
- * it: they end when the account is removed, or its password or rights change.
+ * A state of an account: `mark` is a hash that changes with the password and the admin rights. Tokens and consents are
+ * issued for one state: they become invalid when the account is removed, or its password or admin rights change.
  */
 export interface AccountVersion { readonly username: string, readonly mark: string }
 
 /** Returns the current version of an account. */
 export const accountVersionOf = (user: User): AccountVersion => ({ username: user.username, mark: rightsMarkOf(user) })
 
-/** Returns the user of an account version, if the account is still in that state. */
+/** Returns the user of an account version; undefined if the account was changed or removed since. */
 export function userOfVersion ({ users }: Snapshot, { username, mark }: AccountVersion): User | undefined {
   const user = users.get(username)
   return user && rightsMarkOf(user) === mark ? user : undefined

@@ -35,7 +35,7 @@ interface OAuthPorts {
 }
 
 interface OAuth {
-  /** @throws NotFound while the authorization server is disabled */
+  /** Checks that the authorization server is enabled. @throws NotFound otherwise */
   assertEnabled: () => void
   readonly settings: OAuthSettings
   readonly clients: ClientRegistry
@@ -48,7 +48,7 @@ interface OAuth {
   challenge: (request: FastifyRequest, error: { code?: string }) => string | undefined
   /** Returns the issuer identifier (RFC 8414) for the address by which this request reached the gateway. */
   issuer: (request: FastifyRequest) => string
-  /** Returns the library's provider for an issuer, with its endpoints. */
+  /** Returns the oidc-provider instance that serves the endpoints of an issuer. */
   provider: (issuer: string) => Promise<Provider>
   /** Lists the valid consents of a user, newest first, in the form of the management API. */
   listConsents: (username: string) => Promise<Array<Static<typeof ConsentRecord>>>
@@ -79,7 +79,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     clients,
     settings,
     interactionPath,
-    // Social logins are offered only on the same origin, since their cookie must reach these pages.
+    // Social logins are offered only on the same origin, since their session cookie must reach these pages.
     otherLogins: (issuer, back) => app.social.isServedAt(new URL(issuer).origin)
       ? app.social.providers.map(({ id: provider, name }) => ({
         name,
@@ -91,7 +91,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   const deps: ProviderDeps = {
     storage: {
       ...ports,
-      // While client secrets are required, public clients are treated as missing: their codes and tokens are refused.
+      // While client secrets are required, public clients are treated as unknown: their codes and tokens are refused.
       clients: {
         find: async (clientId) => {
           const client = await ports.clients.find(clientId)
@@ -178,7 +178,7 @@ function clientChange (before: OAuthClient | undefined, after: OAuthClient | und
   }
 }
 
-/** Describes a change of a user's consent to a client for the audit log. */
+/** Returns the audit log entry for a change of a user's consent to a client. */
 const consentChange = (before: Consent | undefined, after: Consent | undefined): AuditedChange =>
   ({
     entity: 'consent',
@@ -193,7 +193,7 @@ const withoutSecrets = (
   { secretHash: _, registrationTokenHash: __, ...client }: OAuthClient
 ): Record<string, unknown> => ({ ...client })
 
-/** Converts an error of the library to a sentence for the user. */
+/** Converts an OAuth error to a sentence for the user. */
 function sentenceOf ({ error, error_description: text }: OAuthProblem): string {
   if (error === 'server_error') {
     return 'Something went wrong in the gateway. Try again, or ask its administrator, who finds the reason in the log.'
@@ -202,18 +202,15 @@ function sentenceOf ({ error, error_description: text }: OAuthProblem): string {
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
 }
 
-/**
- * Loads the library in a function of its own: the compiler does not rewrite file extensions of imports within
- * expressions.
- */
+/** Creates the oidc-provider instance of an issuer. The library is loaded when it is first needed. */
 async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {
   const { createProvider } = await withoutRuntimeWarning(async () => await import('./provider/provider.ts'))
   return createProvider(issuer, deps)
 }
 
 /**
- * Loads the library without the warning that it prints on Node 20, which would break a log in JSON. The tests of this
- * project run on Node 20.
+ * Runs `load`, which loads oidc-provider, and suppresses the warning that the library prints on Node 20, which would
+ * break a log in JSON.
  */
 async function withoutRuntimeWarning<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
@@ -233,9 +230,9 @@ function challengeOf (
   if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
   const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
-  // The path as the client requested it, since the client compares it with the resource in the metadata (RFC 9728,
-  // section 3.3). A path that is no resource, such as that of messages over SSE, gets the metadata of the whole
-  // gateway.
+  // The path is the one that the client requested, since the client compares it with the resource in the metadata (RFC
+  // 9728, section 3.3). For a path that is not a resource, such as the path to which SSE clients post their messages,
+  // the challenge refers to the metadata of the whole gateway.
   const path = (request.originalUrl.split('?', 1)[0] ?? '').slice(basePath.length)
   const metadata =
     `${issuer}/.well-known/oauth-protected-resource${resourcePathAsSent(issuer, `${issuer}${path}`) ?? ''}`
@@ -246,8 +243,8 @@ function challengeOf (
 }
 
 /**
- * Finds an earlier consent, with which the user is not asked again. For self-registered clients, the user is asked each
- * time, since anyone can use their id (RFC 8252, section 8.6).
+ * Finds an earlier consent that makes asking the user again unnecessary. Only consents to clients that an admin created
+ * count. Anyone can use the id of a self-registered client (RFC 8252, section 8.6), so its users are asked each time.
  */
 async function findValidConsent (
   { clients, consents }: OAuthPorts,
@@ -263,10 +260,10 @@ async function findValidConsent (
 }
 
 /**
- * Removes the data of removed accounts, and revokes the tokens that former admins granted as admins: otherwise they
- * would become valid again with the admin rights. Data of an account with a new password stays. It is invalid, since it
- * carries the former mark, and a removal by username, which every replica runs when it sees the change, would also end
- * logins with the new password.
+ * Removes the data of removed accounts, and revokes the tokens that former admins granted as admins: the tokens would
+ * become valid again if the users became admins again. The data of an account with a new password stays. It is invalid,
+ * since it carries the former mark, and a removal by username, which every replica runs when it sees the change, would
+ * also end logins with the new password.
  */
 async function removeDataOfFormerUsers (
   app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot

@@ -11,7 +11,7 @@ import type { GivenConsent } from './provider/grants.ts'
 import { defaultScope, grantableScopes, type OAuthSettings } from './settings.ts'
 import { createCsrfToken, verifyCsrfToken } from './csrf.ts'
 
-/** A browser's request to an interaction page, with the library's provider for it. */
+/** A browser's request to an interaction page, with the oidc-provider instance of the issuer. */
 export interface BrowserRequest {
   readonly provider: Provider
   readonly issuer: string
@@ -21,7 +21,7 @@ export interface BrowserRequest {
   readonly csrfKey: string
 }
 
-/** The response to a browser: a page or a redirect. `client`: the client to which the redirect finally leads. */
+/** The response to a browser: a page or a redirect. `client`: the client to which a chain of redirects leads back. */
 export type BrowserResponse = Page | { readonly location: string, readonly client?: PageClient }
 
 interface InteractionDeps {
@@ -31,24 +31,24 @@ interface InteractionDeps {
   readonly audit: (former: Consent | undefined, next: Consent) => void
   readonly clients: ClientRegistry
   readonly settings: () => OAuthSettings
-  /** The path of an interaction's pages, below the host. */
+  /** Returns the absolute path of an interaction's pages on the host of the issuer. */
   readonly interactionPath: (issuer: string, uid: string) => string
-  /** Returns other ways to log in, each of which leads back to the path `back`. */
+  /** Returns links to other ways to log in. After the login, the browser returns to the path `back`. */
   readonly otherLogins: (issuer: string, back: string) => ReadonlyArray<{ name: string, href: string }>
 }
 
-/** Checks a password; throws after too many failures. */
+/** Returns the user with this name and password, or undefined. @throws TooManyFailures, TooManyRequests */
 type Authenticate = (username: string, password: string) => Promise<User | undefined>
 
 /** The content of a consent page that could change before the user decides. */
 interface ShownConsent {
   readonly account: string
   readonly scopes: readonly string[]
-  /** A hash of the client's metadata. */
+  /** The fingerprint of the client (see `ConsentRequest`). */
   readonly client: string
 }
 
-/** The authorization request that a user decides on. */
+/** The authorization request that a user decides on. `fingerprint`: a hash of the client's metadata. */
 interface ConsentRequest {
   readonly clientId: string
   readonly client: ProviderClient | undefined
@@ -74,7 +74,7 @@ export class Interactions {
       : await this.#consentPage(request, details)
   }
 
-  /** Logs a user in with the fields of the form. After too many failures, the page shows an error. */
+  /** Logs a user in with the fields of the login form. Shows the form again, with an error, if the login fails. */
   async login (request: BrowserRequest, fields: FormFields, authenticate: Authenticate): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -116,7 +116,7 @@ export class Interactions {
     return await this.#logIn(request, details, user)
   }
 
-  /** Handles the user's decision, given by the fields of the form. */
+  /** Handles the user's decision on the consent page: stores a consent, or reports the denial to the client. */
   async decide (request: BrowserRequest, fields: FormFields): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -154,7 +154,7 @@ export class Interactions {
     return await this.#finish(request, details, { consent: { scope, isRefreshable } satisfies GivenConsent })
   }
 
-  /** Ends the browser's login session. @returns the URL that starts the same authorization request again */
+  /** Ends the browser's login session. @returns a redirect that starts the same authorization request again */
   async logout (request: BrowserRequest, fields: FormFields): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -185,7 +185,7 @@ export class Interactions {
     })
   }
 
-  /** Ends an interaction whose page is outdated: the user would consent to something that the page did not show. */
+  /** Ends an interaction whose consent page is outdated: the user would allow something that the page did not show. */
   async #endOutdated (details: Interaction): Promise<Page> {
     await details.destroy()
     return this.#deps.pages.problem({

@@ -2,7 +2,7 @@ import type { Provider } from 'oidc-provider'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { identityLimits } from '../limits.ts'
 
-/** The library's provider of each issuer, created on first use. A failure is not cached: the next use tries again. */
+/** The oidc-provider instance of each issuer, created on first use. After a failure, the next use tries again. */
 export class IssuerProviders {
   readonly #load: (issuer: string) => Promise<Provider>
   readonly #known = new BoundedMap<string, Promise<Provider>>(identityLimits.oauth.issuers)

@@ -19,7 +19,8 @@ export const oauthSettingsOf = memoized(({ oauthServer }: SystemConfig): OAuthSe
 interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
 
 /**
- * Returns a sentence for each problem of stored settings: invalid members (defaults apply), and unsuitable addresses.
+ * Returns one sentence for each problem in the stored settings of the authorization server: invalid members, whose
+ * defaults apply instead, and, while the server is enabled, a public address that is missing or not encrypted.
  */
 export function oauthSettingsProblems (system: SystemConfig, addressing: AddressEnv): string[] {
   const { oauthServer } = system
@@ -62,12 +63,12 @@ export function grantableScopes (
     (own?.includes(scope) ?? true) && (scope !== manageScope || client?.origin === 'admin'))
 }
 
-/** The scopes that are granted when the client requests none. */
+/** The `scope` parameter that an authorization request without scopes gets. */
 export const defaultScope = 'mcp profile'
 
 /**
- * Whether Client ID Metadata Documents are accepted. They are treated as dynamic registrations of clients without a
- * secret.
+ * Whether Client ID Metadata Documents are accepted. A client described by such a document has no secret and needs no
+ * registration, so the settings must allow clients without a secret, and dynamic registration without authentication.
  */
 export const allowsClientDocuments = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
   dynamicRegistration.enabled && !dynamicRegistration.requiresAuthentication && !requireClientSecret
@@ -101,7 +102,10 @@ export function authorizationServerMetadata (issuer: string, settings: OAuthSett
   }
 }
 
-/** Returns the metadata of a protected resource (RFC 9728). @param path below the issuer, `''` for the whole gateway */
+/**
+ * Returns the metadata of a protected resource (RFC 9728).
+ * @param path the path of the resource below the issuer, `''` for the whole gateway
+ */
 export function resourceMetadata (
   issuer: string, path: string, { allowedScopes }: OAuthSettings
 ): Record<string, unknown> {

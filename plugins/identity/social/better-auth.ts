@@ -10,10 +10,10 @@ import type { IdentityProvider, Person } from './providers/provider.ts'
 export interface LoginAccount { readonly username: string, readonly mark: string }
 
 interface BetterAuthDeps {
-  /** The `database` option. */
+  /** The `database` option of better-auth. */
   readonly database: object
   readonly secret: string
-  /** The public URL of social login, as browsers reach it. */
+  /** The public URL below which browsers reach the routes of social login. */
   readonly mountUrl: URL
   /** Origins to which a login may finally redirect. */
   readonly trustedOrigins: readonly string[]
@@ -21,12 +21,12 @@ interface BetterAuthDeps {
   /** Lifetime of a session, in seconds. */
   readonly lifetime: number
   readonly providers: readonly IdentityProvider[]
-  /** Resolves the person identified by a provider to a local account, for the login in progress. */
+  /** Runs `identify` in the login in progress, and finds or creates the local account of the person it returns. */
   readonly resolveAccount: (provider: IdentityProvider, identify: () => Promise<Person>) =>
   Promise<{ person: Person, username: string }>
-  /** The account to which the login in progress was resolved. */
+  /** Returns the account that `resolveAccount` has found in the login in progress. */
   readonly resolvedAccount: () => LoginAccount
-  /** Runs a step of the login in progress, and records its failure. */
+  /** Runs a step of the login in progress. If the step fails, records the error, and throws it. */
   readonly runStep: <Result>(run: () => Promise<Result>) => Promise<Result>
   /** Ends the oldest sessions of a user beyond the max number. */
   readonly trimSessions: (userId: string) => Promise<void>
@@ -34,8 +34,8 @@ interface BetterAuthDeps {
 }
 
 /**
- * Configures the used parts of better-auth: sign-in by providers, sessions in the database, and sign-out. It makes no
- * requests, since the providers are this gateway's, and never receives a provider's tokens.
+ * Creates a better-auth instance that is limited to sign-in by providers, sessions in the database, and sign-out.
+ * better-auth makes no requests itself and never receives a provider's tokens, since the providers are our own classes.
  */
 export function createBetterAuth (deps: BetterAuthDeps) {
   const { cookies, database, lifetime, mountUrl: mount, secret, trustedOrigins } = deps
@@ -76,7 +76,7 @@ export function createBetterAuth (deps: BetterAuthDeps) {
         }
       }
     },
-    // Messages of the library may contain untrusted text.
+    // The library's messages may contain untrusted text.
     logger: { level: 'debug', log: (level, message) => { deps.log(level, message) } }
   } satisfies BetterAuthOptions
   return betterAuth(options)
@@ -107,7 +107,7 @@ interface UnredeemedCode {
   readonly raw: { readonly code: string, readonly codeVerifier: string, readonly redirectUri: string }
 }
 
-/** Wraps one of our providers as a better-auth provider. */
+/** Wraps a provider of this gateway as a better-auth provider. */
 function adapt (
   provider: IdentityProvider, resolveAccount: BetterAuthDeps['resolveAccount'], step: BetterAuthDeps['runStep']
 ): OAuthProvider<Person> {

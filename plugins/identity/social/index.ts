@@ -20,7 +20,7 @@ interface SocialOptions {
   socialLogins?: SocialLogins
 }
 
-/** `app.social`: login with accounts at other providers. better-auth is loaded by the first login. */
+/** `app.social`: login with accounts at other providers. better-auth is loaded when it is first used. */
 export default fp<SocialOptions>(async (app, { socialLogins }) => {
   const { env, basePath } = app.config
   const settings = readSocialSettings(env, app.settings.current.system, socialLogins !== undefined)
@@ -48,8 +48,8 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
   })
   app.decorate('social', social)
   if (!social.isEnabled || !socialLogins) return
-  // Otherwise somebody could register another person's e-mail address as a username, and would share the account with
-  // the owner of the address after the owner's first login.
+  // Without this rule, somebody could register another person's e-mail address as a username, and would share the
+  // account with the owner of the address after the owner's first login.
   app.users.addNameRule((name) => name.includes('@')
     ? 'the username must not contain "@": e-mail addresses are reserved for logins with a provider'
     : undefined)
@@ -66,7 +66,7 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
   })
 }, { name: 'social', dependencies: ['config', 'settings', 'users', 'teams', 'outbound'] })
 
-/** Used as the storage if there is no database. It is never called, since social login is then disabled. */
+/** Takes the place of the storage if there is no database. Social login is then disabled, so it is never called. */
 const unavailableLogins = {
   find: async () => undefined,
   put: async () => {},

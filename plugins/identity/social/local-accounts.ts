@@ -20,17 +20,18 @@ interface SocialAccountsDeps {
   readonly logRefusal: (about: { provider: string, username: string }, reason: string) => void
 }
 
-/** Returns the hash of an identity: of the provider and its subject identifier for the person. */
+/** Returns the SHA-256, in hex, of an identity: the provider, and the provider's identifier for the person. */
 export const identityHash = ({ provider, subject }: Pick<Person, 'provider' | 'subject'>): string =>
   createHash('sha256').update(JSON.stringify([provider, subject])).digest('hex')
 
 /**
- * Returns the e-mail address under which better-auth stores a person. It is unique to the identity, so that better-auth
- * never links two identities by an address from a provider.
+ * Returns the e-mail address under which better-auth stores a person. Each identity has its own, so that better-auth
+ * never links two identities because providers report the same address.
+ * @param hash the `identityHash` of the person
  */
 export const syntheticEmailOf = (hash: string): string => `${hash}@identity.invalid`
 
-/** Folds an e-mail address for comparison. Only ASCII letters are folded: others may belong to other mailboxes. */
+/** Converts ASCII letters to lower case, to compare e-mail addresses. Other letters may distinguish mailboxes. */
 const foldEmail = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 /** Finds or creates the local account of a person at a provider. It never makes a user an admin. */
@@ -44,9 +45,9 @@ export class SocialAccounts {
   get snapshot (): Snapshot { return this.#deps.settings.current }
 
   /**
-   * Returns the local account of a person. A verified e-mail address leads to the account of that name. Otherwise, a
-   * person can only use the account that was created for the same identity; without one, it is created. The groups of
-   * the login determine its teams.
+   * Returns the local account of a person. A person with a verified e-mail address gets the account with this address
+   * as its username; otherwise, a person gets only the account that was created for the same identity. An account that
+   * does not exist yet is created. The groups of the person determine the teams of the account.
    * @throws Forbidden if the account belongs to somebody else; ReadOnly, LimitReached, StorageAway
    */
   async findOrCreate (person: Person): Promise<User> {
@@ -128,8 +129,8 @@ export class SocialAccounts {
   }
 
   /**
-   * Returns the username for a new account: `email ?? name ?? id`; if that is not a valid username, the id; if the id
-   * is not valid either, a name derived from the hash.
+   * Returns the username for a new account: the e-mail address, or without one the name, or without one the subject; if
+   * that is not a valid username, the subject; if the subject is not valid either, a name derived from the hash.
    */
   #nameOf ({ provider, subject, email, name }: Person, hash: string): string {
     const names = [email === undefined ? name ?? subject : foldEmail(email), subject].map(canonicalUsername)

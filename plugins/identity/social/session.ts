@@ -8,7 +8,7 @@ import type { LoginAccount } from './better-auth.ts'
 /** A session of a social login as the API returns it, without its token. */
 export type ShownSocialSession = NonNullable<Static<typeof SocialSession>>
 
-/** Returns the id of a session in `Principal.credential`. */
+/** Returns the id by which `Principal.credential` refers to a social session. */
 export const sessionCredentialId = ({ id }: { id: string }): string => `social ${id}`
 
 /**

@@ -20,15 +20,15 @@ export interface OidcSettings extends ClientCredentials {
 
 /** The configuration of social login, fixed until the next start. */
 export interface SocialSettings {
-  /** Why social login is disabled, as a sentence; undefined if it is enabled. */
+  /** Why social login is disabled, as a clause; undefined if it is enabled. */
   readonly offReason?: string
   /** Sentences for the operator about settings that have no effect. */
   readonly warnings: readonly string[]
   /** The path of social login, below the base path. */
   readonly path: string
-  /** The public address of social login; by default, that of the gateway. */
+  /** The public address of social login; undefined if it is the public address of the gateway. */
   readonly url?: string
-  /** The trusted origins from the configuration, if any are configured. */
+  /** The origins to which a login may redirect; undefined if none are configured, so that defaults apply. */
   readonly trustedOrigins?: readonly string[]
   readonly codehost?: ClientCredentials
   readonly idp?: ClientCredentials
@@ -98,8 +98,8 @@ function providersOf (
 ): Pick<SocialSettings, 'codehost' | 'idp' | 'oidc'> {
   const { codehost, idp, oidc } = providers
   /**
-   * Returns the credentials of a provider, if enabled and complete.
-   * @param more further required values, by variable
+   * Returns the credentials of a provider; undefined if the provider is disabled or a required value is missing.
+   * @param more further required values, by the names of their variables
    */
   const credentialsOf = (
     name: 'CODEHOST' | 'IDP' | 'OIDC',
@@ -112,7 +112,7 @@ function providersOf (
     const needed = { [`${name}_CLIENT_ID`]: clientId, [`${name}_CLIENT_SECRET`]: clientSecret, ...more }
     const missing = Object.entries(needed).filter(([, value]) => value === undefined).map(([variable]) => variable)
     if (missing.length === 0 && clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret }
-    // A provider without any settings is not meant to be enabled.
+    // A provider for which nothing is set is not meant to be enabled.
     if (isEnabled === true || missing.length < Object.keys(needed).length) {
       warnings.push(
         `Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set`
@@ -161,7 +161,7 @@ function oidcSettings (
   }
 }
 
-/** Returns the origin of a URL; undefined for an invalid one, and for schemes without origins. */
+/** Returns the origin of a URL; undefined for an invalid URL, and for a scheme without origins, such as `data:`. */
 export function originOf (address: string | undefined): string | undefined {
   if (address === undefined || !URL.canParse(address)) return undefined
   const { origin } = new URL(address)
@@ -169,7 +169,7 @@ export function originOf (address: string | undefined): string | undefined {
 }
 
 /**
- * Parses origins from a list or a text: a JSON array, or separated by commas or white space.
+ * Parses origins, given as a list, as the text of a JSON array, or as text with commas or white space between them.
  * @throws Error naming the first entry that is not an origin
  */
 export function parseOrigins (input: string | readonly string[]): string[] {
@@ -194,8 +194,8 @@ function splitOrigins (text: string): readonly string[] {
 }
 
 /**
- * Validates the redirect target after a login: it must be a path on this gateway, or an address of a trusted origin.
- * @returns undefined if the target is not allowed
+ * Returns the target to which the browser is redirected after a login; undefined if it is neither a path on this
+ * gateway nor an address of a trusted origin.
  */
 export function allowedRedirectTarget (target: string, isTrusted: (origin: string) => boolean): string | undefined {
   // Browsers read a backslash as a slash, and remove tabs and line breaks.
@@ -205,7 +205,7 @@ export function allowedRedirectTarget (target: string, isTrusted: (origin: strin
   return origin !== undefined && /^https?:/i.test(target) && isTrusted(origin) ? target : undefined
 }
 
-/** The names and attributes of cookies, derived from the public address. */
+/** The names and attributes of the cookies of social login. `session`, `state`: names of cookies. */
 export interface CookieSettings {
   readonly session: string
   readonly state: string
@@ -217,8 +217,8 @@ const sessionCookie = 'tool-hub-social'
 const stateCookie = 'tool-hub-social-state'
 
 /**
- * Returns the cookies for a public address. With https and without a path they get the `__Host-` prefix, so that no
- * other host of the domain can set them.
+ * Returns the names and attributes of the cookies for a public address. With https, the names get the prefix `__Host-`
+ * if the address has no path, so that no other host of the domain can set the cookies, otherwise `__Secure-`.
  * @param base the public address with the base path
  */
 export function cookieSettingsFor (base: string): CookieSettings {
@@ -229,11 +229,14 @@ export function cookieSettingsFor (base: string): CookieSettings {
   return { session: `${prefix}${sessionCookie}`, state: `${prefix}${stateCookie}`, path, isSecure }
 }
 
-/** Checks quickly whether a request has the cookie of a social login, or one whose name ends in the same way. */
+/** Whether a request may have a session cookie of social login: a quick check, without parsing the cookies. */
 export const mayHaveSessionCookie = ({ cookie }: IncomingHttpHeaders): boolean =>
   cookie !== undefined && cookie.length <= identityLimits.social.cookies && cookie.includes(`${sessionCookie}=`)
 
-/** Returns a `Cookie` header with only the cookies of these names. A cookie that is sent twice is removed. */
+/**
+ * Returns the value of a `Cookie` header with only the cookies of these names. A cookie that is sent twice is left out.
+ * If the header is too long, returns `''`.
+ */
 export function pickCookies ({ cookie = '' }: IncomingHttpHeaders, names: readonly string[]): string {
   if (cookie.length > identityLimits.social.cookies) return ''
   const pairs = cookie.split(';').map((pair) => pair.trim())

@@ -17,11 +17,11 @@ import type { IdentityProvider } from './providers/provider.ts'
 import { identityLimits } from '../limits.ts'
 import { type ShownSocialSession, sessionCredentialId, principalOfSession } from './session.ts'
 
-/** The public addresses, evaluated at the first login. */
+/** Functions that return public addresses. better-auth keeps the addresses that they return when it is first used. */
 interface PublicAddresses {
-  /** The public address with the base path. */
+  /** Returns the public address of the gateway, with the base path. */
   readonly base: () => string
-  /** The trusted origins to use if the operator configured none. */
+  /** Returns the trusted origins that apply if the operator has configured none. */
   readonly defaultOrigins: () => readonly string[]
 }
 
@@ -48,11 +48,12 @@ interface SocialRequest {
 export interface BrowserRedirect { readonly location: string, readonly cookies: readonly string[] }
 
 /**
- * The login that a request belongs to. `iss`: issuer in the provider's redirect; `problem`: the error of a failed step.
+ * The login that is in progress in a request. `iss`: the issuer in the provider's redirect; `account`: the local
+ * account of the user, once found; `problem`: the error of a failed step.
  */
 interface LoginInProgress { readonly iss?: string, account?: LoginAccount, problem?: unknown }
 
-/** The configured better-auth, which runs from the first login until the end of the process. */
+/** The instance of better-auth, created on first use, with the configuration that it was created with. */
 interface RunningBetterAuth {
   readonly auth: BetterAuth,
   readonly mount: URL,
@@ -76,12 +77,12 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   /** The path of social login below the base path. */
   get path (): string { return this.#deps.settings.path }
 
-  /** The providers that users can choose from. */
+  /** The providers with which users can log in; empty while social login is disabled. */
   get providers (): ReadonlyArray<{ id: string, name: string }> {
     return this.isEnabled ? this.#deps.providers.map(({ id, name }) => ({ id, name })) : []
   }
 
-  /** @throws SocialLoginOff with the reason */
+  /** Checks that social login is enabled. @throws SocialLoginOff with the reason why it is not */
   assertEnabled (): void {
     const { offReason: off } = this.#deps.settings
     if (off !== undefined) throw new errors.SocialLoginOff(off)
@@ -135,7 +136,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     return { location, cookies: response.headers.getSetCookie() }
   }
 
-  /** Returns the session of a request; undefined if it has no valid one. @throws SocialLoginOff, StorageAway */
+  /** Returns the session of a request; undefined if the request has none. @throws SocialLoginOff, StorageAway */
   async session (headers: IncomingHttpHeaders): Promise<ShownSocialSession | undefined> {
     const found = await this.#findSession(headers)
     if (!found) return undefined
@@ -152,7 +153,11 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /** Ends a session at this gateway; the user stays logged in at the provider. @returns `Set-Cookie` values */
+  /**
+   * Ends the session of a request at this gateway; the user stays logged in at the provider.
+   * @returns the values of the `Set-Cookie` headers to send
+   * @throws SocialLoginOff, StorageAway
+   */
   async signOut (headers: IncomingHttpHeaders): Promise<readonly string[]> {
     const { cookies } = await this.#ensureRunning()
     const found = await this.#findSession(headers)
@@ -167,13 +172,14 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     return response.headers.getSetCookie()
   }
 
-  /** Removes the data of a removed account. @throws StorageError */
+  /** Removes the stored identities of a removed account. @throws StorageError */
   async removeAccountData (user: User): Promise<void> {
     await this.#deps.logins?.removeIdentities(user.username, accountSubjectOf(user), syntheticEmailOf)
   }
 
   /**
-   * Returns the principal of a session, or undefined. A promise only if there is a session cookie.
+   * Returns the principal of a request's session, or undefined. Returns a promise only if the request may have a
+   * session cookie.
    * @throws StorageAway
    */
   identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
@@ -182,8 +188,8 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /**
-   * Checks that a request authenticated by the cookie comes from a trusted page, since browsers send cookies with
-   * requests of all pages.
+   * Checks that a request authenticated by the session cookie comes from a page of a trusted origin, since browsers may
+   * send the cookie with requests of other pages, too.
    * @throws UntrustedOrigin, also for a request with neither `Origin` nor `Referer`
    */
   async checkOrigin ({ headers, host, protocol }: SocialRequest): Promise<void> {
@@ -205,7 +211,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /** Passes a request to better-auth as if received over HTTP. @throws the error of a failed step of the login */
+  /** Passes a request to better-auth as if it were received over HTTP. @throws the error of a failed login step */
   async #request (
     path: string, init: RequestInit & { headers: Record<string, string> }, login: LoginInProgress = {}
   ): Promise<{ response: Response }> {

@@ -10,12 +10,15 @@ import {
 import { changesForUnsharing } from '../users/account.ts'
 import { canonicalUsername, storedUsernameOf, usernameProblem } from '../users/rules.ts'
 
-/** A team as the API returns it: `members` include those added by a login. `claims` are only for admins. */
+/**
+ * A team as the API returns it. `members` includes the users who are members because of the groups in their last login;
+ * `claims` is absent for callers who are not admins.
+ */
 type ShownTeam = Required<Pick<Team, 'name' | 'members'>> & Pick<Team, 'description' | 'claims'>
 type TeamChange = Partial<Team>
 interface TeamResult { readonly data: ShownTeam, readonly warnings: string[] }
 
-/** Manages the teams. Admins change them; their members can see them. */
+/** Manages the teams. Admins change teams; other users see the teams to which they belong. */
 export class Teams {
   readonly #settings: Settings
   readonly #readonly: boolean
@@ -26,7 +29,7 @@ export class Teams {
     this.#readonly = readonly
   }
 
-  /** Returns the teams that a principal may see: all for an admin, otherwise those it belongs to. */
+  /** Returns the teams that a principal may see: for an admin, all teams; otherwise the principal's own teams. */
   list (principal: Principal): ShownTeam[] {
     const snapshot = this.#settings.current
     const own = new Set(principal.isAdmin ? [] : teamsOf(snapshot, principal))
@@ -34,7 +37,7 @@ export class Teams {
       .map((team) => toShownTeam(snapshot, principal, team))
   }
 
-  /** @throws NoSuch, also for a team that the principal does not belong to */
+  /** Returns a team. @throws NoSuch, also for a team that the principal may not see */
   get (principal: Principal, name: string): ShownTeam {
     const snapshot = this.#settings.current
     const team = requireTeam(snapshot, name)
@@ -42,7 +45,7 @@ export class Teams {
     return toShownTeam(snapshot, principal, team)
   }
 
-  /** @throws InvalidInput if the name is invalid or taken */
+  /** Creates a team. @throws InvalidInput if the name is invalid or taken */
   async create (by: Principal, { name: sentName, ...input }: TeamChange & { name: string }): Promise<TeamResult> {
     const name = canonicalUsername(sentName)
     const problem = usernameProblem(name, 'name')
@@ -57,7 +60,7 @@ export class Teams {
     return resultOf(snapshot, by, name)
   }
 
-  /** Changes only the members of the record that are sent. @throws NoSuch, InvalidInput for another name */
+  /** Changes the properties of a team that are sent. @throws NoSuch, InvalidInput for a changed name */
   async update (by: Principal, name: string, input: TeamChange): Promise<TeamResult> {
     checkUnchanged(input, this.get(by, name), ['name'])
     const snapshot = await this.#settings.change((base) => {
@@ -68,7 +71,7 @@ export class Teams {
   }
 
   /**
-   * Removes a team, its keys, and its shares of servers, so that a later team of that name inherits nothing.
+   * Removes a team and its keys, and stops sharing servers with it, so that a later team of that name inherits nothing.
    * @throws NoSuch
    */
   async remove (by: Principal, name: string): Promise<void> {
@@ -85,8 +88,8 @@ export class Teams {
   }
 
   /**
-   * Records the groups of a user's OpenID Connect login that teams name in `claims`. They replace those of the previous
-   * login.
+   * Records the groups in a user's OpenID Connect login, as far as teams name them in `claims`. They replace the groups
+   * of the user's previous login.
    * @throws StorageAway
    */
   async recordLoginGroups (username: string, groups: readonly string[]): Promise<void> {
@@ -118,8 +121,8 @@ const toShownTeam = (snapshot: Snapshot, { isAdmin }: Principal, team: Team): Sh
 })
 
 /**
- * Applies a request to a team. A list of members that a client has read and sends back includes those added by a login;
- * they are not stored as permanent members.
+ * Returns a team after a change. If a client sends back a list of members that it has read, the list includes users who
+ * are members because of their login groups: these are not stored as permanent members.
  */
 function changedTeam ({ users }: Snapshot, stored: Team, { name: _, members, ...input }: TeamChange): Team {
   const former = new Set(stored.members)
@@ -141,7 +144,7 @@ function resultOf (snapshot: Snapshot, by: Principal, name: string): TeamResult 
   return { data: toShownTeam(snapshot, by, team), warnings: unknownMemberWarnings(unknown) }
 }
 
-/** Max number of names in a warning; for further ones, only the number is given. */
+/** Max number of names in a warning. For further names, it states only their number. */
 const maxListedNames = 10
 
 function unknownMemberWarnings (names: readonly string[]): string[] {
@@ -155,7 +158,7 @@ declare module 'fastify' {
   interface FastifyInstance { teams: Teams }
 }
 
-/** `app.teams`: the teams. */
+/** `app.teams`: manages the teams. */
 export default fp(async (app) => {
   app.decorate('teams', new Teams(app.settings, app.config.env.READONLY))
 }, { name: 'teams', dependencies: ['config', 'settings'] })

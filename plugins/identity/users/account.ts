@@ -16,9 +16,9 @@ export const accountMarkOf = ({ username, password, createdAt, restoredAt }: Use
   digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
 /**
- * Returns the mark of an account with its admin rights: it also changes when the user becomes an admin or stops being
- * one. So an authorization that an admin grants to a client ends with the admin rights, even if the user regains them,
- * and one that the user grants without admin rights never gets them.
+ * Returns the mark of an account together with its admin rights: it also changes when the user becomes an admin or
+ * ceases to be one. So an authorization that an admin grants to a client ends with the admin rights, even if the user
+ * regains them, and an authorization that the user grants without admin rights never gets them.
  */
 export const rightsMarkOf = (user: User): string =>
   user.isAdmin === true ? `${accountMarkOf(user)}+${user.demotedAt ?? ''}` : accountMarkOf(user)
@@ -26,7 +26,7 @@ export const rightsMarkOf = (user: User): string =>
 /** Returns an id of an account that a later account of the same name does not have; the `sub` of OpenID Connect. */
 export const accountSubjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])
 
-/** Yields the names of accounts that were removed or replaced by another account. */
+/** Yields the names of accounts that were removed, or replaced by another account of the same name. */
 export function * removedAccountNames (
   former: ReadonlyMap<string, User>, next: ReadonlyMap<string, User>
 ): Generator<string> {
@@ -75,10 +75,9 @@ export function toShownAccount (
  * caller). The user's keys are removed, as are keys that the user created for others or gave more rights to, since the
  * user knows their tokens. A server that is not started because its owner may not store it (`problem`) is disabled,
  * since it would start as soon as `admin` owns it.
- * @param sponsors the users on whose rights the removal relies. They become responsible for the servers that pass to
- *   `admin`, if the users who stored them still have the rights (`keepsStoredRights`); other servers that the user
- * stored
- *   wait until an admin saves or enables them
+ * @param sponsors the users on whose rights the removal depends. In `storedBy`, they replace the user for servers that
+ *   pass to `admin`, if the users who stored these servers still have the required rights (`keepsStoredRights`); all
+ *   other servers that the user stored wait until an admin saves or enables them
  */
 export function changesForRemoval (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
   const { servers, groups, keys, teams, policies } = snapshot
@@ -131,9 +130,9 @@ function withoutShare (config: ServerConfig, name: string): ServerConfig {
 }
 
 /**
- * Returns the changes that remove a user or team from all `sharedWithUsers`. Otherwise a later one of the same name
- * could use these servers.
- * @param name as contained in `sharedWithUsers`
+ * Returns the changes that remove a user or team from the `sharedWithUsers` of all servers. Otherwise a later user or
+ * team of the same name could use these servers.
+ * @param name the entry in `sharedWithUsers`
  */
 export const changesForUnsharing = ({ servers }: Snapshot, name: string): Change[] =>
   [...servers.values()].flatMap((server): Change[] => {
@@ -142,8 +141,8 @@ export const changesForUnsharing = ({ servers }: Snapshot, name: string): Change
   })
 
 /**
- * Replaces a user in the list of those who stored a config.
- * @param others the names in place of the user; one with a space matches no user
+ * Replaces a user in the list of the users who stored a config (`storedBy`).
+ * @param others the names that replace the user; a name with a space matches no user
  */
 function replaceStorer (config: ServerConfig, username: string, others: readonly string[]): ServerConfig {
   const storers = storersOf(config)
@@ -154,9 +153,9 @@ function replaceStorer (config: ServerConfig, username: string, others: readonly
 }
 
 /**
- * Returns the changes for a user who ceases to be an admin: the user is recorded in `storedBy` of each config that the
- * user owns and that, stored by an earlier version, does not say who stored it. Restricted configs need no record,
- * since the rights of their owner decide.
+ * Returns the changes for a user who ceases to be an admin. Configs that an earlier version stored do not say who
+ * stored them: the user is recorded in `storedBy` of each such config that the user owns. Restricted configs need no
+ * record, since the rights of their owners decide.
  */
 export function changesForDemotion ({ servers }: Snapshot, username: string): Change[] {
   return [...servers.values()].flatMap(({ name, config }): Change[] => {

@@ -15,13 +15,14 @@ interface AccountConsequences {
   readonly passedGroups: readonly string[]
   /** Servers that are no longer started. */
   readonly stoppedServers: readonly string[]
-  /** Servers that continue with the rights of a user: variables are not expanded, and addresses must be public. */
+  /** Servers that continue without admin rights: variables are not expanded, and addresses must be public. */
   readonly restrictedServers: readonly string[]
 }
 
 /**
- * Determines the consequences of a change of an account by applying it to a copy of the settings.
- * @param by an admin
+ * Determines the consequences of a change of an account by applying the change to a copy of the settings.
+ * @param by the admin who would make the change
+ * @param name the username
  * @throws NoSuch
  */
 export function consequencesOf (

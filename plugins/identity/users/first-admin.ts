@@ -4,13 +4,14 @@ import type { Passwords } from '../../base/secrets/index.ts'
 import type { Settings } from '../../settings/index.ts'
 import { defaultOwner, passwordWeaknesses } from './rules.ts'
 
-/** The admin created by a first start. `password`: a generated one, which nobody knows yet. */
+/** The admin created by a first start. `password`: the generated password; undefined if the operator gave one. */
 export interface FirstAdmin { username: string, password?: string }
 
 /**
  * Creates the first admin, unless there are users already.
- * @param givenPassword, announce as for `Users.createFirstAdmin`
- * @returns undefined if this process created none
+ * @param givenPassword the password; undefined to generate one
+ * @param announce informs the operator before the admin is stored; if it rejects, no admin is stored
+ * @returns undefined if this process has created no admin
  */
 export async function createFirstAdmin (
   settings: Settings,

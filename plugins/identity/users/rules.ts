@@ -2,7 +2,7 @@ import { foldUsername } from '../../../db/invariants.ts'
 import { prototypeMemberNames } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
 
-/** Reserved names, case-folded: names of inherited members, built-in identities, and first segments of paths. */
+/** Reserved names, case-folded: members of `Object.prototype`, built-in identities, and first segments of paths. */
 const reservedNames = new Set([
   ...prototypeMemberNames.map(foldUsername),
   'console',
@@ -22,8 +22,8 @@ const reservedNames = new Set([
 ])
 
 /**
- * Letters and digits of any script, combining marks, and `@ . _ - +`. Invisible code points are excluded, since Unicode
- * classifies some of them as letters.
+ * Matches names of letters and digits of any script, combining marks, and `@ . _ - +`. Invisible code points are
+ * excluded explicitly, since Unicode classifies some of them as letters.
  */
 const usernamePattern = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-])+$/u
 
@@ -34,16 +34,18 @@ const usernamePattern = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N
 export const canonicalUsername = (name: string): string => name.normalize('NFC')
 
 /**
- * Returns the stored spelling of a username: the given one if a user has it (from an old file), otherwise the canonical
- * one.
+ * Returns the spelling under which a user or team is stored: the given spelling if a name in `users` has it, since an
+ * old file may contain names that are not canonical; otherwise the canonical spelling.
+ * @param users the stored users or teams, by name
  */
 export const storedUsernameOf = (users: { has: (name: string) => boolean }, name: string): string =>
   users.has(name) ? name : canonicalUsername(name)
 
 /**
- * Returns why a new user or team may not have this name, as a sentence; undefined if it may. A leading `@` marks a team
- * in `sharedWithUsers`.
- * @param name in its canonical spelling
+ * Returns why a new user or team may not have this name, as a clause; undefined if it may. A leading `@` is not
+ * allowed, since it marks a team in `sharedWithUsers`.
+ * @param name the name in its canonical spelling
+ * @param noun the word for the name in the clause
  */
 export function usernameProblem (name: string, noun: 'username' | 'name' = 'username'): string | undefined {
   const length = [...name].length
@@ -57,10 +59,10 @@ export function usernameProblem (name: string, noun: 'username' | 'name' = 'user
   return undefined
 }
 
-/** The owner of servers and groups that name no other. */
+/** The username of the owner of servers and groups that name no owner. */
 export const defaultOwner = 'admin'
 
-/** Whether a name is that of the default owner, compared case-insensitively. */
+/** Whether a name is the name of the default owner, compared case-insensitively. */
 export const isDefaultOwnerName = (name: string): boolean => foldUsername(name) === defaultOwner
 
 interface PasswordRule { readonly holds: (password: string) => boolean, readonly sentence: string }
@@ -93,7 +95,7 @@ function checkRules (rules: readonly PasswordRule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
-/** The rules for passwords that admins set; users need only follow the minimal ones (`checkUserChosenPassword`). */
+/** The rules for passwords that admins set. Passwords that users choose may break some (`checkUserChosenPassword`). */
 const allRules = [lengthRule(8), sizeRule, ...classRules]
 
 /**
@@ -103,14 +105,14 @@ const allRules = [lengthRule(8), sizeRule, ...classRules]
 export function checkAdminSetPassword (password: string): void { checkRules(allRules, password) }
 
 /**
- * Checks a password that users choose for themselves against the minimal rules.
- * @returns a sentence for each of the other rules that it breaks
- * @throws WeakPassword with `errors`, a sentence for each broken rule
+ * Checks a password that a user chooses against the rules for its length. The other rules are advisory.
+ * @returns a sentence for each advisory rule that the password breaks
+ * @throws WeakPassword with `errors`, a sentence for each other rule that the password breaks
  */
 export function checkUserChosenPassword (password: string): string[] {
   checkRules([lengthRule(6), sizeRule], password)
   return brokenRules(classRules, password)
 }
 
-/** Returns a sentence for each rule, minimal or advisory, that a password breaks. */
+/** Returns a sentence for each rule that a password breaks, of the rules for passwords that admins set. */
 export const passwordWeaknesses = (password: string): string[] => brokenRules(allRules, password)

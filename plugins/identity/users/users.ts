@@ -41,7 +41,7 @@ export class Users {
 
   list (): ShownUser[] { return [...this.#settings.current.users.values()].map(toShownUser) }
 
-  /** @throws NoSuch */
+  /** Returns a user in the form of the API. @throws NoSuch */
   getShown (username: string): ShownUser { return toShownUser(requireUser(this.#settings.current, username)) }
 
   stats (): Static<typeof UserStats> {
@@ -51,15 +51,15 @@ export class Users {
   }
 
   /**
-   * Finds the user with this name and password; undefined if there is none. Takes equally long for an unknown name.
+   * Finds the user with this name and password; undefined if there is none. Unknown names take as long as known ones.
    * @throws DataAway if a store shared with other replicas has been unavailable for so long that passwords may be
    *   outdated
    */
   async authenticate (username: string, password: string): Promise<User | undefined> {
     // A login may arrive while the first admin is being created.
     await this.#bootstrapping
-    // Another replica may just have created the account or changed the password. The look-up also follows a wrong
-    // password, so that the timing does not reveal whether the name exists.
+    // Another replica may just have created the account or changed the password. The store is read again for an unknown
+    // name and for a wrong password alike, so that the timing does not reveal whether the name exists.
     const former = this.#settings.current
     if (this.#settings.isOutdated) throw new errors.DataAway()
     const user = await this.#verify(username, password)
@@ -76,12 +76,15 @@ export class Users {
     return await this.#rehash(user, password)
   }
 
-  /** Adds a rule for usernames that people choose. @param rule returns why a name is rejected, as a sentence */
+  /**
+   * Adds a rule for the names of accounts that are not created by an admin.
+   * @param rule returns why a name is rejected, as a clause; undefined if it is accepted
+   */
   addNameRule (rule: (name: string) => string | undefined): void { this.#nameRules.push(rule) }
 
   /**
    * Stores an account without a password, for a person identified by a provider. Logins with a password are refused.
-   * @param user with a canonical name that `usernameProblem` accepts
+   * @param user a user whose name is canonical and accepted by `usernameProblem`
    * @throws InvalidInput if the name is taken, LimitReached, ReadOnly
    */
   async createWithoutPassword (user: Omit<User, 'password'>): Promise<void> {
@@ -89,7 +92,7 @@ export class Users {
     await this.#put(null, user)
   }
 
-  /** Creates a user, as an admin. @throws InvalidInput, WeakPassword, Forbidden */
+  /** Creates a user on behalf of an admin. @param by the admin @throws InvalidInput, WeakPassword, Forbidden */
   async create (by: Principal, { username, password, isAdmin = false }: Static<typeof NewUser>): Promise<ShownUser> {
     const name = this.#newUsername(username)
     checkAdminSetPassword(password)
@@ -108,7 +111,8 @@ export class Users {
   }
 
   /**
-   * Creates an account: for the caller, or for any user if the caller is an admin.
+   * Creates an account with a password that its user chooses. An admin can also create another admin.
+   * @param by the caller; null if the caller is not identified
    * @returns the user, and a sentence for each advisory rule that the password breaks
    * @throws InvalidInput, WeakPassword, Forbidden, LimitReached
    */
@@ -176,11 +180,11 @@ export class Users {
 
   /**
    * Returns the advisory rules that a password breaks, as sentences.
-   * @throws WeakPassword if it breaks a minimal rule
+   * @throws WeakPassword if it breaks another rule
    */
   checkNewPassword (password: string): string[] { return checkUserChosenPassword(password) }
 
-  /** Returns the account of a principal. @throws Forbidden if it has no account, and so no password */
+  /** Returns the account of a principal. @throws Forbidden if the principal has no account, and so no password */
   accountOf ({ username }: Principal): User {
     const user = username === undefined ? undefined : this.#settings.current.users.get(username)
     if (!user) {
@@ -237,7 +241,7 @@ export class Users {
     return name
   }
 
-  /** Stores a new user. @param by null if users register themselves @throws InvalidInput, LimitReached, Forbidden */
+  /** Stores a new user. @param by null for an unidentified caller @throws InvalidInput, LimitReached, Forbidden */
   async #add (by: Principal | null, { username, password, isAdmin }: Required<Static<typeof NewUser>>): Promise<User> {
     // An account with the default owner's name owns everything without an explicit owner, so it must be an admin.
     if (username === defaultOwner && !isAdmin) {

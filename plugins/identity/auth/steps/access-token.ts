@@ -7,9 +7,9 @@ import { rightsMarkOf } from '../../users/account.ts'
 import { type AuthStep, bearerTokenIn } from '../chain.ts'
 
 /**
- * Authenticates by an access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as
- * its user, who is read from the current settings: a demotion, a deletion or a new password ends it at once. Its scopes
- * limit the user's rights.
+ * Authenticates by an access token of the gateway's own authorization server, in `Authorization: Bearer`. The user of
+ * the token is read from the current settings: the token becomes invalid as soon as the user is deleted, or gets
+ * another password or other admin rights. The scopes of the token limit the user's rights.
  */
 export const accessTokenStep = (tokens: AccessTokens, config: AddressConfig): AuthStep =>
   (credentials, _routes, snapshot) => {
@@ -32,7 +32,7 @@ function principalOf (token: StoredToken, snapshot: Snapshot, config: AddressCon
   return principal
 }
 
-/** Returns the path of a URI in the form in which requests have it, with `$smart` unescaped; '' if there is none. */
+/** Returns the path of a URI in the form of request paths, with `%24` unescaped to `$`; `''` without a valid URI. */
 const pathOf = (uri: string | undefined): string => uri !== undefined && URL.canParse(uri)
   ? new URL(uri).pathname.replace(/\/+$/, '').replaceAll('%24', '$')
   : ''
@@ -50,7 +50,7 @@ function audienceOf (resource: string | undefined, base: string | undefined, bas
   return audience === '' ? {} : { audience }
 }
 
-/** Returns those of a credential's scopes that the settings still allow. */
+/** Returns the scopes of a credential that the settings still allow. */
 export function allowedScopesAmong (scopes: readonly string[], { oauthServer }: SystemConfig): readonly string[] {
   const allowed = oauthServer?.allowedScopes
   return Array.isArray(allowed) ? scopes.filter((scope) => allowed.includes(scope)) : scopes

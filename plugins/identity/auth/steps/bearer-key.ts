@@ -27,8 +27,8 @@ export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, route
 }
 
 /**
- * Returns why the management API refuses the valid key of a request, as a sentence; undefined if the request has no
- * valid key, or one that the API accepts.
+ * Returns why the management API refuses the valid key of a request, as a sentence with a space after it; undefined if
+ * the request has no valid key, or only keys that the API accepts.
  */
 export function keyRefusalReason (
   keys: BearerKeys, headers: RequestCredentials['headers'], snapshot: Snapshot
@@ -47,7 +47,8 @@ function recordUse (keys: BearerKeys, key: BearerKey, principal: Principal | und
 }
 
 /**
- * Returns the principal of a key on the management API. An unscoped system key acts as its owner, with admin rights.
+ * Returns the principal of an unscoped system key on the management API, which acts as the key's owner, with admin
+ * rights; undefined for other keys.
  */
 function managementPrincipalOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
@@ -79,8 +80,8 @@ function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined
 }
 
 /**
- * Creates the principal of a key. A user key whose owner does not exist has none. The principal of a team's key has no
- * user.
+ * Creates the principal of a key; returns undefined for a user key whose owner does not exist. The principal of a
+ * team's key has no username.
  */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   const { accessType = 'all' } = key
@@ -102,7 +103,7 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
 
 const credentialOf = ({ id, name }: BearerKey): CredentialReference => ({ id, name })
 
-/** Returns the current principal of a key; undefined if the key is not active, or its owner does not exist. */
+/** Returns the current state of a key's principal; undefined if the key is inactive, or its owner was removed. */
 export const currentPrincipalOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
   principalOfKey(principal.key.slice(keyPrefix.length), snapshot)
 

@@ -7,9 +7,9 @@ import type { Principal } from '../../../settings/index.ts'
 import type { AuthStep, RequestCredentials } from '../chain.ts'
 
 /**
- * Authenticates by the credential of the command line on this machine: created at each start, in a file that only the
- * gateway's user can read. It grants admin rights on the management API, only for direct connections from a loopback
- * address.
+ * Authenticates by the credential of the command line on this machine, which each start of the gateway writes to a file
+ * that only the gateway's operating system user can read. It grants admin rights outside the MCP routes, and only on
+ * direct connections from a loopback address.
  * @param token undefined if no such credential was created
  */
 export function localCredentialStep (token: string | undefined): AuthStep {

@@ -8,16 +8,16 @@ import { sha256 } from '../../../base/secrets/index.ts'
 import { parseAccountId, resourcePath, toAccountId } from '../identifiers.ts'
 import type { GivenConsent } from './grants.ts'
 
-/** The storage of the authorization server, and the actions that follow from changes of it. */
+/** The storage ports that the adapters of oidc-provider use, with functions that revoke tokens and check accounts. */
 export interface AuthorizationStorage {
   readonly grants: OneTimeValues
   readonly tokens: OAuthTokens
   readonly clients: Pick<OAuthClients, 'find' | 'touch'>
   readonly consents: Pick<Consents, 'find'>
   readonly loginStates: LoginStates
-  /** Revokes all tokens of a family, and ends the sessions that use them. */
+  /** Revokes all tokens of a family, and ends the sessions that use one of the tokens. */
   readonly revokeFamily: (family: string) => Promise<void>
-  /** Ends the sessions of families that the storage has revoked. */
+  /** Ends the sessions of token families that the storage has revoked by itself. */
   readonly endRevokedFamilies: () => Promise<void>
   /** Whether the account still exists, with the same password and admin rights. */
   readonly isAccountValid: (accountId: string) => boolean
@@ -26,20 +26,20 @@ export interface AuthorizationStorage {
 /** The issuer and the scopes against which token requests are checked. */
 interface TokenTerms {
   readonly issuer: string
-  /** The scopes that exist. */
+  /** The scopes that the settings allow. Other scopes in a request are ignored. */
   readonly allowedScopes: () => readonly string[]
 }
 
-/** The payload of the code or refresh token that each request presents. The library's grant is derived from it. */
+/** For each token request, the payload of its code or refresh token. The grant for oidc-provider is derived from it. */
 const presentedPayloads = new WeakMap<KoaContextWithOIDC, AdapterPayload>()
-/** The new refresh token of a request, kept until its access token exists too, since both are stored in one step. */
+/** For each request that uses a refresh token, its first new token: it is stored in one step with the second one. */
 const newRefreshTokens = new WeakMap<KoaContextWithOIDC, IssuedToken>()
 
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
 
 /**
- * Whether a request may get a refresh token. If a client adds the grant type (RFC 7592) after the user's consent, its
- * registration at the time of the consent decides.
+ * Whether a request may get a refresh token: the client must be registered for refresh tokens now, and must have been
+ * at the time of the user's consent (a client can change its registration later, RFC 7592).
  */
 export function canGetRefreshToken (ctx: KoaContextWithOIDC): boolean {
   const consent = ctx.oidc.result?.consent as Partial<GivenConsent> | undefined
@@ -48,7 +48,7 @@ export function canGetRefreshToken (ctx: KoaContextWithOIDC): boolean {
     (consent?.isRefreshable ?? source?.isRefreshable ?? true)
 }
 
-/** Returns the request that the library is serving. */
+/** Returns the Koa context of the request that oidc-provider is serving. @throws Error outside of a request */
 function currentContext (): KoaContextWithOIDC {
   const { ctx } = Provider
   if (!ctx) throw new Error('the adapter was used outside of a request')
@@ -69,12 +69,12 @@ const emptyAdapter: Adapter = {
 }
 
 /**
- * Remembers the payload of the code or refresh token that a token request presents, and adapts the two to each other.
- * The request may name the granted resource in another form, or any resource if the grant is for the whole gateway (RFC
- * 8707, section 2.2): its resource is added to the payload. Scopes that do not exist are removed from the request, as
- * from an authorization request.
+ * Adapts a token request and the payload of its code or refresh token to each other, and remembers the payload. The
+ * request may write the granted resource in another form, or name any resource if the grant is for the whole gateway
+ * (RFC 8707, section 2.2): the requested resource is then added to the payload. Scopes that the settings do not allow
+ * are removed from the request, unless none would remain.
  * @param granted the stored payload; its first resource is the granted one
- * @returns the payload for the library
+ * @returns the payload for oidc-provider
  */
 function adaptPresented (granted: AdapterPayload, { issuer, allowedScopes }: TokenTerms): AdapterPayload {
   const ctx = currentContext()
@@ -92,8 +92,8 @@ function adaptPresented (granted: AdapterPayload, { issuer, allowedScopes }: Tok
 }
 
 /**
- * Returns the library's storage adapter on the gateway's storage ports. Secrets are stored as hashes.
- * @returns a function from the name of a model to its adapter
+ * Creates the storage adapters of oidc-provider, on the gateway's storage ports. Codes and tokens are stored as hashes.
+ * @returns a function that returns the adapter of the model with a given name
  */
 export const createAdapterFactory = (storage: AuthorizationStorage, terms: TokenTerms) => (model: string): Adapter => {
   switch (model) {
@@ -108,7 +108,7 @@ export const createAdapterFactory = (storage: AuthorizationStorage, terms: Token
   }
 }
 
-/** Authorization codes are used once. A second use revokes all tokens issued for the code (RFC 6749, 4.1.2). */
+/** Creates the adapter of authorization codes. A second use of a code revokes all its tokens (RFC 6749, 4.1.2). */
 const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage, terms: TokenTerms): Adapter => ({
   ...emptyAdapter,
   upsert: async (code, { jti: _, ...payload }) => {
@@ -125,10 +125,10 @@ const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage, terms: 
   }
 })
 
-/** Access and refresh tokens. A refresh token is swapped atomically: of concurrent requests, only one succeeds. */
+/** Creates the adapter of access or refresh tokens. Of concurrent requests with one refresh token, one succeeds. */
 function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenTerms): Adapter {
   const { tokens, clients, consents, revokeFamily: revoke, endRevokedFamilies, isAccountValid } = storage
-  /** Only issuing a token marks a client as used; a request that merely contains its id does not. */
+  /** Records that a client was used. Called only when it gets a token, since any request can contain a client's id. */
   const touch = (clientId: string): void => { void clients.touch(clientId, Date.now()) }
 
   /** Stores the first tokens of an authorization. @throws InvalidGrant if the consent was withdrawn meanwhile */
@@ -137,14 +137,14 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenT
   ): Promise<void> => {
     const account = parseAccountId(accountId)
     await tokens.put({ family, clientId, ...account }, [issued])
-    // The client or the consent may have been removed since the code was issued; that removal revoked only the tokens
-    // that existed then.
+    // The client or the consent may have been removed since the code was issued. The removal revoked only the tokens
+    // that existed at that time.
     if (await consents.find(account.username, clientId)) { touch(clientId); return }
     await revoke(family)
     throw new failures.InvalidGrant('the user has withdrawn the authorization')
   }
 
-  /** Swaps a refresh token for its successors once both exist. @throws InvalidGrant if it was used before */
+  /** Replaces a refresh token by two new tokens once both exist. @throws InvalidGrant if it was used before */
   const rotate = async (
     ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: IssuedToken
   ): Promise<void> => {
@@ -169,7 +169,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenT
       const hash = sha256(text)
       const token = await tokens.find(hash)
       if (token === undefined) {
-        // The reuse of a refresh token revokes its family.
+        // If the refresh token was used before, `rotate` has revoked its family.
         if (kind === 'refresh' && await tokens.rotate(hash, []) === 'reused') await endRevokedFamilies()
         return undefined
       }
@@ -208,7 +208,7 @@ const tokenPayload = (text: string, kind: TokenKind, token: StoredToken): Adapte
   ...(kind === 'access' ? { aud: token.resource } : { resource: token.resource })
 })
 
-/** Returns the library's grant, derived from the code or refresh token of this request. */
+/** Returns the grant with this id, derived from the code or refresh token of the current request, or undefined. */
 function derivedGrant (id: string): AdapterPayload | undefined {
   const source = presentedPayloads.get(currentContext())
   if (source?.grantId !== id) return undefined
@@ -226,8 +226,9 @@ function derivedGrant (id: string): AdapterPayload | undefined {
 }
 
 /**
- * Returns a client in the form that the library expects. The secret is a hash; `provider.ts` makes the library compare
- * hashes. Scopes are omitted: the settings determine them, and the library would reject a client with an unknown scope.
+ * Returns a client in the form that oidc-provider expects. The secret is given as a hash: `provider.ts` makes
+ * oidc-provider compare hashes. Scopes are omitted: the settings determine them, and oidc-provider would reject a
+ * client with an unknown scope.
  */
 function clientPayload (client: OAuthClient | undefined): AdapterPayload | undefined {
   if (!client) return undefined
@@ -250,14 +251,14 @@ function clientPayload (client: OAuthClient | undefined): AdapterPayload | undef
   }
 }
 
-/** Stands for the id of an interaction in its stored value. */
+/** Replaces the id of an interaction in the stored `returnTo` URL, since ids are not stored in plain text. */
 const idPlaceholder = '{id}'
 
-/** Login sessions of browsers, and pending interactions. */
+/** Creates the adapter of the login sessions of browsers, or of pending interactions. */
 function loginStatesOn (
   { loginStates, isAccountValid }: AuthorizationStorage, kind: 'session' | 'interaction'
 ): Adapter {
-  /** A session is valid only while its account version is; otherwise the browser must log in again. */
+  /** Returns the payload of a stored state; undefined if its account was changed or removed since. */
   const payloadOf = (id: string, state: LoginState | undefined): AdapterPayload | undefined => {
     if (state?.kind !== kind) return undefined
     const payload = state.value as AdapterPayload

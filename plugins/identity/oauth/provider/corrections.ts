@@ -3,29 +3,36 @@ import type { Page, PageClient } from '../../../base/pages/index.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { defaultScope } from '../settings.ts'
 
-/** An error as the library reports it. */
+/** An OAuth error as oidc-provider reports it. */
 export interface OAuthProblem { readonly error: string, readonly error_description?: string }
 
 export interface CorrectionDeps {
   /** Renders the page for an error that is not reported to the client. */
   readonly problemPage: (problem: OAuthProblem, status: number) => Page
   /**
-   * Renders the page for an error that reaches the client if the user follows the link.
-   * @param href the redirect URI with the error
+   * Renders the page that is shown instead of a redirect with an error. The error reaches the client only if the user
+   * follows the link on the page.
+   * @param href the target of the link: the redirect URI with the error
    */
   readonly refusalPage: (problem: OAuthProblem, status: number, client: PageClient, href: string) => Page
   /** Whether an admin created a client. @throws StorageError */
   readonly isCreatedByAdmin: (clientId: string) => Promise<boolean>
 }
 
-/** Parameters of OpenID Connect that have no effect without an ID token. */
+/**
+ * Parameters of authorization requests that are ignored: the gateway issues no ID tokens, and returns codes in the
+ * query only.
+ */
 const unusedParameters = [
   'response_mode', 'nonce', 'claims', 'claims_locales', 'max_age', 'id_token_hint', 'acr_values'
 ]
 
 type Context = Parameters<Parameters<Provider['use']>[0]>[0]
 
-/** Adjusts a request before the library handles it, and the library's response. */
+/**
+ * Adjusts a request before oidc-provider handles it with `next`, and its response afterwards. Refuses parameters in the
+ * query of all endpoints except the authorization endpoint.
+ */
 export async function correctRequestAndResponse (
   ctx: Context, next: () => Promise<void>, deps: CorrectionDeps
 ): Promise<void> {
@@ -36,13 +43,12 @@ export async function correctRequestAndResponse (
     // An empty scope is treated as an absent one (RFC 6749, section 3.3).
     const hasScope = query.getAll('scope').some((scope) => scope.trim() !== '')
     if (ctx.path === '/oauth/authorize' && ctx.method === 'GET' && !hasScope) query.set('scope', defaultScope)
-    // A user selects an account by logging in to it.
+    // `select_account` means `login` here: a user selects an account by logging in to it.
     const [prompt, ...more] = query.getAll('prompt')
     if (prompt !== undefined && more.length === 0) query.set('prompt', prompt.replace('select_account', 'login'))
     ctx.querystring = query.toString()
   } else {
-    // If the Accept header is that of a browser, the library would respond to an error of the token endpoint with a
-    // page.
+    // If the Accept header of a token request prefers HTML, the library would report an error as an HTML page.
     ctx.req.headers.accept = 'application/json'
     ctx.set('cache-control', 'no-store')
     if (ctx.querystring !== '') {
@@ -116,7 +122,8 @@ const unavailableProblem: OAuthProblem = {
 }
 
 /**
- * Responds while the storage is unavailable, unless a redirect reports the error to the client. Browsers get a page.
+ * Responds with 503 to a request that failed because the storage is unavailable, unless the response is already a
+ * redirect. `correctRequestAndResponse` replaces the JSON body by a page if a browser sent the request.
  */
 export function answerUnavailable (ctx: KoaContextWithOIDC): void {
   ctx.state.isUnavailable = true

@@ -6,8 +6,8 @@ import { checkRedirectUris } from '../client-metadata.ts'
 import { identityLimits } from '../../limits.ts'
 
 /**
- * Adapts the metadata of a Client ID Metadata Document in place (a native client without keys and secret), and checks
- * its redirect URIs like those of registered clients. Does nothing for other clients.
+ * Changes the metadata of a Client ID Metadata Document in place, so that it describes a native client without keys,
+ * and checks the redirect URIs by the rules for registered clients. Does nothing if `client_id` is not an https URL.
  * @throws InvalidClientMetadata
  */
 export function adaptClientDocument (metadata: Record<string, unknown>): void {
@@ -28,8 +28,9 @@ const isJson = (type: string | undefined): boolean =>
   /^application\/(?:[\w.!#$&^+-]+\+)?json *(?:;|$)/i.test(type?.trim() ?? '')
 
 /**
- * Fetches a Client ID Metadata Document. The URL is untrusted, so it must be public; the response must be JSON; and
- * redirects are not followed, since the URL is the identity of the client.
+ * Fetches a Client ID Metadata Document. The URL is untrusted, so it must lead to a public address. Redirects are not
+ * followed, since the URL is the identity of the client.
+ * @throws Error if a response with status 200 is not JSON, and the errors of `Outbound.fetch`
  */
 export async function fetchClientDocument (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
   const options = {
@@ -51,8 +52,8 @@ export async function fetchClientDocument (outbound: Pick<Outbound, 'fetch'>, ur
 }
 
 /**
- * Returns a document's text without null members. Text that is not a JSON object is returned unchanged; the library
- * rejects it.
+ * Returns the text of a JSON object without members that are null. Returns other text unchanged; oidc-provider rejects
+ * it.
  */
 function withoutNullMembers (body: Buffer): string {
   const text = new TextDecoder().decode(body)

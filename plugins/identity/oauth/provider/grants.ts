@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Consent } from '../../../../db/ports/consents.ts'
 
-/** Finds an earlier consent, with which the user is not asked again. */
+/**
+ * Finds the earlier consent of an account to a client, which makes asking the user again unnecessary; undefined if
+ * there is none.
+ */
 export type FindConsent =
   (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
 
@@ -13,7 +16,10 @@ export interface GivenConsent {
   readonly isRefreshable: boolean
 }
 
-/** Returns the grant of an authorization request, from the consent that the user has just given or gave before. */
+/**
+ * Creates the grant of an authorization request, from the consent that the user has just given or gave before.
+ * @returns undefined if the user must log in or be asked for consent first
+ */
 export async function loadGrant (
   provider: Provider, ctx: KoaContextWithOIDC, findConsent: FindConsent
 ): Promise<Grant | undefined> {
@@ -25,7 +31,7 @@ export async function loadGrant (
     ? await findEarlierConsent(findConsent, account.accountId, client.clientId, resources, provider.issuer)
     : { scope: givenConsent.scope }
   if (!consent) return undefined
-  // Each authorization has its own family of tokens.
+  // The id of the grant names the family of its tokens. Each authorization has a family of its own.
   const grant = new provider.Grant({ accountId: account.accountId, clientId: client.clientId })
   grant.jti = randomUUID()
   grant.addOIDCScope(consent.scope)
@@ -42,7 +48,7 @@ export async function loadGrant (
   return grant
 }
 
-/** Finds the earlier consent, unless it was for another resource. */
+/** Returns the scopes of the earlier consent; undefined if there is none, or if it was for another resource. */
 async function findEarlierConsent (
   findConsent: FindConsent,
   accountId: string,

@@ -20,9 +20,9 @@ export interface ProviderDeps extends CorrectionDeps {
   readonly storage: AuthorizationStorage
   readonly settings: () => OAuthSettings
   readonly outbound: Pick<Outbound, 'fetch'>
-  /** The path of an interaction's page, below the host. */
+  /** Returns the absolute path of an interaction's page on the host of the issuer. */
   readonly interactionPath: (issuer: string, uid: string) => string
-  /** The scopes that a client may be granted. */
+  /** Returns the scopes that a client may be granted. */
   readonly scopesOf: (clientId: string) => Promise<readonly string[]>
   readonly findConsent: FindConsent
   /**
@@ -30,19 +30,18 @@ export interface ProviderDeps extends CorrectionDeps {
    * @throws TooManyFailures, TooManyRequests, StorageAway
    */
   readonly checkSecret: (raw: IncomingMessage, clientId: string, check: () => boolean) => Promise<boolean>
-  /** Counts a client registration. @throws TooManyRequests, StorageAway */
+  /** Counts a client registration from the address of a request. @throws TooManyRequests, StorageAway */
   readonly countRegistration: (raw: IncomingMessage) => Promise<void>
   readonly log: (error: unknown, sentence: string) => void
 }
 
-/** Lifetime of a browser's session and interaction, in seconds. */
+/** The lifetimes of a browser's login session and of an interaction, in seconds. */
 const sessionLifetime = 8 * 3_600
 const interactionLifetime = 10 * 60
 
 /**
- * Creates the library's provider for one issuer, which serves the authorization, token and revocation endpoints. The
- * library implements OpenID Connect; where it differs from OAuth 2.1, `corrections.ts` adjusts it, and no ID tokens are
- * issued.
+ * Creates an oidc-provider instance for one issuer, which serves the authorization, token and revocation endpoints. The
+ * library implements OpenID Connect; `corrections.ts` adjusts what differs from OAuth 2.1, and removes ID tokens.
  */
 export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   const { storage, settings, outbound } = deps
@@ -126,8 +125,8 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
           if (!allowsClientDocuments(settings())) return false
           if (!ctx) return true
-          // The library looks the client up again to report an error to it, even if the error is that its document
-          // cannot be fetched.
+          // After an error, the library looks the client up again to report the error to it, even if the error is that
+          // the client's document cannot be fetched.
           if (fetched.has(ctx.req)) return false
           fetched.add(ctx.req)
           await countFetch(deps, ctx)
@@ -159,8 +158,8 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     return await checkSecret(deps, this.clientId, () => matchesHash(actual, this.clientSecret))
   }
   provider.use(async (ctx, next) => {
-    // The library would derive this from the request URL, but cannot once `correctRequestAndResponse` has changed the
-    // query.
+    // The library would derive the mount path from the request URL, but cannot once `correctRequestAndResponse` has
+    // changed the query.
     ctx.mountPath = issuerPath(issuer)
     await correctRequestAndResponse(ctx, next, deps)
   })
@@ -171,14 +170,14 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   return provider
 }
 
-/** Adds a prefix to the ids of a kind of token. */
+/** Makes new tokens of a kind begin with a prefix. */
 function prefixTokens (Kind: { prototype: object }, prefix: string): void {
   const prototype = Kind.prototype as { generateTokenId: () => string }
   const { generateTokenId } = prototype
   prototype.generateTokenId = function () { return `${prefix}${generateTokenId.call(this)}` }
 }
 
-/** The library's error for a request beyond a rate limit. */
+/** An error of oidc-provider's error class, for a request beyond a rate limit. */
 class TooManyRequestsError extends failures.OIDCProviderError {
   constructor (description: string) {
     super(429, 'temporarily_unavailable')
@@ -224,8 +223,8 @@ function cookiesOf (issuer: string): Configuration['cookies'] {
 }
 
 /**
- * Returns the library's prompt policy without its check that asks the user for consent at each authorization of a
- * native client; `loadGrant` decides this instead.
+ * Returns the default prompt policy of oidc-provider without the check that asks for consent at each authorization of a
+ * native client; `loadGrant` decides whether the user is asked.
  */
 function promptPolicy (): ReturnType<typeof interactionPolicy.base> {
   const prompts = interactionPolicy.base()
@@ -235,7 +234,7 @@ function promptPolicy (): ReturnType<typeof interactionPolicy.base> {
 
 function findAccount (ctx: KoaContextWithOIDC, id: string, storage: AuthorizationStorage) {
   if (storage.isAccountValid(id)) return { accountId: id, claims: () => ({ sub: id }) }
-  // A session ends with its account, so the account changed during this login.
+  // Sessions of changed accounts are not loaded, so the account changed during this login.
   if (ctx.oidc.route === 'resume') throw new failures.AccessDenied('the account was changed in the meantime')
   return undefined
 }

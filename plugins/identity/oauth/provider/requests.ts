@@ -2,10 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
 
-/** The Fastify request of each raw request that was passed to the library. */
+/** The Fastify requests of the raw requests that were passed to oidc-provider. */
 const requests = new WeakMap<IncomingMessage, FastifyRequest>()
 
-/** Returns the Fastify request of a raw one. @throws Error for one that `passToProvider` did not pass to the library */
+/**
+ * Returns the Fastify request that a raw request belongs to.
+ * @throws Error if `passToProvider` has not passed the request to oidc-provider
+ */
 export function fastifyRequestOf (raw: IncomingMessage): FastifyRequest {
   const request = requests.get(raw)
   if (!request) throw new Error('the request was not passed to the library')
@@ -13,7 +16,8 @@ export function fastifyRequestOf (raw: IncomingMessage): FastifyRequest {
 }
 
 /**
- * Rewrites a request as if it were sent to the issuer's address, since the library builds URLs from request headers.
+ * Rewrites the headers of a request as if it were sent to the issuer's address, since oidc-provider builds URLs from
+ * them.
  */
 export function rewriteToIssuerAddress (issuer: string, raw: IncomingMessage): void {
   const { host, protocol } = new URL(issuer)
@@ -22,7 +26,10 @@ export function rewriteToIssuerAddress (issuer: string, raw: IncomingMessage): v
   for (const name of ['x-forwarded-host', 'x-forwarded-for', 'forwarded']) delete raw.headers[name]
 }
 
-/** Passes a request to the library, which sends the response. @param path path and query below the base path */
+/**
+ * Passes a request to oidc-provider, which sends the response.
+ * @param path the path and query of the request, without the base path
+ */
 export function passToProvider (
   provider: Provider,
   issuer: string,

@@ -7,7 +7,7 @@ import {
   type Person
 } from './provider.ts'
 
-/** The base URLs of GitHub. */
+/** The endpoints of GitHub. `api`: the base URL of its REST API. */
 interface GithubEndpoints { readonly authorize: string, readonly token: string, readonly api: string }
 
 const githubEndpoints: GithubEndpoints = {
@@ -16,7 +16,7 @@ const githubEndpoints: GithubEndpoints = {
   api: 'https://api.github.com'
 }
 
-/** GitHub, which supports OAuth without OpenID Connect: its API identifies the user. */
+/** The provider GitHub. It supports OAuth without OpenID Connect, so its REST API identifies the user. */
 export class GithubProvider implements IdentityProvider {
   readonly id = 'codehost'
   readonly name = 'GitHub'

@@ -16,9 +16,9 @@ interface ProviderMetadata {
   readonly tokenEndpoint: string
   readonly userinfoEndpoint?: string
   readonly algorithms: string[]
-  /** Whether its authorization responses always contain `iss` (RFC 9207). */
+  /** Whether the provider's authorization responses always contain `iss` (RFC 9207). */
   readonly sendsIssuer: boolean
-  /** Whether it accepts the client's secret only in `Authorization`. */
+  /** Whether the provider accepts the client's secret only in `Authorization`. */
   readonly isBasicOnly: boolean
   readonly findKey: FindKey
 }
@@ -29,7 +29,7 @@ type FindKey = (...token: Parameters<JWTVerifyGetKey>) => Promise<Awaited<Return
 const isAsymmetric = (alg: unknown): alg is string =>
   typeof alg === 'string' && /^(RS|PS|ES)(256|384|512)$|^EdDSA$|^Ed25519$/.test(alg)
 
-/** A provider of OpenID Connect, with the authorization code flow. Its metadata is read on first use. */
+/** An OpenID Connect provider, used with the authorization code flow. Its metadata is fetched on first use. */
 export class OidcProvider implements IdentityProvider {
   readonly id: string
   readonly name: string
@@ -123,7 +123,7 @@ export class OidcProvider implements IdentityProvider {
 
   /**
    * Returns the claims of the userinfo endpoint.
-   * @throws Forbidden if they are of another subject (OpenID Connect, 5.3.2)
+   * @throws Forbidden if the claims are about another subject (OpenID Connect Core, section 5.3.2)
    */
   async #userinfo (url: string, accessToken: string, subject: string): Promise<Record<string, unknown>> {
     const info = await this.#client.get(url, { authorization: `Bearer ${accessToken}` }) as Record<string, unknown>
@@ -193,9 +193,9 @@ export const googleSettings = (client: ClientCredentials): OidcSettings => ({
 })
 
 /**
- * Creates a function that finds the key of a token among a provider's public keys (RFC 7517), which are fetched again
- * after ten minutes, and for an unknown key id at a limited rate. It throws UpstreamFailed, also when there is no such
- * key, and UpstreamSlow.
+ * Creates a function that finds the key of a token among a provider's public keys (RFC 7517). The keys are fetched
+ * again after ten minutes, and, at a limited rate, for an unknown key id. The function throws UpstreamFailed, also if
+ * no key fits the token, and UpstreamSlow.
  */
 async function keyFinderOf (client: ProviderClient, url: string): Promise<FindKey> {
   const { createRemoteJWKSet, customFetch, errors: { JOSEError } } = await import('jose')

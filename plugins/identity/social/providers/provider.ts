@@ -8,10 +8,10 @@ import { identityLimits } from '../../limits.ts'
 /** A person's identity, as asserted by a provider. */
 export interface Person {
   readonly provider: string
-  /** The provider's identifier for the person, which is never reassigned. */
+  /** The provider's identifier for the person, which the provider never assigns to another person. */
   readonly subject: string
   readonly email?: string
-  /** Whether the provider has verified that the e-mail address is the person's. */
+  /** Whether the provider has verified that the e-mail address belongs to the person. */
   readonly isEmailVerified: boolean
   readonly name?: string
   /** The groups of the person; undefined if the provider is not asked for them. */
@@ -41,7 +41,7 @@ export interface IdentityProvider {
   authorizationUrl: (request: AuthorizationRequest) => Promise<URL>
   /** Checks `iss` of an authorization response (RFC 9207). @throws Forbidden */
   checkIssuer: (iss: string | undefined) => Promise<void>
-  /** Exchanges the code for the provider's claims about its user. @throws Forbidden if they cannot be trusted */
+  /** Exchanges a code for the provider's claims about the person. @throws Forbidden if these cannot be trusted */
   identify: (response: CodeExchangeInput) => Promise<Person>
 }
 
@@ -49,7 +49,7 @@ type Get = (url: string, headers?: Record<string, string>) => Promise<Record<str
 type Post = (url: string, fields: Record<string, string>, headers?: Record<string, string>) =>
 Promise<Record<string, unknown>>
 
-/** Sends requests to one provider, under the outbound rules for addresses configured by an admin. */
+/** Sends requests to one provider. The outbound rules for addresses that an admin has configured apply to them. */
 export class ProviderClient {
   readonly #outbound: Outbound
   readonly #name: string
