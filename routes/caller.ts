@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { onceClosed } from '../plugins/base/limits/index.ts'
 import { type HttpCaller, DisconnectSignal } from '../plugins/downstream/index.ts'
 import type { Principal } from '../plugins/settings/index.ts'
 
@@ -18,7 +19,7 @@ export function wrapData (reply: FastifyReply, data: string): string {
 /** Returns a signal that fires if the connection closes before the whole response is sent. */
 function disconnectOf ({ raw }: FastifyReply): DisconnectSignal {
   const disconnect = new DisconnectSignal()
-  raw.once('close', () => { if (!raw.writableFinished) disconnect.trigger() })
+  onceClosed(raw, () => { if (!raw.writableFinished) disconnect.trigger() })
   return disconnect
 }
 

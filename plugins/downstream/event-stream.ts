@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { memoryOf } from '../../protocol/text.ts'
-import { UnreadReply } from '../base/limits/index.ts'
+import { onceClosed, UnreadReply } from '../base/limits/index.ts'
 import { downstreamLimits } from './limits.ts'
 
 /** Interval of the comments that keep streams alive, in ms. */
@@ -29,9 +29,7 @@ export class EventStream {
     raw.uncork()
     this.#unread = new UnreadReply(raw, (listener) => { this.onClose(listener) })
     openStreams.add(this)
-    // A client may disconnect while its credential is checked. `close` is then not emitted again.
-    if (raw.closed) process.nextTick(() => { this.#onClosed() })
-    else raw.once('close', () => { this.#onClosed() })
+    onceClosed(raw, () => { this.#onClosed() })
     // All streams share one timer.
     heartbeatTimer ??= setInterval(() => {
       for (const stream of openStreams) stream.write(': keep-alive\n\n')

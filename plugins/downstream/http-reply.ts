@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { eventText } from '../../protocol/event-stream.ts'
 import { largeTextLength } from '../../protocol/text.ts'
-import { pacedReply, UnreadReply, maxUncountedReply } from '../base/limits/index.ts'
+import { onceClosed, pacedReply, UnreadReply, maxUncountedReply } from '../base/limits/index.ts'
 import type { AcceptedTypes } from './accept.ts'
 import { EventStream } from './event-stream.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
@@ -47,7 +47,7 @@ export class HttpReply implements ReplyChannel {
     this.#raw = raw
     this.#options = options
     this.#expected = options.expected
-    raw.once('close', () => { this.#onClose() })
+    onceClosed(raw, () => { this.#onClose() })
     if (options.accepted.eventsFirst) this.#upgrade()
     else if (options.accepted.events) this.#timer = setTimeout(() => { this.#upgrade() }, silenceTimeout)
   }

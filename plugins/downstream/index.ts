@@ -5,7 +5,7 @@ export { type InboundRequest, firstHeaderValue } from './endpoint.ts'
 export { EventStream } from './event-stream.ts'
 export { DisconnectSignal } from './tools/exchange.ts'
 export { parseExactJson } from './tools/parse-arguments.ts'
-export type { HttpCaller, ToolAddress as RouteTool } from './tools/tools.ts'
+export type { HttpCaller, ToolAddress } from './tools/tools.ts'
 export type { DownstreamOptions } from './parts.ts'
 
 /** The endpoints through which clients reach the gateway. */

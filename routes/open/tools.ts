@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import type { RouteTool } from '../../plugins/downstream/index.ts'
+import type { ToolAddress } from '../../plugins/downstream/index.ts'
 import { GroupOrServerToolParams, OpenRouteError, ToolParams, ToolResult } from '../../schemas/openapi-routes.ts'
 import { requirePrincipal } from '../api/principal.ts'
 import { callerOf } from '../caller.ts'
@@ -49,7 +49,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     request.principal = await app.auth.identifyOptionally(request)
   })
 
-  const run = async (request: FastifyRequest, reply: FastifyReply, tool: RouteTool): Promise<string> => {
+  const run = async (request: FastifyRequest, reply: FastifyReply, tool: ToolAddress): Promise<string> => {
     const caller = callerOf(request, reply, requirePrincipal(request))
     const search = request.raw.url?.split('?').slice(1).join('?') ?? ''
     const given = { search, ...(request.method === 'POST' ? { body: String(request.body ?? '') } : {}) }
@@ -68,12 +68,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       config,
       // HEAD must not run a tool.
       exposeHeadRoute: false
-    }, async (request, reply) => await run(request, reply, request.params as RouteTool))
+    }, async (request, reply) => await run(request, reply, request.params as ToolAddress))
     app.post(path, {
       schema: { ...common, summary: `Run ${noun}; arguments as a JSON body`, ...postSchema },
       config,
       ...withoutValidation
-    }, async (request, reply) => await run(request, reply, request.params as RouteTool))
+    }, async (request, reply) => await run(request, reply, request.params as ToolAddress))
   }
 }
 export default routes

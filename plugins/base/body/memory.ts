@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
-import { memory, baseLimits } from '../limits/index.ts'
+import { memory, baseLimits, onceClosed } from '../limits/index.ts'
 
 /** By request: the function that reserves memory for its body, which has no Content-Length. */
 const unmeasuredReservations = new WeakMap<FastifyRequest, () => void>()
@@ -19,7 +19,7 @@ export const chunkedBodyReservation = (request: FastifyRequest): (() => void) | 
  * @throws ShareError
  */
 function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number): void {
-  raw.once('close', memory.reserve(owner, Math.min(bytes, memory.max / 4)))
+  onceClosed(raw, memory.reserve(owner, Math.min(bytes, memory.max / 4)))
 }
 
 interface BodyMemoryOptions {

@@ -1,5 +1,6 @@
 export { BoundedMap, OwnedMap, evictOldest } from './bounded-map.ts'
 export { pacedReply } from './paced-reply.ts'
+export { onceClosed } from './closed.ts'
 export { baseLimits } from './limits.ts'
 export { memory } from './memory.ts'
 export { rateLimiterForUser } from './message-pace.ts'

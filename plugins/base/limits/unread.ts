@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { RequestTable } from '../../../protocol/table.ts'
+import { onceClosed } from './closed.ts'
 import { memory } from './memory.ts'
 import { baseLimits } from './limits.ts'
 
@@ -35,7 +36,7 @@ export class UnreadReply {
    */
   constructor (
     raw: ServerResponse,
-    onClose: (listener: () => void) => void = (listener) => { raw.once('close', listener) },
+    onClose: (listener: () => void) => void = (listener) => { onceClosed(raw, listener) },
     unwrittenBytes = () => 0,
     { owner, cost = baseLimits.unreadCost }: UnreadReplyOptions = {}
   ) {
