@@ -25,7 +25,7 @@ const allCapabilities = {
  * Describes a route. Waits for providers whose lists are unknown.
  * @param serverInfo the gateway's own, as JSON text
  * @param mayBeUnavailable whether to announce all capabilities for a single server about which nothing is known
- * @throws RpcError for such a server otherwise
+ * @throws RpcError -32001 if nothing is known about the only server, unless `mayBeUnavailable`
  */
 export async function describeRoute (
   { surfaces, providers, resolver }: GatewayParts,
@@ -40,7 +40,7 @@ export async function describeRoute (
     await providers.waitForLists(unknown, client, view.scope.kind === 'server')
     surface = surfaces.of(view, client)
   }
-  // A client without a login at the server needs a session, over which it is told to log in, and notified afterwards.
+  // A client without a login at the server needs a session, over which it is told to log in, and later notified.
   const needsLogin = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
   if (!needsLogin && !mayBeUnavailable) resolver.requireCatalogue(view, surface, client)
   // A route without servers announces everything, since servers added later may have any capability.

@@ -23,7 +23,10 @@ export const gatewayLimits = {
   /** Max open `events/stream` requests, with a share for each owner; beyond that, 429 or 503. */
   eventStreams: 10_000,
 
-  /** Max size of one broadcast log message times its listeners, in characters; beyond that, it is dropped. */
+  /**
+   * Max length of one notification of a server to several clients times the number of these clients, in characters;
+   * beyond that, it is dropped.
+   */
   broadcastSize: 128 * 1024 * 1024,
 
   /** Max time for a client to answer a server's request, in ms; beyond that, the server gets an error. */
@@ -60,7 +63,10 @@ export const gatewayLimits = {
    */
   formerItems: 1_000,
 
-  /** Max size of such a reserved name or URI, in bytes of memory; beyond that, it is free again. */
+  /**
+   * Max size of a name or URI that is reserved for an item that its server no longer lists, in bytes of memory; beyond
+   * that, it is free again.
+   */
   formerItemKey: 1_024,
 
   /**
@@ -80,7 +86,7 @@ export const gatewayLimits = {
 
   /**
    * Max work of matching a URI with templates: for each literal of a template that is searched for, its length times
-   * that of the URI, in characters. Beyond: no further template matches.
+   * the length of the URI, in characters; beyond that, no further template matches.
    */
   templateWork: 10_000_000,
 
@@ -99,7 +105,10 @@ export const gatewayLimits = {
   /** Max time that a task is listed after its last change, in ms; beyond that, it can still be requested by its id. */
   taskTime: 24 * 60 * 60_000,
 
-  /** Max length of a listed task's state, in characters, and max time for which a server keeps a task, in ms. */
+  /**
+   * Max length of a listed task's state, in characters, and max lifetime of a listed task, in ms; a longer text or
+   * lifetime from a server is cut to this.
+   */
   taskState: 100,
   taskTtl: 365 * 24 * 60 * 60_000,
 
@@ -121,14 +130,14 @@ export const gatewayLimits = {
   mergedInstructions: 512 * 1024,
 
   /**
-   * Max wait of a merged list for a server that has never answered, since it started to connect, in ms; beyond that,
-   * the list omits it.
+   * Max wait of a merged list for a server that connects for the first time, or whose lists are being read again, in
+   * ms; beyond that, the list omits the server, or has its former items.
    */
   firstAnswerBudget: 900,
 
   /**
-   * Max wait of a list for a connected server's catalogue for a new set of client capabilities, in ms; beyond that, the
-   * list omits it.
+   * Max wait of a list until a connected server has stated what it lists for clients with a new set of capabilities, in
+   * ms; beyond that, the list omits the server.
    */
   newClass: 5_000,
 

@@ -30,15 +30,15 @@ interface SurfacePart {
   readonly hint?: string
 }
 
-/** Everything that a view sees, at one generation of the catalogues and settings. */
+/** Everything that a view shows, for one state of the catalogues and settings. */
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, SurfacePart>>
   /**
-   * In the order of matching. A target without an item is a template that its server does not list now: a URI that
-   * matches it cannot be read.
+   * The resource templates, in the order in which a URI is compared with them. A target without an item is a template
+   * that its server does not list now: a URI that matches it cannot be read.
    */
   readonly templates: ReadonlyArray<ResourceTemplate<ItemTarget>>
-  /** The server that owns a resource on a merged route, listed now or not. */
+  /** The server that owns a resource on a merged route, listed now or not; undefined if there is none. */
   readonly ownerOf: (uri: string) => string | undefined
   /** The admin's server that has this prompt or resource on a merged route, listed now or not. */
   readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
@@ -51,7 +51,7 @@ export interface Surface {
   readonly announced: ServerCapabilities
   /** The `serverInfo` of a single server, as JSON text; undefined: use the gateway's. */
   readonly serverInfo: string | undefined
-  /** Whether that `serverInfo` has the members that MCP requires. */
+  /** Whether `serverInfo` is known, and has the members that MCP requires. */
   readonly hasValidServerInfo: boolean
   readonly instructions: string | undefined
   /** Other members of a single server's `initialize` or `server/discover` result, as JSON; `{}` for other routes. */
@@ -188,7 +188,8 @@ function addNamed (
 }
 
 /**
- * Adds resources, templates or skills under their URIs, if the section owns the URI, and those of a skill's files.
+ * Adds the resources, templates or skills that the section owns, under their URIs. It owns a skill if it owns the URIs
+ * of all files of the skill.
  * @param isRefused whether the section must not show a URI that it owns
  */
 function addLocated (
@@ -208,7 +209,7 @@ function addLocated (
   }
 }
 
-/** The URIs that an item provides; none for a template. */
+/** The URIs that can be read of an item: of a skill, those of its files; none for a template. */
 function urisOf (kind: ListKind, item: Item): readonly string[] {
   return kind === 'skills' ? skillFileUris(item) : kind === 'resourceTemplates' ? [] : [item.key]
 }
@@ -241,7 +242,10 @@ function mergedInstructions (sections: readonly ViewSection[]): string | undefin
   return parts.length === 0 ? undefined : parts.join('\n\n')
 }
 
-/** Whether a server's resource, listed or not, is hidden, or owned by another server. Too long URIs are hidden. */
+/**
+ * Whether a server's resource, listed or not, is hidden, or owned by another server. If anything is hidden, URIs longer
+ * than `maxUriLength` are, too.
+ */
 export function isResourceHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
   const isHiddenAtServer = (): boolean =>

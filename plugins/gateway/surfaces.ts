@@ -27,7 +27,7 @@ export interface PresentationInput {
 export interface Presentation {
   /** Runs the items that the presentation adds. Its name must not be that of a server. */
   readonly provider: Provider
-  /** Creates the surface of a view. Called at most once per view and generation. */
+  /** Creates the surface of a view. Called when it is not cached, or when catalogues or settings have changed. */
   readonly present: (presented: PresentationInput) => Surface
 }
 
@@ -37,14 +37,14 @@ export type CallTool = (exchange: Exchange<View>) => Promise<string>
 interface CachedSurface {
   readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number
 }
-/** The last look-up, which is cached, since each request looks up its surface several times. */
+/** The result of the last call of `Surfaces.of`, cached since each request looks up the same surface several times. */
 interface LastSurface extends Omit<CachedSurface, 'items'> { readonly view: View, readonly client: Client }
-/** The surfaces of one generation and settings snapshot, by view and catalogues. */
+/** The merged and raw surfaces of one generation and settings snapshot, by view, catalogues and support of MCP Apps. */
 interface FoldedSurfaces {
   readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>>
 }
 
-/** Caches the surfaces of all views. Capability classes with the same catalogues share one. */
+/** Builds and caches the surfaces of views. Clients for whom all catalogues are the same share a surface. */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visibleServers'>
   readonly #providers: ProviderTable
@@ -75,8 +75,9 @@ export class Surfaces {
   visible (view: View): VisibleServer[] { return this.#access.visibleServers(view) }
 
   /**
-   * A view without the items that hooks hide; without hooks, the view itself.
-   * @param address the request's, if known
+   * A view without the items that hooks hide; without hooks, the view itself. The first hook that returns a filter
+   * decides.
+   * @param address the IP address of the request, if known
    */
   filtered (view: View, address?: string): View {
     if (view.filter !== undefined) return view
@@ -123,7 +124,7 @@ export class Surfaces {
     return surface
   }
 
-  /** The surface of a view's servers. It is built unless another capability class has the same catalogues. */
+  /** The raw or merged surface of a view's servers. Built unless there is one with the same catalogues. */
   #merged (view: View, client: Client, generation: number, snapshot: Snapshot, before: Surface | undefined): Surface {
     if (this.#folded?.generation !== generation || this.#folded.snapshot !== snapshot) {
       this.#folded = { generation, snapshot, surfaces: new BoundedMap(gatewayLimits.surfaces) }
@@ -151,7 +152,7 @@ export class Surfaces {
     }, before)
   }
 
-  /** Decides which of these sections owns a name that consists of label, separator and own name. */
+  /** Decides which of these sections owns a prefixed name: label, separator, and the item's name at its server. */
   precedence (sections: readonly ViewSection[], separator: string): Precedence {
     for (const section of sections) this.#recordClaims(section)
     return new Precedence(sections, separator, (section) => this.#claimsOf(section))

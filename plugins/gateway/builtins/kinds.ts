@@ -19,7 +19,7 @@ function checkText (place: string, text: string): void {
   }
 }
 
-/** Checks that a name is not that of a property that objects inherit. @throws InvalidInput */
+/** Checks that a name is not reserved for a property that objects inherit, such as `__proto__`. @throws InvalidInput */
 function checkPrototype (place: string, name: string): void {
   const problem = reservedNameProblem(name)
   if (problem !== undefined) refuse(place, problem)
