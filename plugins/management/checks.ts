@@ -48,7 +48,7 @@ export function checkServerName (
   }
 }
 
-/** Returns why a name cannot be that of a new server, as a sentence; undefined if it can. */
+/** Returns why a principal may not add a server with this name, as a sentence; undefined if the name may be used. */
 export function newServerNameProblem (snapshot: Snapshot, principal: Principal, name: string): string | undefined {
   try {
     checkServerName(snapshot, principal, name, 'name')
@@ -180,8 +180,8 @@ export function requireManagedServer (snapshot: Snapshot, principal: Principal, 
 }
 
 /**
- * Checks that a principal may store, connect or toggle a server with this config: if it runs a command or is of type
- * `openapi`, only admins may, unless ALLOW_USER_STDIO is set.
+ * Checks that a principal may store, connect, enable or disable a server with this config. If the server runs a command
+ * or is of type `openapi`, only admins may, unless ALLOW_USER_STDIO is set.
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws Forbidden
  */

@@ -106,7 +106,7 @@ declare module 'fastify' {
   interface FastifyInstance { export: Export }
 }
 
-/** `app.export`: the export of the settings. */
+/** Decorates `app.export`, which exports the settings. */
 export default fp(async (app) => {
   app.decorate('export', new Export(app.settings, app.groups))
 }, { name: 'export', dependencies: ['settings', 'groups'] })

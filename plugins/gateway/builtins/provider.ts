@@ -107,7 +107,7 @@ const toResponse = (result: object): Response =>
 
 /**
  * Fills in a prompt: replaces each `{{name}}` (spaces around the name are allowed) by the argument of that name. A
- * missing optional argument is empty. Placeholders of unknown arguments, and those in the values of arguments, are kept.
+ * missing optional argument is empty. Placeholders of unknown arguments, and those in arguments' values, are kept.
  * @param given `params.arguments` of the request: strings by name
  * @throws RpcError -32602 if arguments are missing or not strings, or make the text larger than
  * `gatewayLimits.builtIns.filled`

@@ -17,7 +17,7 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly statusCode: number
   readonly code: string
-  /** Messages by the path of the body's member that each concerns; `''` stands for the whole body. */
+  /** Messages about members of the request body, by the path of the member; `''` stands for the whole body. */
   readonly fields: Readonly<Record<string, string>>
   /** The value of `Retry-After`, in seconds. */
   readonly retryAfter: number | undefined
@@ -120,8 +120,9 @@ export class ApiClient {
 }
 
 /**
- * Returns messages by member: those of a list of findings, otherwise the message itself, whose member is the one in
- * quotes at its beginning, or the whole body.
+ * Returns messages by the path of the member that they concern. Without a list of findings, it is one message: about
+ * the member that is quoted at its beginning, or else about the whole body.
+ * @param found the findings of the API, if any
  */
 function fieldsOf (message: string, found: unknown): Record<string, string> {
   const findings = Array.isArray(found) ? found.filter(isObject) : []

@@ -11,8 +11,9 @@ import { estimateTokens } from './costs.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The identity that a request to the MCP endpoint has: a user or key that `issueInternalCredential` accepts, or that of
- * a `credential` (a bearer key or access token), which is sent as it is. Undefined sends no credential.
+ * On whose behalf a request is sent to the MCP endpoint: a user or key for whom `issueInternalCredential` creates a
+ * credential, or the holder of `credential` (a bearer key or access token), which is sent as it is. Undefined: without
+ * a credential.
  */
 export type ViewerIdentity = Parameters<FastifyInstance['auth']['issueInternalCredential']>[0] | {
   readonly credential: string

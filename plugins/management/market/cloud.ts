@@ -8,7 +8,7 @@ import type { SourceAnswer, CatalogueSource } from './source.ts'
 import { managementLimits } from '../limits.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
-/** The section `mcpRouter` of the system configuration. */
+/** The section `mcpRouter` of the system configuration, not validated. */
 interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
 
 /** Number of servers per page that is requested. */
@@ -31,8 +31,8 @@ export class CloudCatalogue {
 
   /**
    * Returns all servers, up to the limits of `managementLimits.catalogues`.
-   * @param owner as in `CatalogueSource.ask`
-   * @throws InvalidInput if no address or key is configured, and as `CatalogueSource.ask`
+   * @param owner the caller, whose share of requests is used (`chargedOwnerOf`)
+   * @throws InvalidInput if no address or key is configured, and the errors of `CatalogueSource.ask`
    */
   async listServers (owner: string): Promise<SourceAnswer<CloudServer[]>> {
     const seen = new Map<string, CloudServer>()
@@ -54,8 +54,8 @@ export class CloudCatalogue {
 
   /**
    * Returns one server.
-   * @param name its name here, its key at the service, or the name in its config
-   * @throws NoSuch, and as `listServers`
+   * @param name the server's name in this list, its key at the service, or the name in its config
+   * @throws NoSuch, and the errors of `listServers`
    */
   async findServer (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
     const { value, staleSince } = await this.listServers(owner)

@@ -131,7 +131,7 @@ function checkReferences (text: string, title: string): string {
   return text
 }
 
-/** Quotes an untrusted name for a message. */
+/** Quotes an untrusted text for a message, truncated to 80 characters. */
 export const quoteText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 
 const cleanName = (text: string): string =>

@@ -14,8 +14,8 @@ const includeDeleted = 'include_deleted=true'
 const longestCursor = 512
 
 /**
- * A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it. The
- * parameters `owner` are as in `CatalogueSource.ask`.
+ * A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it. Each
+ * method uses the share of requests of its `owner`, the caller (`chargedOwnerOf`).
  */
 export class RegistryClient {
   readonly #source: Pick<CatalogueSource, 'ask'>
@@ -51,14 +51,14 @@ export class RegistryClient {
   }
 }
 
-/** Encodes a name as one path segment. @throws NoSuch for a name that cannot be one */
+/** Encodes a name as one segment of a URL's path. @throws NoSuch for a name that cannot be one segment */
 function pathSegment (text: string): string {
   // URL parsers resolve `.` and `..`.
   if (/^\.{0,2}$/.test(text) || text.length > 255) throw noSuchError('entry in this catalogue', text)
   return encodeURIComponent(text)
 }
 
-/** Reads a page of entries. @throws TypeError for any other value */
+/** Reads a page of entries from a response of the registry. @throws TypeError for any other value */
 async function pageOf (answer: unknown): Promise<RegistryPage> {
   if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('it has no list of servers')
   const budget = new LoopBudget()

@@ -265,7 +265,7 @@ export class Servers {
   }
 
   /**
-   * As `overrideItem` of overrides.ts: overrides `enabled` or the description of a tool, prompt, resource or skill.
+   * Overrides `enabled` or the description of a tool, prompt, resource or skill (`overrideItem` of overrides.ts).
    */
   async overrideItem (
     principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange

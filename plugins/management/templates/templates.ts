@@ -54,8 +54,8 @@ export class Templates {
   }
 
   /**
-   * Creates a template of servers and groups that the principal manages; of all of them if neither are named. The
-   * servers of the groups are included, if the principal manages them.
+   * Creates a template of the named servers and groups, which the principal must manage; if no names are sent, of
+   * everything that the principal manages. The groups' servers are included if the principal manages them.
    * @throws NoSuch, Forbidden, SecretsLocked
    */
   async export (
@@ -249,7 +249,7 @@ function importSummary ({ details }: TemplateImportResult, variables: readonly s
     `servers only: ${names}`
 }
 
-/** Looks up one of several names. @throws as `find`, with the name in the message of Forbidden */
+/** Calls `find` for one of several names. @throws the errors of `find`, with the name in the message of Forbidden */
 function lookUpNamed<Value> (kind: 'server' | 'group', name: string, find: () => Value): Value {
   try {
     return find()

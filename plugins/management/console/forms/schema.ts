@@ -20,13 +20,13 @@ function takeSteps (context: FormContext, steps: number): void {
   if (context.left < 0) throw new errors.InvalidInput('This form has too many fields: edit the arguments as JSON')
 }
 
-/** Steps per field, which takes some hundred characters in the page. */
+/** The steps that each field takes, since it adds several hundred characters to the page. */
 const stepsPerField = 20
 /** Number of characters of a schema's texts that cost one step. */
 const charactersPerStep = 20
 /** Max length of a `$ref`, in characters. */
 const maxReference = 1_024
-/** Max length of a chain of `$ref`s. */
+/** Max number of `$ref`s, each in the schema that the previous one refers to. */
 const maxReferences = 16
 
 /** The kind of form field for a schema. */
@@ -129,7 +129,10 @@ const isLong = ({ maxLength, format, contentMediaType }: Schema, name: string): 
   typeof contentMediaType === 'string' || format === 'textarea' || longTextName.test(name) ||
   (typeof maxLength === 'number' && maxLength > 200 && maxLength < 1e9 && format === undefined)
 
-/** Resolves `$ref` and `allOf` of a schema, but not of schemas within it. A reference to nothing allows any value. */
+/**
+ * Resolves `$ref` and `allOf` of a schema, but not of schemas within it. A reference that cannot be resolved counts as
+ * a schema that allows any value.
+ */
 function resolve (schema: unknown, context: FormContext, seen = 0): Schema {
   if (!isObject(schema) || seen > maxReferences) return {}
   takeSteps(context, sizeOf(schema))
@@ -150,7 +153,7 @@ const referencedIn = ({ root }: FormContext, reference: string): unknown =>
 const sizeOf = ({ properties, required, ...others }: Schema): number => 1 + Object.keys(others).length +
   (isObject(properties) ? Object.keys(properties).length : 0) + (Array.isArray(required) ? required.length : 0)
 
-/** Merges schemas that all apply, as far as a form needs it. The server checks the other constraints. */
+/** Merges schemas that all apply, as far as a form needs them. The server checks the other constraints. */
 function mergeSchemas (schemas: readonly Schema[]): Schema {
   const properties =
     Object.assign({}, ...schemas.map((each) => isObject(each.properties) ? each.properties : {})) as Schema

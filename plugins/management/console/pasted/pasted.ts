@@ -33,7 +33,7 @@ interface PastedServer {
   }>
 }
 
-/** The number of object levels that keep the order of their members, which includes servers in clients' files. */
+/** Down to which depth objects keep the order of their members: deep enough for the servers in clients' files. */
 const orderedLevels = 4
 
 /**
