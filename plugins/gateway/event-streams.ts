@@ -4,6 +4,8 @@ import { Shares } from '../base/limits/index.ts'
 import type { View } from '../settings/index.ts'
 import { gatewayLimits } from './limits.ts'
 
+const endReason = 'the subscription has ended'
+
 /** An `events/stream` request as sent to its server. Events get the name and the cursors that the client knows. */
 export class EventsStreamExchange extends DerivedExchange<View> {
   readonly #presentation: EventPresentation
@@ -23,6 +25,11 @@ export class EventsStreamExchange extends DerivedExchange<View> {
   }
 
   override onCancel (run: (reason: string) => void): void {
+    // The access may end while hooks run, before the request is sent.
+    if (this.#isTerminated) {
+      run(endReason)
+      return
+    }
     this.#onEnd.push(run)
     super.onCancel(run)
   }
@@ -32,7 +39,7 @@ export class EventsStreamExchange extends DerivedExchange<View> {
     if (this.#isTerminated) return
     super.notify('notifications/events/terminated', `{"error":${errorText}}`)
     this.#isTerminated = true
-    for (const run of this.#onEnd.splice(0)) run('the subscription has ended')
+    for (const run of this.#onEnd.splice(0)) run(endReason)
   }
 }
 
