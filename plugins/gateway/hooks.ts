@@ -9,7 +9,7 @@ import type { ListEntry } from './list.ts'
 
 /** A request on its way to a provider. */
 export interface GatewayCall {
-  /** An `onCall` hook may replace it, for example with other arguments (`withArguments`). */
+  /** The request. An `onCall` hook may replace it, for example by one with other arguments (`withArguments`). */
   exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string

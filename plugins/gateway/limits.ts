@@ -105,11 +105,10 @@ export const gatewayLimits = {
   /** Max time that a task is listed after its last change, in ms; beyond that, it can still be requested by its id. */
   taskTime: 24 * 60 * 60_000,
 
-  /**
-   * Max length of a listed task's state, in characters, and max lifetime of a listed task, in ms; a longer text or
-   * lifetime from a server is cut to this.
-   */
+  /** Max length of a task's state in lists, in characters; beyond that, it is truncated. */
   taskState: 100,
+
+  /** Max lifetime of a task (`ttl`) that is recorded, in ms; a longer one that a server states is reduced to this. */
   taskTtl: 365 * 24 * 60 * 60_000,
 
   /**

@@ -25,7 +25,7 @@ interface ListenerEntry {
    */
   readonly seen: Partial<Record<ListKind, WeakRef<ListResult>>>
   readonly wanted: SubscribedResources
-  /** The address of its last list or subscription request, which hooks may use to hide items; undefined: unknown. */
+  /** The IP address of the client's last list or subscription request, by which hooks may hide items, if known. */
   address: string | undefined
 }
 
@@ -49,7 +49,10 @@ export class Notifier {
     this.#resolver = resolver
   }
 
-  /** Notifies a listener of changes from now on, even if its client has listed nothing. @param address of the client */
+  /**
+   * Notifies a listener of changes from now on, even if its client has listed nothing.
+   * @param address the IP address of the client, if known
+   */
   addListener (listener: Listener<View>, client: Client, address?: string): void {
     const { parts } = this.#surfaces.of(this.#surfaces.filtered(listener.view, address), client)
     const seen: ListenerEntry['seen'] = {}

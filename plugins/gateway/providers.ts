@@ -30,7 +30,7 @@ export class ProviderTable {
     this.#generation++
   }
 
-  /** The registered provider whose `uriPrefix` a URI has. */
+  /** The registered provider with whose `uriPrefix` a URI begins; undefined if there is none. */
   ownerOf (uri: string): Provider | undefined {
     for (const provider of this.#registered.values()) {
       if (provider.uriPrefix !== undefined && uri.startsWith(provider.uriPrefix)) return provider

@@ -20,7 +20,7 @@ import {
 import { maxUriLength, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** One list, and the targets of the names and URIs in it. */
+/** One list of a view, and the provider's item for each name or URI in it. */
 interface SurfacePart {
   readonly list: ListResult
   readonly targets: ReadonlyMap<string, ItemTarget>
@@ -44,7 +44,7 @@ export interface Surface {
   readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
   /** Resources that are disabled or not selected; templates must not match them either. */
   readonly hidden: HiddenResources
-  /** The names of its providers, including those whose lists are unknown. */
+  /** The names of the view's providers, including those whose lists are unknown. */
   readonly providers: readonly string[]
   /** The capabilities of the providers whose lists are known. */
   readonly capabilities: ReadonlyMap<string, ServerCapabilities>
@@ -134,7 +134,7 @@ const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind
 
 const emptyBuilder = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
-/** Adds items under their own names. */
+/** Adds items under their servers' names for them, on a route of a single server. */
 function addRaw (
   kind: ListKind,
   built: Builder,
@@ -254,7 +254,7 @@ export function isResourceHidden ({ parts, hidden, ownerOf }: Surface, server: s
   return (ownerOf(uri) ?? server) !== server
 }
 
-/** The provider of a URI: the one that lists it, or whose template matches it. */
+/** Finds the provider to read a URI from, with its resource of this URI, or its matching template or skill folder. */
 export function findResourceTarget (
   { parts, templates, hidden, ownerOf }: Surface, uri: string
 ): ItemTarget | undefined {

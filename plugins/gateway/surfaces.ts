@@ -31,7 +31,7 @@ export interface Presentation {
   readonly present: (presented: PresentationInput) => Surface
 }
 
-/** Runs a `tools/call` request. */
+/** Runs a `tools/call` request. @returns the result as JSON text */
 export type CallTool = (exchange: Exchange<View>) => Promise<string>
 
 interface CachedSurface {

@@ -11,7 +11,7 @@ import { gatewayLimits } from './limits.ts'
 /** A task, and the server that runs it. */
 export interface TaskTarget {
   readonly provider: string
-  /** Identifies the server (`serverFingerprint`), since another server may have the name later. */
+  /** Identifies the server (`serverFingerprint`), since another server may have its name later. */
   readonly server: string
   /** The server's name of the tool that runs as the task. */
   readonly tool: string

@@ -119,7 +119,7 @@ export function withTaskHandle (
   return runningTasks.recordState(view, client, target, handle, task).then(() => replaceTaskId(result, id, handle))
 }
 
-/** The text of the task that a result creates, in the client's form; undefined if it creates none. */
+/** The JSON text of the task that a result creates, in the client's `taskForm`; undefined if it creates none. */
 function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>): string | undefined {
   if (!result.includes('askId')) return undefined
   if (taskForm === 'extension') return memberOf(result, 'resultType') === '"task"' ? result : undefined

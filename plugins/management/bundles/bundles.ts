@@ -25,7 +25,7 @@ interface BundlesDeps {
   settings: () => Snapshot
   /** Resolves when the processes of a removed or changed server have ended. */
   waitUntilEnded: (server: string) => Promise<void>
-  /** The environment variables PATH and HOME of child processes. */
+  /** `pathVariable` and `home`: the environment variables PATH and HOME of child processes. */
   pathVariable: string
   home: string | undefined
   /** Returns a warning if the user that runs child processes cannot read a folder; undefined if it can. */
@@ -39,7 +39,7 @@ interface BundlesDeps {
  */
 export class Bundles {
   readonly #deps: BundlesDeps
-  /** Serialises unpacking, installation and removal, so that no two of them use the same name at the same time. */
+  /** Runs unpacking, installation and removal one at a time, so that no two of them use the same name at once. */
   readonly #oneAtATime = pLimit(1)
   /** How often this process has installed each bundle. */
   readonly #installCounts = new Map<string, number>()

@@ -73,7 +73,7 @@ export class ApiClient {
    * Uploads a file.
    * @param field the form field of the file
    * @param signal aborts the upload
-   * @throws as `ask`
+   * @throws the errors of `ask`
    */
   async upload (
     request: FastifyRequest,

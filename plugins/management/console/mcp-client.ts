@@ -150,7 +150,8 @@ export class McpClient {
   }
 
   /**
-   * Returns all items of one kind on a route, with an estimate of the tokens of their list, or why there is no list.
+   * Returns the items of one kind on a route, from at most `maxPages` pages, with an estimate of the tokens of their
+   * list, or why there is no list.
    * @param kind the kind as in the method and in the result, such as `tools`
    */
   async list (
@@ -227,7 +228,7 @@ function answerOf (received: readonly string[], status: number): Pick<McpAnswer,
   return { problem: typeof message === 'string' ? message : `The endpoint answered with status ${status}.` }
 }
 
-/** Pretty-prints JSON. Text with numbers that would lose digits is returned unchanged. */
+/** Pretty-prints JSON. Other text, and JSON with numbers that would lose digits, is returned unchanged. */
 const prettyPrint = (text: string): string => /\d{16}|\d[eE][+-]?\d{3}/.test(text)
   ? text
   : JSON.stringify(parseIfJson(text), undefined, 2) ?? text

@@ -30,7 +30,7 @@ interface ChangedGroup { data: ShownGroup, warnings: string[] }
 /** Max number of warnings in one response. */
 const maxWarnings = 20
 
-/** Manages the groups for the management API. Every method accepts the id of a group or its name. */
+/** Manages the groups for the management API. Callers name a group by its id or its name. */
 export class Groups {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'catalogues'>

@@ -100,7 +100,7 @@ export function requireMember (
  * Returns the members of a group after an update. Members that the principal cannot see, and so cannot send, are kept.
  * @param stored the members before the update
  * @param input the sent members
- * @throws as `parseGroupMembers`
+ * @throws the errors of `parseGroupMembers`
  */
 export function updatedMembers (
   snapshot: Snapshot,

@@ -11,7 +11,7 @@ import { baseLimits } from '../../base/limits/index.ts'
 /** The section `mcpRouter` of the system configuration, not validated. */
 interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
 
-/** Number of servers per page that is requested. */
+/** The number of servers that is requested per page. */
 const pageSize = 100
 /** Max length of the texts of one server or tool, in characters; beyond that, they are truncated. */
 const longestText = 16 * 1024
@@ -65,7 +65,7 @@ export class CloudCatalogue {
     return { value: server, staleSince }
   }
 
-  /** Returns the tools of a server. @throws as `findServer` */
+  /** Returns the tools of a server. @throws the errors of `findServer` */
   async listTools (name: string, owner: string): Promise<SourceAnswer<CloudTool[]>> {
     const { value: { server_key: server } } = await this.findServer(name, owner)
     return await this.#post('list-tools', { server }, toolsOf, owner)
@@ -93,7 +93,7 @@ export class CloudCatalogue {
     }
     const text = JSON.stringify(body)
     const url = `${baseUrl.replace(/\/+$/, '')}/${path}`
-    // The cache key includes the headers, since another API key may see other servers.
+    // The cache key includes the headers, since another API key may give access to other servers.
     const key = createHash('sha256').update(JSON.stringify([url, headers, text])).digest('base64')
     return await this.#source.ask({ key, url, method: 'POST', headers, body: text, convert: read }, owner)
   }

@@ -53,8 +53,9 @@ export class ConfigInputResolver {
   }
 
   /**
-   * Replaces the variables in braces in a value.
-   * @throws UnusableEntryError also for an undeclared variable in a URL
+   * Replaces the variables in braces in a value, each by its own value or by a placeholder.
+   * @returns undefined if the input is omitted, since it is optional and one of its variables has no value
+   * @throws UnusableEntryError, for example for an undeclared variable in a URL
    */
   #composeValue (
     value: string, input: RegistryInputWithVariables, place: Place, title: string, isNeeded: boolean

@@ -27,19 +27,23 @@ export class RegistryClient {
     this.#base = base.replace(/\/+$/, '')
   }
 
-  /** Returns one page of the registry's entries. @throws as `CatalogueSource.ask` */
+  /** Returns one page of the registry's entries. @throws the errors of `CatalogueSource.ask` */
   async listEntries (query: RegistryQuery, owner: string): Promise<SourceAnswer<RegistryPage>> {
     const given = Object.entries({ limit: 30, ...query }).filter(([, value]) => value !== undefined)
     const parameters = new URLSearchParams(given.sort().map(([name, value]): [string, string] => [name, String(value)]))
     return await this.#ask(`/v0.1/servers?${parameters.toString()}`, pageOf, owner)
   }
 
-  /** Returns all versions of one entry. @throws as `CatalogueSource.ask` */
+  /** Returns all versions of one entry. @throws the errors of `CatalogueSource.ask` */
   async listVersions (name: string, owner: string): Promise<SourceAnswer<RegistryPage>> {
     return await this.#ask(`/v0.1/servers/${pathSegment(name)}/versions?${includeDeleted}`, pageOf, owner)
   }
 
-  /** Returns one version of one entry. @param version `latest`, or an exact version @throws as `CatalogueSource.ask` */
+  /**
+   * Returns one version of one entry.
+   * @param version `latest`, or an exact version
+   * @throws the errors of `CatalogueSource.ask`
+   */
   async findVersion (name: string, version: string, owner: string): Promise<SourceAnswer<RegistryEntry>> {
     return await this.#ask(
       `/v0.1/servers/${pathSegment(name)}/versions/${pathSegment(version)}?${includeDeleted}`, entryOf, owner

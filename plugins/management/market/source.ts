@@ -106,7 +106,7 @@ export class CatalogueSource {
     this.#outage.stop()
   }
 
-  /** Returns the cached response after a failed request. @throws as `ask` */
+  /** Returns the cached response after a failed request. @throws the errors of `ask` */
   #answerAfterFailure<Value> (error: unknown, key: string): SourceAnswer<Value> {
     const { name, now } = this.#deps
     if (error instanceof RejectedRequestError) {

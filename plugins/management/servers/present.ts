@@ -71,7 +71,7 @@ export function connectionStateOf (
   return { status, error, warnings, connectedAt, protocolVersion }
 }
 
-/** A login that a server requires from the caller. `flow` is undefined until its URL was made (`prepareLogin`). */
+/** A login that a server requires from the caller. `flow`: undefined until `prepareLogin` has made a URL for it. */
 interface RequiredLogin { readonly flow: { readonly url: string } | undefined }
 
 /**

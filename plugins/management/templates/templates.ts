@@ -104,7 +104,7 @@ export class Templates {
     return { data, ...(message !== '' && { message }) }
   }
 
-  /** Creates a template of one group. @param name by default, the name of the group @throws as `export` */
+  /** Creates a template of one group. @param name by default, the name of the group @throws the errors of `export` */
   async exportGroup (principal: Principal, idOrName: string, name?: string): Promise<ExportedTemplate> {
     const { id, name: groupName, description } = this.#groups.getManaged(principal, idOrName)
     return await this.export(principal, { name: name ?? groupName, description, groupIds: [id] })

@@ -26,14 +26,14 @@ const stepsPerField = 20
 const charactersPerStep = 20
 /** Max length of a `$ref`, in characters. */
 const maxReference = 1_024
-/** Max number of `$ref`s, each in the schema that the previous one refers to. */
+/** Max depth of `$ref`s and `allOf`s within each other; a schema that is deeper allows any value. */
 const maxReferences = 16
 
 /** The kind of form field for a schema. */
 export interface FieldShape {
   /**
-   * `long`: a text of several lines; `choice`: one of some values; `map`: an object with string values and any names;
-   * `either`: a value for one of several schemas; `json`: any value, edited as JSON.
+   * `long`: a text of several lines; `choice`: one of several given values; `map`: an object with string values and any
+   * names; `either`: a value that matches one of several schemas; `json`: any value, edited as JSON.
    */
   readonly kind:
     'text' | 'long' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'map' | 'list' | 'either' | 'json'

@@ -35,7 +35,7 @@ const common = {
 } as const
 
 /**
- * The members that are lists of names. A field of such a list may contain several names, and empty ones are dropped.
+ * The members that are lists of names. The field of one list item may contain several names; empty names are dropped.
  */
 const nameLists: readonly string[] = ['sharedWithUsers', 'passthroughHeaders']
 

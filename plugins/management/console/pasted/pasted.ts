@@ -25,8 +25,8 @@ interface PastedServer {
   readonly config: Config
   readonly remarks: readonly string[]
   /**
-   * The values that the config requests with `${input:<id>}`, as in VS Code. Each is replaced by `${<key>}` in
-   * `config`, and the console shows a field for it.
+   * The values that the config requests with `${input:<id>}`, as in VS Code. In `config`, `${<key>}` stands in place of
+   * `${input:<id>}`, and the console shows a field for each value.
    */
   readonly inputs: ReadonlyArray<{
     readonly key: string, readonly title: string, readonly isSecret: boolean, readonly fallback?: string
