@@ -74,7 +74,7 @@ export class Forwarder {
       const text = resultText ?? '{}'
       // `onOutput` and `onResult` do not get an intermediate result: its state is only for the server and the client.
       if (exchange.suspendsOn?.(text) === true) {
-        this.#done(call, {}, undefined, 'input_required')
+        this.#reportDone(call, {}, undefined, 'input_required')
         return text
       }
       let result = text
@@ -87,11 +87,11 @@ export class Forwarder {
         const next = hook(call, result)
         result = typeof next === 'string' ? next : await next
       }
-      this.#done(call, { output, answer: result, response }, undefined)
+      this.#reportDone(call, { output, answer: result, response }, undefined)
       return result
     } catch (error) {
       const answered = await this.#toAnsweredError(call, error)
-      this.#done(call, { output, response }, answered)
+      this.#reportDone(call, { output, response }, answered)
       throw answered
     } finally {
       release?.()
@@ -116,7 +116,7 @@ export class Forwarder {
       thrown = failure
     }
     thrown = await this.#toAnsweredError(call, thrown)
-    this.#done(call, {}, thrown)
+    this.#reportDone(call, {}, thrown)
     throw thrown
   }
 
@@ -136,7 +136,7 @@ export class Forwarder {
     this.#logError(failure, 'a hook that observes calls failed')
   }
 
-  #done (
+  #reportDone (
     call: GatewayCall, { output, answer, response }: CallResult, error: unknown, outcome = outcomeOf(error)
   ): void {
     if (this.#hooks.onDone.length === 0) return

@@ -40,7 +40,7 @@ interface CachedSurface {
 /** The result of the last call of `Surfaces.of`, cached since each request looks up the same surface several times. */
 interface LastSurface extends Omit<CachedSurface, 'items'> { readonly view: View, readonly client: Client }
 /** The merged and raw surfaces of one generation and settings snapshot, by view, catalogues and support of MCP Apps. */
-interface FoldedSurfaces {
+interface SharedSurfaces {
   readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>>
 }
 
@@ -53,7 +53,7 @@ export class Surfaces {
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
   readonly #cached = new BoundedMap<string, CachedSurface>(gatewayLimits.surfaces)
   #last: LastSurface | undefined
-  #folded: FoldedSurfaces | undefined
+  #shared: SharedSurfaces | undefined
 
   /** @param filters hooks that hide items */
   constructor (
@@ -126,21 +126,21 @@ export class Surfaces {
 
   /** The raw or merged surface of a view's servers. Built unless there is one with the same catalogues. */
   #merged (view: View, client: Client, generation: number, snapshot: Snapshot, before: Surface | undefined): Surface {
-    if (this.#folded?.generation !== generation || this.#folded.snapshot !== snapshot) {
-      this.#folded = { generation, snapshot, surfaces: new BoundedMap(gatewayLimits.surfaces) }
+    if (this.#shared?.generation !== generation || this.#shared.snapshot !== snapshot) {
+      this.#shared = { generation, snapshot, surfaces: new BoundedMap(gatewayLimits.surfaces) }
     }
-    const { surfaces } = this.#folded
+    const { surfaces } = this.#shared
     const sections = this.sections(view, client)
     const supportsApps = supportsMcpApps(client.capabilities)
     const key = `${view.key}\n${supportsApps} ${sections.map(({ catalogue }) => catalogue?.id ?? '').join()}`
     const same = surfaces.get(key)?.deref()
     if (same) return same
-    const surface = this.#fold(view, sections, supportsApps, before)
+    const surface = this.#build(view, sections, supportsApps, before)
     surfaces.set(key, new WeakRef(surface))
     return surface
   }
 
-  #fold (view: View, sections: readonly ViewSection[], apps: boolean, before: Surface | undefined): Surface {
+  #build (view: View, sections: readonly ViewSection[], apps: boolean, before: Surface | undefined): Surface {
     const raw = view.presentation === 'raw'
     if (!raw) for (const section of sections) this.#recordClaims(section)
     return buildSurface({

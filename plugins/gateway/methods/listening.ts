@@ -17,7 +17,7 @@ export const subscribe: MethodHandler = async ({ resolver, providers, notifier, 
   const wanted = notifier.subscribedResourcesOf(exchange)
   const isNew = wanted?.add(client, key) === true
   try {
-    return await provider.subscribe(client, key, ownParamsText(exchange))
+    return await provider.subscribe(client, key, paramsTextForServer(exchange))
   } catch (error) {
     if (isNew) wanted?.remove(key)
     throw error
@@ -28,7 +28,7 @@ export const subscribe: MethodHandler = async ({ resolver, providers, notifier, 
  * The params of a request about a subscription or log level, as sent to the server. They are without progress token and
  * task, which belong to one client, since several clients may share the subscription or level.
  */
-const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
+const paramsTextForServer = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 
 /** Handles `resources/unsubscribe`. Any URI is accepted, so that the answer does not reveal which resources exist. */
 export const unsubscribe: MethodHandler = async ({ providers, notifier }, exchange) => {
@@ -38,7 +38,7 @@ export const unsubscribe: MethodHandler = async ({ providers, notifier }, exchan
   }
   notifier.subscribedResourcesOf(exchange)?.remove(uri)
   const provider = providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
-  return await provider?.unsubscribe?.(client, uri, ownParamsText(exchange)) ?? '{}'
+  return await provider?.unsubscribe?.(client, uri, paramsTextForServer(exchange)) ?? '{}'
 }
 
 /**
@@ -61,7 +61,7 @@ export const setLevel: MethodHandler = async ({ resolver, providers }, exchange)
   const former = listener.level
   listener.level = level
   const { params: { level: _, ...others } } = exchange
-  const paramsText = ownParamsText(exchange)
+  const paramsText = paramsTextForServer(exchange)
   const own = scope.kind === 'server' && Object.keys(others).length > 0 ? paramsText : undefined
   const done = Promise.all(logging.map(async (name) => {
     try {

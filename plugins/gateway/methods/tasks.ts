@@ -104,7 +104,7 @@ export const needsTask = memoized(({ text }: Item) =>
 export function withTaskHandle (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
 ): string | Promise<string> {
-  const task = begunTaskIn(result, exchange)
+  const task = createdTaskIn(result, exchange)
   const id = task === undefined ? undefined : parseSmallMember(task, 'taskId')
   if (task === undefined || typeof id !== 'string') return result
   const { taskHandles, surfaces, providers, runningTasks } = parts
@@ -120,7 +120,7 @@ export function withTaskHandle (
 }
 
 /** The JSON text of the task that a result creates, in the client's `taskForm`; undefined if it creates none. */
-function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>): string | undefined {
+function createdTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>): string | undefined {
   if (!result.includes('askId')) return undefined
   if (taskForm === 'extension') return memberOf(result, 'resultType') === '"task"' ? result : undefined
   const task = memberOf(result, 'task')

@@ -30,7 +30,7 @@ const locationMembers = {
  * The members that servers of any type may have: `last` at the end of the first group, `more` in the second. `enabled`
  * and the overrides have their own forms; the gateway sets the remaining members.
  */
-const common = {
+const commonMembers = {
   last: ['description', 'visibility', 'sharedWithUsers'], more: ['isolation', 'pin', 'options']
 } as const
 
@@ -59,8 +59,8 @@ export class ServerForm {
   constructor (config: Config, isAdmin: boolean) {
     const type = formTypeOf(config)
     const { first, more } = locationMembers[transports[type].locatedBy]
-    const rest: readonly Member[] = [...isAdmin ? ['owner'] as const : [], ...common.more, ...more]
-    const shown: readonly Member[] = ['type', ...first, ...common.last, ...rest]
+    const rest: readonly Member[] = [...isAdmin ? ['owner'] as const : [], ...commonMembers.more, ...more]
+    const shown: readonly Member[] = ['type', ...first, ...commonMembers.last, ...rest]
     this.type = type
     this.#isAdmin = isAdmin
     this.#more = new Set(rest.map((name) => fieldNameOf(argumentsField, name)))
