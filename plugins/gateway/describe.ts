@@ -5,7 +5,7 @@ import type { GatewayParts } from './methods/method.ts'
 /** What a route states in the results of `initialize` and `server/discover`. */
 export interface RouteIdentity {
   readonly capabilities: Record<string, unknown>
-  /** The `serverInfo` as JSON text. That of a single server may lack required members. */
+  /** The `serverInfo` as JSON text. On the route of a single server, it is the server's, and may be incomplete. */
   readonly serverInfo: string
   readonly instructions: string | undefined
   /** Other members of a single server's `initialize` or `server/discover` result, as JSON; `{}` for other routes. */

@@ -273,7 +273,7 @@ export class Gateway {
     return this.#parts.providers.get(provider)?.catalogue(client)
   }
 
-  /** The known catalogues of a provider, for all capability classes. @param view as for `catalogue` */
+  /** A provider's known catalogues, for all capability classes. @param view omits the items that hooks hide from it */
   catalogues (provider: string, view?: View): readonly Catalogue[] {
     return this.#shownIn(view, provider, this.#parts.providers.get(provider)?.catalogues?.() ?? [])
   }

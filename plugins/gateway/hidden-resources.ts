@@ -11,7 +11,7 @@ export interface HiddenResources {
   readonly byAdmins: ReadonlySet<string>
   /** Whether a skill is shown, by the key of its server and of the normalized URI of its folder (`keyIn`). */
   readonly folders: ReadonlyMap<string, boolean>
-  /** The same three, by URIs that `normalizePath` has also normalized. */
+  /** The same three members, for URIs that `normalizePath` has normalized as well. */
   readonly files: Pick<HiddenResources, 'keys' | 'byAdmins' | 'folders'>
   /** The names of servers owned by users. */
   readonly users: ReadonlySet<string>

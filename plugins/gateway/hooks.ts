@@ -13,7 +13,10 @@ export interface GatewayCall {
   exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string
-  /** The provider's name of the tool (also for its tasks), prompt or resource. Hooks may replace it for observers. */
+  /**
+   * The provider's name of the tool (also for its tasks) or prompt, or the URI of the resource. Hooks may replace it
+   * for the hooks that observe calls.
+   */
   item: string | undefined
   /** When the gateway began to process the request, as `performance.now()`. */
   readonly startedAt: number
@@ -53,7 +56,7 @@ export interface FinishedCall extends GatewayCall {
   readonly duration: number
   /** The result as JSON, after `onOutput` and before `onResult` hooks; undefined after an error or `input_required`. */
   readonly output: string | undefined
-  /** The result after the `onResult` hooks, as sent to the client; undefined as for `output`. */
+  /** The result after the `onResult` hooks, as sent to the client; undefined after an error or `input_required`. */
   readonly answer: string | undefined
   /** Whether the result reports a tool error. */
   readonly isToolError: boolean

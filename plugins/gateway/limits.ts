@@ -91,14 +91,14 @@ export const gatewayLimits = {
   templateWork: 10_000_000,
 
   /**
-   * Max resources remembered from resource links in results; beyond that, the principal with the most loses its oldest,
-   * which can then be read only on its server's own routes.
+   * Max resources remembered from resource links in results; beyond that, the principal with the most of them loses the
+   * oldest one, which can then be read only on its server's own routes.
    */
   resourceLinks: 10_000,
 
   /**
-   * Max tasks remembered for lists and notifications; beyond that, the principal with the most loses its oldest, which
-   * can still be requested by its id.
+   * Max tasks remembered for lists and notifications; beyond that, the principal with the most of them loses the oldest
+   * one, which can still be requested by its id.
    */
   tasks: 10_000,
 
@@ -124,7 +124,8 @@ export const gatewayLimits = {
   passthroughHeader: 8 * 1024,
 
   /**
-   * Max length of the instructions of a merged route, in characters; beyond that, those of further servers are omitted.
+   * Max length of the instructions of a merged route, in characters; beyond that, the instructions of further servers
+   * are omitted.
    */
   mergedInstructions: 512 * 1024,
 
@@ -144,8 +145,9 @@ export const gatewayLimits = {
   connectionWait: 10_000,
 
   /**
-   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads for
-   * that reason, `most`: max time for which a list is considered fresh, both in ms, whatever the server states.
+   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads of a
+   * list because it has expired, `most`: max time for which a list is considered fresh, both in ms, whatever the server
+   * states.
    */
   freshLists: { least: 5_000, most: 60 * 60_000 }
 } as const

@@ -189,7 +189,7 @@ export class ItemResolver {
 
   /**
    * The provider that lists a resource or has a matching template. On merged routes, otherwise the provider that has
-   * linked to it, or with a tool whose MCP App it is, if the view selects all resources of that provider.
+   * linked to the resource, or whose tool has it as MCP App, if the view selects all resources of that provider.
    */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = findResourceTarget(surface, uri)?.provider

@@ -100,7 +100,7 @@ export class RunningTasks {
 
   /**
    * The tasks that have not ended, newest first.
-   * @param username whose tasks; undefined: those of all users
+   * @param username the user whose tasks are returned; undefined: the tasks of all users
    * @throws StorageError
    */
   async list (username?: string): Promise<TaskRecord[]> {

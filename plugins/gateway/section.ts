@@ -32,8 +32,8 @@ export interface ShownItem {
 }
 
 /**
- * The kind of overrides and selections that apply to a kind of list: those of resources also apply to resource
- * templates; none apply to event types.
+ * The kind of overrides and selections that apply to the items of a list: resource templates have the kind of
+ * resources; event types have none.
  */
 export function itemKindOf (kind: ListKind): ItemKind | undefined {
   if (kind === 'events') return undefined

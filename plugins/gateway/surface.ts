@@ -209,7 +209,7 @@ function addLocated (
   }
 }
 
-/** The URIs that can be read of an item: of a skill, those of its files; none for a template. */
+/** The URIs under which an item can be read: for a skill, the URIs of its files; for a template, none. */
 function urisOf (kind: ListKind, item: Item): readonly string[] {
   return kind === 'skills' ? skillFileUris(item) : kind === 'resourceTemplates' ? [] : [item.key]
 }
@@ -230,7 +230,7 @@ function toEntry (text: string, key: string, name: string | undefined, descripti
   return name === undefined ? { text, key, description } : { text, name, description }
 }
 
-/** The instructions of a merged route: those of each server, under its label. */
+/** The instructions of a merged route: the instructions of each server, with its label as a heading. */
 function mergedInstructions (sections: readonly ViewSection[]): string | undefined {
   let left: number = gatewayLimits.mergedInstructions
   const parts = sections.flatMap(({ label, catalogue }) => {

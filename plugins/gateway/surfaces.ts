@@ -25,7 +25,7 @@ export interface PresentationInput {
 
 /** A way to present the servers of a view, other than as merged lists. */
 export interface Presentation {
-  /** Runs the items that the presentation adds. Its name must not be that of a server. */
+  /** Runs the items that the presentation adds. No server may have its name. */
   readonly provider: Provider
   /** Creates the surface of a view. Called when it is not cached, or when catalogues or settings have changed. */
   readonly present: (presented: PresentationInput) => Surface

@@ -31,8 +31,8 @@ const ownMethods: ReadonlyMap<string, MethodHandler> = new Map<string, MethodHan
 ])
 
 /**
- * Whether a notification may have this method. Other methods would bypass checks: those of requests, since a message
- * without an id is not checked as a request, and lookalikes of the methods of notifications.
+ * Whether a notification may have this method. A request's method sent as a notification would bypass the checks of
+ * requests, and a lookalike of a notification's method the checks of notifications.
  */
 export const isNotificationMethod = (method: string): boolean =>
   method.startsWith('notifications/') && lookalikeMethod(method) === undefined

@@ -25,8 +25,8 @@ export const subscribe: MethodHandler = async ({ resolver, providers, notifier, 
 }
 
 /**
- * The params of a request about a subscription or log level, as sent to the server. They are without progress token and
- * task, which belong to one client, since several clients may share the subscription or level.
+ * The params of a request about a subscription or log level, as sent to the server: without the client's progress token
+ * and task, since several clients may share the subscription or level.
  */
 const paramsTextForServer = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 

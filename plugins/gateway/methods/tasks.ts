@@ -66,7 +66,10 @@ export function withProviderTaskIds (
   })
 }
 
-/** Whether a task's server is still in the view, and is the same server; if tasks end with its runs, the same run. */
+/**
+ * Whether the view still includes a task's server, and its name has not passed to another server (`serverFingerprint`).
+ * If the server's tasks end with its process, the process must be the same, too.
+ */
 function isServerUnchanged (
   { surfaces, providers }: Pick<GatewayParts, 'surfaces' | 'providers'>, exchange: Exchange<View>,
   { provider, server, id, run }: TaskTarget

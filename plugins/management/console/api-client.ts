@@ -47,8 +47,8 @@ export class ApiClient {
    * Sends a request.
    * @param path the path below `/api`, with the query
    * @param body a JSON value, or its text, in which numbers keep all digits
-   * @param revision the expected revision of the record to change (`If-Match`): the API answers 412 if it has another
-   *   one
+   * @param revision the expected revision of the record to change (`If-Match`): the API answers 412 if the record has
+   *   another revision
    * @throws ApiError for an error response; Unauthorized if the user no longer exists
    */
   async ask (

@@ -66,7 +66,7 @@ interface ConsoleKit {
    * @param path the path of the page below the console
    */
   readonly keepCreatedKey: (reply: FastifyReply, path: string, key: CreatedKey) => void
-  /** Returns the stored key, and deletes the cookie. @param path as in `keepCreatedKey` */
+  /** Returns the stored key, and deletes the cookie. @param path the path of the page below the console */
   readonly takeCreatedKey: (reply: FastifyReply, path: string) => CreatedKey | undefined
   /** Stores a notice for the next page in a cookie. */
   readonly notify: (reply: FastifyReply, notice: Notice) => void

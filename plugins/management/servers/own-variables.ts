@@ -11,7 +11,7 @@ type DescribedVariables = Awaited<ReturnType<UserValues['describe']>>
 type ValueOwners = Awaited<ReturnType<UserValues['list']>>
 type AddChange = (by: Author, change: AuditedChange) => void
 
-/** The values that users set for servers with `userVariables`, as the management API reads and changes them. */
+/** Reads and changes, for the management API, the values that users set for servers with `userVariables`. */
 class OwnVariables {
   readonly #settings: Settings
   readonly #values: UserValues

@@ -62,7 +62,7 @@ export function connectionStateOf (
   upstream: Upstream, isPerUser: boolean, required: RequiredLogin | undefined
 ): ConnectionState {
   const { warnings, connectedAt, protocolVersion, values } = upstream
-  // If each user logs in separately, the status is that of the caller's connection.
+  // If each user logs in separately, the status describes the caller's own connection.
   const isOwn = isPerUser && upstream.login !== undefined && values?.isOwnerLackingValues !== true
   const status = isOwn
     ? (required ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)

@@ -56,7 +56,7 @@ const longTextName = /^(?:body|content|text|description|message|code|query|sql|p
 /**
  * Returns the kind of form field for a schema (JSON Schema 2020-12, with older keywords). A schema that no other field
  * can express gets a JSON field.
- * @param name the name of the member: some names, such as `description`, get a field of several lines
+ * @param name the name of the member: some names, such as `description`, get a field with several lines
  * @param depth the depth of the field in the form; the form itself has depth 0
  * @throws InvalidInput if not enough steps are left
  */
