@@ -8,20 +8,23 @@ import { gatewayLimits } from './limits.ts'
 /** The time of the last read of any catalogue, in ms since the epoch. */
 let lastReading = 0
 
-/** Returns a time later than that of all previous reads, also in earlier runs: it orders items by first listing. */
+/** Returns the time of a new read, later than the times of previous reads, including those of restored claims. */
 const nextReading = (): number => (lastReading = Math.max(lastReading + 1, Date.now()))
 
 /** The claims that are stored with the catalogues, for the next start. */
 export interface StoredItemClaims {
   /** The time of the server's first read; undefined: none. */
   readonly initial: number | undefined
-  /** Items that are in no catalogue, or were first listed after the first read, with the time of that listing. */
+  /** The items that are in no catalogue or that the first read did not list, with the time of their first listing. */
   readonly items: Readonly<Record<ListKind, Iterable<readonly [key: string, reading: number]>>>
 }
 
-/** Records all items that a server has ever listed, for any client: it has a claim to them, listed or not. */
+/**
+ * Records the items that a server lists, or has listed, for any client. The server has a claim to their names and URIs.
+ * The claims to items that it no longer lists are limited (`gatewayLimits.formerItems`).
+ */
 export class ItemClaims implements ListingHistory {
-  /** The time of the read that first listed each item. */
+  /** For each kind of list: the time of the read that first listed an item, by the item's name or URI. */
   readonly #first = byListKind(() => new Map<string, number>())
 
   readonly #recordedCatalogues = new WeakSet<Catalogue>()
@@ -38,7 +41,11 @@ export class ItemClaims implements ListingHistory {
 
   keys (kind: ListKind): Iterable<string> { return this.#first[kind].keys() }
 
-  /** Records all known catalogues of the server. @returns true if they list an item for the first time */
+  /**
+   * Records the items of a server's catalogues.
+   * @param catalogues all that are known, since claims to items that are in none of them may be dropped
+   * @returns whether an item is listed for the first time
+   */
   record (catalogues: readonly Catalogue[]): boolean {
     if (catalogues.every((catalogue) => this.#recordedCatalogues.has(catalogue))) return false
     const reading = nextReading()
@@ -61,8 +68,9 @@ export class ItemClaims implements ListingHistory {
   reconfigure (): void { this.#isReconfigured = true }
 
   /**
-   * Restores the claims of an earlier run. Items that are only in a catalogue were listed at the first read.
-   * @param stored the stored claims; undefined: none, and the catalogues precede all reads
+   * Restores the claims of an earlier run. Items that are in a catalogue, but not in `stored`, count as listed by the
+   * server's first read.
+   * @param stored undefined: no claims were stored, and the catalogues count as read before those of other servers
    */
   restore (stored: StoredItemClaims | undefined, catalogues: readonly Catalogue[]): void {
     const initial = this.#firstReadingTime = stored?.initial ?? (catalogues.length > 0 ? 0 : undefined)
@@ -79,7 +87,7 @@ export class ItemClaims implements ListingHistory {
     for (const catalogue of catalogues) this.#recordedCatalogues.add(catalogue)
   }
 
-  /** The claims to store with these catalogues: those that `restore` cannot derive from them. */
+  /** The claims to store beside these catalogues: those that `restore` cannot derive from the catalogues. */
   unlistedClaims (catalogues: readonly Catalogue[]): StoredItemClaims {
     return {
       initial: this.#firstReadingTime,
@@ -104,7 +112,8 @@ export class ItemClaims implements ListingHistory {
         found.push(entry)
       }
     }
-    // Items that were listed for single clients are in none of these catalogues, and have no other limit.
+    // `record` limits the claims to items that no client can list. Items that only single clients can list are in none
+    // of these catalogues either, and are limited here.
     return former <= gatewayLimits.formerItems
       ? found
       : found.filter(([key]) => isListed(key) || former-- <= gatewayLimits.formerItems)
@@ -119,7 +128,7 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
 
 /**
  * Drops the claims to unlisted items that exceed the limits: those with long keys, then the oldest.
- * @param max unlisted items
+ * @param max the number of claims to unlisted items that may remain
  */
 function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: number): void {
   const former = [...first.keys()].filter((key) => !listed.has(key))
@@ -134,7 +143,10 @@ function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: n
   }
 }
 
-/** The claims of servers whose providers do not record their own. They end when the server's configuration changes. */
+/**
+ * The claims of servers whose providers do not record claims themselves. When the configuration of a server changes,
+ * its claims end.
+ */
 export class ItemClaimsByServer {
   readonly of = memoized((_server: Server) => new ItemClaims())
 }

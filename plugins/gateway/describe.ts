@@ -5,7 +5,7 @@ import type { GatewayParts } from './methods/method.ts'
 /** What a route states in the results of `initialize` and `server/discover`. */
 export interface RouteIdentity {
   readonly capabilities: Record<string, unknown>
-  /** The `serverInfo` as JSON text. That of a single server may lack required members. */
+  /** The `serverInfo` as JSON text. On the route of a single server, it is the server's, and may be incomplete. */
   readonly serverInfo: string
   readonly instructions: string | undefined
   /** Other members of a single server's `initialize` or `server/discover` result, as JSON; `{}` for other routes. */
@@ -25,7 +25,7 @@ const allCapabilities = {
  * Describes a route. Waits for providers whose lists are unknown.
  * @param serverInfo the gateway's own, as JSON text
  * @param mayBeUnavailable whether to announce all capabilities for a single server about which nothing is known
- * @throws RpcError for such a server otherwise
+ * @throws RpcError -32001 if nothing is known about the only server, unless `mayBeUnavailable`
  */
 export async function describeRoute (
   { surfaces, providers, resolver }: GatewayParts,
@@ -40,7 +40,7 @@ export async function describeRoute (
     await providers.waitForLists(unknown, client, view.scope.kind === 'server')
     surface = surfaces.of(view, client)
   }
-  // A client without a login at the server needs a session, over which it is told to log in, and notified afterwards.
+  // A client without a login at the server needs a session, over which it is told to log in, and later notified.
   const needsLogin = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
   if (!needsLogin && !mayBeUnavailable) resolver.requireCatalogue(view, surface, client)
   // A route without servers announces everything, since servers added later may have any capability.

@@ -5,7 +5,7 @@ import { routeKeyOf, type View } from '../settings/index.ts'
 /** An event type of a server. */
 export interface EventTypeTarget {
   readonly provider: string
-  /** Identifies the server (`serverFingerprint`), since another server may have the name later. */
+  /** Identifies the server (`serverFingerprint`), since another server may have its name later. */
   readonly server: string
   /** The server's name for the event type. */
   readonly key: string
@@ -15,8 +15,8 @@ export interface EventTypeTarget {
 const maxCursor = 16 * 1024
 
 /**
- * Encrypts the event cursors of servers for clients, each for one principal, route and event type. They can be
- * decrypted on every replica, and after a restart.
+ * Encrypts the event cursors of servers for clients. A cursor is valid for one principal, route and event type. If the
+ * sealer's key is stored, cursors can be decrypted on every replica, and after a restart.
  */
 export class EventCursors {
   readonly #sealer: Sealer
@@ -29,7 +29,12 @@ export class EventCursors {
     return this.#sealer.seal(JSON.stringify([server, key, cursor]), placeOf(view))
   }
 
-  /** Decrypts a cursor. @returns the server's, as JSON text @throws RpcError -32602 if it is for another use */
+  /**
+   * Decrypts a client's cursor.
+   * @param sealed undefined or null: the client sent no cursor
+   * @returns the server's cursor, as JSON text; `null` for none
+   * @throws RpcError -32602 if the cursor is for another principal, route or event type
+   */
   open (view: View, { server, key }: EventTypeTarget, sealed: unknown): string {
     if ((sealed ?? null) === null) return 'null'
     if (typeof sealed === 'string' && sealed.length <= maxCursor) {

@@ -4,7 +4,9 @@ import { Shares } from '../base/limits/index.ts'
 import type { View } from '../settings/index.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** An `events/stream` request as sent to its server. Its events are converted to what the client may see. */
+const endReason = 'the subscription has ended'
+
+/** An `events/stream` request as sent to its server. Events get the name and the cursors that the client knows. */
 export class EventsStreamExchange extends DerivedExchange<View> {
   readonly #presentation: EventPresentation
   readonly #onEnd: Array<(reason: string) => void> = []
@@ -23,6 +25,11 @@ export class EventsStreamExchange extends DerivedExchange<View> {
   }
 
   override onCancel (run: (reason: string) => void): void {
+    // The access may end while hooks run, before the request is sent.
+    if (this.#isTerminated) {
+      run(endReason)
+      return
+    }
     this.#onEnd.push(run)
     super.onCancel(run)
   }
@@ -32,11 +39,11 @@ export class EventsStreamExchange extends DerivedExchange<View> {
     if (this.#isTerminated) return
     super.notify('notifications/events/terminated', `{"error":${errorText}}`)
     this.#isTerminated = true
-    for (const run of this.#onEnd.splice(0)) run('the subscription has ended')
+    for (const run of this.#onEnd.splice(0)) run(endReason)
   }
 }
 
-/** `isShown`: whether its view shows the event type. */
+/** An open event stream. `isShown`: tells whether the stream's view still shows the event type. */
 interface OpenStream { readonly stream: EventsStreamExchange, readonly isShown: () => boolean }
 
 /** The open event streams of all clients. */
@@ -44,7 +51,12 @@ export class OpenEventsStreams {
   readonly #open = new Set<OpenStream>()
   readonly #shares = new Shares(gatewayLimits.eventStreams, 'open event streams')
 
-  /** Tracks a stream until its request ends. @param isShown whether its view shows the event type @throws ShareError */
+  /**
+   * Sends the request of a stream, and tracks the stream until the request ends.
+   * @param isShown tells whether the stream's view still shows the event type
+   * @returns the result as JSON text; `{}` if the gateway has ended the stream
+   * @throws ShareError
+   */
   async run (stream: EventsStreamExchange, isShown: () => boolean, send: () => Promise<string>): Promise<string> {
     const release = this.#shares.take(stream.client.owner ?? stream.client.id)
     const open = { stream, isShown }
@@ -69,5 +81,5 @@ export class OpenEventsStreams {
   }
 }
 
-/** The error for a subscription whose principal lost access ("Subscription Termination"). */
+/** The error for a subscription whose principal has lost access (SEP-3415, "Subscription Termination"). */
 export const accessRevokedError = eventError('forbidden', { reason: 'Access revoked' })

@@ -24,23 +24,23 @@ export class Forwarder {
   readonly #providers: ProviderTable
   readonly #hooks: HookLists
   readonly #shares = new Shares(gatewayLimits.calls, 'calls in flight')
-  readonly #withOwnTaskMarks: (exchange: Exchange<View>, provider: string) => Exchange<View>
+  readonly #withProviderTaskIds: (exchange: Exchange<View>, provider: string) => Exchange<View>
   readonly #logError: (error: unknown, sentence: string) => void
 
-  /** @param withOwnTaskMarks replaces the task ids in a request (`refersToTask`) by those of its provider */
+  /** @param withProviderTaskIds replaces a client's task ids in a request (`refersToTask`) by those of the provider */
   constructor (
     providers: ProviderTable,
     hooks: HookLists,
-    withOwnTaskMarks: (exchange: Exchange<View>, provider: string) => Exchange<View>,
+    withProviderTaskIds: (exchange: Exchange<View>, provider: string) => Exchange<View>,
     logError: (error: unknown, sentence: string) => void
   ) {
     this.#providers = providers
     this.#hooks = hooks
-    this.#withOwnTaskMarks = withOwnTaskMarks
+    this.#withProviderTaskIds = withProviderTaskIds
     this.#logError = logError
   }
 
-  /** The number of requests whose provider has not answered. */
+  /** The number of requests that wait for a provider's answer, without open event streams. */
   get inFlight (): number { return this.#shares.taken }
 
   /**
@@ -53,7 +53,7 @@ export class Forwarder {
   async send (
     request: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
   ): Promise<string> {
-    const exchange = refersToTask(request.params) ? this.#withOwnTaskMarks(request, provider) : request
+    const exchange = refersToTask(request.params) ? this.#withProviderTaskIds(request, provider) : request
     // Event streams stay open, and have a limit of their own.
     const release = exchange.method === streamMethod
       ? undefined
@@ -64,7 +64,7 @@ export class Forwarder {
     let output: string | undefined
     let response: Response | undefined
     try {
-      // Only promises are awaited, since an await takes time even without one.
+      // Only promises are awaited, since awaiting any other value takes time, too.
       for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
       const { trace } = call
       const sent = trace === undefined ? changes : changesWithTrace(call.exchange.paramsText, changes, trace)
@@ -72,9 +72,9 @@ export class Forwarder {
       const { resultText, errorText } = response
       if (errorText !== undefined) throw toRpcError(errorText)
       const text = resultText ?? '{}'
-      // Other hooks do not get an intermediate result, whose state is for server and client only.
+      // `onOutput` and `onResult` do not get an intermediate result: its state is only for the server and the client.
       if (exchange.suspendsOn?.(text) === true) {
-        this.#done(call, {}, undefined, 'input_required')
+        this.#reportDone(call, {}, undefined, 'input_required')
         return text
       }
       let result = text
@@ -87,11 +87,11 @@ export class Forwarder {
         const next = hook(call, result)
         result = typeof next === 'string' ? next : await next
       }
-      this.#done(call, { output, answer: result, response }, undefined)
+      this.#reportDone(call, { output, answer: result, response }, undefined)
       return result
     } catch (error) {
       const answered = await this.#toAnsweredError(call, error)
-      this.#done(call, { output, response }, answered)
+      this.#reportDone(call, { output, response }, answered)
       throw answered
     } finally {
       release?.()
@@ -100,8 +100,8 @@ export class Forwarder {
 
   /**
    * Fails a request whose provider is not connected. `onCall`, `onError` and `onDone` hooks run as for other calls.
-   * @param startedAt the time of its arrival, as `performance.now()`
-   * @throws the error; exceptions of hooks
+   * @param startedAt the time of the request's arrival, as `performance.now()`
+   * @throws the error, as changed by `onError` hooks; exceptions of hooks
    */
   async fail (
     exchange: Exchange<View>, provider: string, item: string, startedAt: number, error: RpcError
@@ -116,11 +116,11 @@ export class Forwarder {
       thrown = failure
     }
     thrown = await this.#toAnsweredError(call, thrown)
-    this.#done(call, {}, thrown)
+    this.#reportDone(call, {}, thrown)
     throw thrown
   }
 
-  /** Passes an error through the `onError` hooks. If one throws, that exception replaces it. */
+  /** Passes an RpcError through the `onError` hooks; an exception of a hook replaces it. Other errors stay the same. */
   async #toAnsweredError (call: GatewayCall, error: unknown): Promise<unknown> {
     if (!(error instanceof RpcError)) return error
     try {
@@ -136,7 +136,7 @@ export class Forwarder {
     this.#logError(failure, 'a hook that observes calls failed')
   }
 
-  #done (
+  #reportDone (
     call: GatewayCall, { output, answer, response }: CallResult, error: unknown, outcome = outcomeOf(error)
   ): void {
     if (this.#hooks.onDone.length === 0) return

@@ -29,22 +29,22 @@ interface GatewayDeps {
   /** The gateway's own `serverInfo`, for routes that merge several servers. */
   serverInfo: { name: string, version: string }
   logError: (error: unknown, sentence: string) => void
-  /** Encrypts task ids and event cursors for clients. Default: only this process can decrypt them. */
+  /** Encrypts task ids and event cursors for clients. Default: with a random key that only this process has. */
   sealer?: Sealer | undefined
-  /** Stores tasks, so that they can be listed. Default: they are not stored. */
+  /** Stores the tasks that clients created, so that they can be listed. Default: tasks are not stored. */
   tasks?: Tasks
 }
 
-/** The settings of a registered provider, as those of a server: its visibility, and overrides of its items. */
+/** The settings of a registered provider: members of a server's config, such as visibility and item overrides. */
 export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | ItemKind>
 
 /**
- * `unprefixed`: on merged routes, its items keep their names without a prefix, and come after those of all servers.
- * `memberIn`: on which routes it is, and with which items (`RegisteredProvider`).
+ * `unprefixed`: on merged routes, the provider's items have no prefix, and are listed after the items of all servers.
+ * `memberIn`: decides which routes include the provider, and which of its items; see `RegisteredProvider`.
  */
 type ProviderOptions = Partial<Pick<RegisteredProvider, 'unprefixed' | 'memberIn'>>
 
-/** Lists and runs the tools, prompts and resources that a View sees. */
+/** Lists the items that a View shows (tools, prompts, resources and others), and handles requests for them. */
 export class Gateway {
   readonly #parts: GatewayParts
   readonly #access: GatewayDeps['access']
@@ -59,10 +59,10 @@ export class Gateway {
     this.#host = createProviderHost(this.#parts)
   }
 
-  /** The number of requests whose provider has not answered. */
+  /** The number of requests that wait for a provider's answer, without open event streams. */
   get inFlight (): number { return this.#parts.forwarder.inFlight }
 
-  /** The tasks that clients created. */
+  /** Lists and cancels the tasks that clients created. */
   get tasks (): RunningTasks { return this.#parts.runningTasks }
 
   /** Registers a hook. Hooks run in the order of registration. */
@@ -78,24 +78,24 @@ export class Gateway {
     this.#methods.set(name, async (_parts, exchange) => await run(exchange))
   }
 
-  /** Sends a request to a provider, with some params replaced. @throws RpcError */
+  /** Sends a request to a provider, and runs all hooks. @param changes params to replace, as JSON @throws RpcError */
   async send (
     exchange: Exchange<View>, provider: string, item: string | undefined, changes: Readonly<Record<string, string>>
   ): Promise<string> {
     return await this.#parts.forwarder.send(exchange, provider, item, changes)
   }
 
-  /** Finds the event type that a request names. @throws RpcError -32601 if no server has events; NotFound */
+  /** Finds the event type that a request names. @throws RpcError -32601 if no server has events; NotFound (-32023) */
   async findEventType (
     exchange: Exchange<View>
   ): Promise<ShownEventType> { return await findEventType(this.#parts, exchange) }
 
-  /** The server's name and cursor for those in a client's request. @throws RpcError if the cursor is not valid */
+  /** Converts a request's event name and cursor to the server's, as JSON. @throws RpcError for an invalid cursor */
   ownEventMembers (exchange: Exchange<View>, event: EventTypeTarget): { name: string, cursor: string } {
     return ownEventMembers(this.#parts, exchange, event)
   }
 
-  /** What differs in the events of a type as a view sees them. @param name the event type's name in the view */
+  /** Returns the name and the cursors that clients see in events of a type. @param name the type's name in the view */
   presentEvent (view: View, event: EventTypeTarget, name: string): EventPresentation {
     return presentEvent(this.#parts.cursors, view, event, name)
   }
@@ -105,12 +105,12 @@ export class Gateway {
     return await screenNotification(this.#parts.hooks, provider, text)
   }
 
-  /** Registers a changing set of providers, which have the names of configured servers. */
+  /** Registers a source of providers, whose set may change. Its providers have the names of configured servers. */
   addSource (source: ProviderSource): void { this.#parts.providers.addSource(source, this.#host) }
 
   /**
    * Registers a provider that is not a configured server.
-   * @param entry default: visible to everybody
+   * @param entry the provider's settings; default: visible to everybody
    * @returns a function to call when the lists of the provider have changed
    */
   addProvider (
@@ -122,11 +122,12 @@ export class Gateway {
     return this.#host.onListsChanged
   }
 
-  /** Registers a provider without lists, for the resources under its `uriPrefix`. Servers must not have its name. */
+  /** Registers a provider without lists that serves all URIs under its `uriPrefix`. No server may have its name. */
   addReader (provider: Provider & { readonly uriPrefix: string }): void { this.#parts.providers.add(provider) }
 
   /**
-   * Registers a presentation, which replaces the items that a view sees, and the provider of the items that it adds.
+   * Registers a presentation, which replaces the items that a view shows, and its provider, which runs the items that
+   * the presentation adds.
    * @returns a function to call when the added items have changed
    */
   addPresentation (name: PresentationName, { provider, present }: Presentation): () => void {
@@ -135,19 +136,22 @@ export class Gateway {
     return this.#host.onListsChanged
   }
 
-  /** Handles a request. @returns the text of its result, or a list to serialize @throws RpcError to answer with */
+  /** Handles a request. @returns the JSON text of its result, or a list to serialize @throws RpcError to answer with */
   handle (exchange: Exchange<View>): Promise<MethodResult> {
     if (this.#parts.hooks.onView.length > 0) exchange.view = this.filteredView(exchange.view, exchange.address)
     return methodFor(exchange.method, this.#methods)(this.#parts, exchange)
   }
 
-  /** Returns a view without the items that hooks hide from a request with this address; undefined: unknown. */
+  /** Returns a view without the items that hooks hide. @param address the client's IP address; undefined: unknown */
   filteredView (view: View, address: string | undefined): View { return this.#parts.surfaces.filtered(view, address) }
 
   /** Notifies clients whose lists have changed, for example because hooks hide other items. */
   announceChanges (): void { this.#parts.notifier.scheduleNotifications() }
 
-  /** Relays a client's notification to the providers in its view. */
+  /**
+   * Relays a client's notification to the providers in its view. On routes of several servers, only
+   * `notifications/roots/list_changed` is relayed.
+   */
   notify (view: View, client: Client, method: string, paramsText: string): void {
     const isForAll = method === 'notifications/roots/list_changed'
     if (!isNotificationMethod(method) || (!isForAll && view.scope.kind !== 'server')) return
@@ -158,17 +162,17 @@ export class Gateway {
 
   /**
    * Describes a route. Waits for providers whose lists are unknown.
-   * @param mayBeUnavailable whether to describe a route even if nothing is known about its only server
-   * @throws RpcError for such a route otherwise
+   * @param mayBeUnavailable whether to describe the route of a single server even if nothing is known about the server
+   * @throws RpcError -32001 if nothing is known about the only server, unless `mayBeUnavailable`
    */
   async describe (view: View, client: Client, mayBeUnavailable = false): Promise<RouteIdentity> {
     return await describeRoute(this.#parts, view, client, this.#serverInfo, mayBeUnavailable)
   }
 
   /**
-   * The `serverInfo` of a route, as JSON text: that of its only server, or the gateway's. Undefined if that of its only
-   * server is not valid.
-   * @param surface of the view, if known
+   * The `serverInfo` of a route, as JSON text. A route of a single server has the server's; undefined if that is not
+   * valid. Other routes, and servers whose `serverInfo` is unknown, have the gateway's.
+   * @param surface the view's surface, if the caller knows it
    */
   serverInfo (view: View, client: Client, surface = this.surface(view, client)): string | undefined {
     if (view.presentation !== 'raw') return this.#serverInfo
@@ -176,38 +180,41 @@ export class Gateway {
     return serverInfo === undefined ? this.#serverInfo : hasValidServerInfo ? serverInfo : undefined
   }
 
-  /** Notifies a listener of all changes from now on. @param given may include the client's address */
+  /** Notifies a listener of changes from now on. @param given the listener, its client, and the address if known */
   addListener (...given: Parameters<Notifier['addListener']>): void { this.#parts.notifier.addListener(...given) }
 
-  /** Removes a client that has disconnected: its listener, and its links, calls and subscriptions at providers. */
+  /** Removes a disconnected client: its listener, and its links, calls and subscriptions at providers. */
   async removeClient (client: Client): Promise<void> {
     if (client.listener) this.#parts.notifier.removeListener(client.listener as Listener<View>)
     await this.#parts.providers.release(client)
   }
 
-  /** Applies changed settings: ends calls, subscriptions and links of clients at servers that they may not see. */
+  /**
+   * Applies changed settings: ends the calls, subscriptions and links of clients at servers that the clients may no
+   * longer see.
+   */
   applyAccess (): void { this.#parts.notifier.applyAccess() }
 
-  /** Ends the event streams of views without access, and of event types that are no longer shown. */
+  /** Ends the event streams of views without access, and of event types that their view no longer shows. */
   endStreams (hasAccess: (view: View) => boolean): void { this.#parts.streams.revoke(hasAccess) }
 
-  /** What a view shows to a client, as currently known. */
+  /** What a view shows to a client, from the lists that are known now. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
-  /** The surface of a request's view. Waits for the catalogues of its providers, each for a limited time. */
+  /** Waits, for a limited time, for the catalogues of the view's providers, and returns the view's surface. */
   async waitForSurface (exchange: Exchange<View>): Promise<Surface> {
     return await this.#parts.resolver.waitForSurface(exchange)
   }
 
-  /** The servers that a view currently includes, with their catalogues for a client. Items have their own names. */
+  /** The servers that a view currently includes, with their catalogues for a client. Items have no prefix. */
   sections (view: View, client: Client): ViewSection[] { return this.#parts.surfaces.sections(view, client) }
 
-  /** Decides which of these sections owns a name that consists of label, separator and an item's own name. */
+  /** Decides which of these sections owns a prefixed name: label, separator, and the item's name at its server. */
   precedence (sections: readonly ViewSection[], separator: string): Precedence {
     return this.#parts.surfaces.precedence(sections, separator)
   }
 
-  /** The target of a name of a tool, prompt or event type, as currently known. */
+  /** Finds a tool, prompt or event type by its name in the view, in the lists that are known now. */
   lookUp (view: View, client: Client, kind: NamedKind, name: string): ItemTarget | undefined {
     return this.lookUpIn(view, this.surface(view, client), kind, name)
   }
@@ -217,27 +224,34 @@ export class Gateway {
     return this.#parts.resolver.lookUpName(view, surface, kind, name)
   }
 
-  /** Like `lookUp`, but waits for providers. @throws RpcError -32001 if the only one is not connected */
+  /**
+   * Like `lookUp`, but waits for providers whose lists are unknown.
+   * @throws RpcError -32001 if the only provider that can have the item is not connected
+   */
   async resolve (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<ItemTarget | undefined> {
     return await this.#parts.resolver.findByName(exchange, kind, name)
   }
 
-  /** The name under which a view shows a provider's item; undefined if it does not, as currently known. */
+  /** The name under which a view shows a provider's item; undefined if the view does not show the item now. */
   exposedName (view: View, client: Client, kind: NamedKind, provider: string, key: string): string | undefined {
     return this.#parts.resolver.exposedName(view, this.surface(view, client), kind, provider, key)
   }
 
-  /** The provider from which a view reads the requested resource. @throws RpcError -32002 if the view shows none */
+  /** The provider of the resource that a request names. @throws RpcError -32002 if the view does not show it */
   async findResourceProvider (exchange: Exchange<View>): Promise<string> {
     return (await this.#parts.resolver.findResource(exchange)).provider
   }
 
-  /** The provider to which a call, prompt or read request would be sent. @throws RpcError if there is no such item */
+  /**
+   * The provider to which `tools/call`, `prompts/get` or `resources/read` would be sent.
+   * @throws RpcError if the view does not show the item
+   */
   async providerOf (exchange: Exchange<View>): Promise<string> { return await findItemProvider(this.#parts, exchange) }
 
   /**
    * Waits until the lists of a call's provider are known.
-   * @throws RpcError -32001 if they are unknown and cannot be read now; hooks then see the call as failed
+   * @param item the provider's name of the called tool, for hooks
+   * @throws RpcError -32001 if the lists are unknown and cannot be read now; hooks then see a failed call
    */
   async waitForLists (exchange: Exchange<View>, provider: string, item: string): Promise<void> {
     await resolveItem(
@@ -246,36 +260,36 @@ export class Gateway {
   }
 
   /**
-   * A provider's catalogue for clients without capabilities; undefined if unknown. Items have their own names.
-   * @param view whose hidden items are omitted
+   * A provider's catalogue for clients without capabilities; undefined if unknown. Items have no prefix.
+   * @param view omits the items that hooks hide from this view
    */
   catalogue (provider: string, view?: View): Catalogue | undefined {
     const catalogue = this.#parts.providers.get(provider)?.catalogue(gatewayClient)
     return catalogue && this.#shownIn(view, provider, [catalogue])[0]
   }
 
-  /** A provider's catalogue for a client; undefined if unknown. Items have their own names. */
+  /** A provider's catalogue for a client; undefined if unknown. Items have no prefix. */
   catalogueFor (provider: string, client: Client): Catalogue | undefined {
     return this.#parts.providers.get(provider)?.catalogue(client)
   }
 
-  /** The known catalogues of a provider, for all capability classes. @param view as for `catalogue` */
+  /** A provider's known catalogues, for all capability classes. @param view omits the items that hooks hide from it */
   catalogues (provider: string, view?: View): readonly Catalogue[] {
     return this.#shownIn(view, provider, this.#parts.providers.get(provider)?.catalogues?.() ?? [])
   }
 
-  /** Catalogues without the items that hooks hide from a view. */
+  /** Returns catalogues without the items that hooks hide from a view; undefined: hooks hide nothing. */
   #shownIn (view: View | undefined, provider: string, catalogues: readonly Catalogue[]): readonly Catalogue[] {
     const filter = view && this.filteredView(view, view.principal.address).filter
     return filter ? catalogues.map((each) => withoutHidden(each, provider, filter)) : catalogues
   }
 
-  /** Masks the secrets of a provider's configuration in a text. */
+  /** Masks the secrets of a provider's configuration in a text. The text of an unknown provider is not changed. */
   redact (provider: string, text: string): string {
     return this.#parts.providers.get(provider)?.redact?.(text) ?? text
   }
 
-  /** Ends notifications. Resolves when the links, calls and subscriptions of removed clients have ended. */
+  /** Stops notifying listeners of changed lists. Resolves when everything of removed clients at providers has ended. */
   async close (): Promise<void> {
     this.#parts.notifier.close()
     await this.#parts.providers.waitForReleases()

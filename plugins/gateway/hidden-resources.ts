@@ -5,13 +5,13 @@ import { foldersAbove, isShownKey, isShownUri, type ViewSection } from './sectio
 
 /** The resources that are hidden although a server lists them or a template matches them. */
 export interface HiddenResources {
-  /** Keys of server and normalized URI (`keyIn`). */
+  /** The hidden resources of each server, as keys of server and normalized URI (`keyIn`). */
   readonly keys: ReadonlySet<string>
-  /** The normalized URIs that admins have disabled on their servers; users' servers must not provide them either. */
+  /** The normalized URIs that are disabled on admins' servers; users' servers must not provide them either. */
   readonly byAdmins: ReadonlySet<string>
-  /** By key of server and normalized URI of a skill's folder: whether the skill is shown. */
+  /** Whether a skill is shown, by the key of its server and of the normalized URI of its folder (`keyIn`). */
   readonly folders: ReadonlyMap<string, boolean>
-  /** The same, with URIs that `normalizePath` has changed. */
+  /** The same three members, for URIs that `normalizePath` has normalized as well. */
   readonly files: Pick<HiddenResources, 'keys' | 'byAdmins' | 'folders'>
   /** The names of servers owned by users. */
   readonly users: ReadonlySet<string>
@@ -63,7 +63,7 @@ export function collectHidden (sections: readonly ViewSection[]): HiddenResource
 const emptyKeys = (): { keys: Set<string>, byAdmins: Set<string>, folders: Map<string, boolean> } =>
   ({ keys: new Set(), byAdmins: new Set(), folders: new Map() })
 
-/** Whether a server's resource is in the folder of a hidden skill, and in none of a shown skill. */
+/** Whether a server's resource is in the folder of a hidden skill, and not in the folder of a shown skill. */
 export const isInHiddenSkill = (hidden: HiddenResources, server: string, uri: string): boolean =>
   hidden.hasHiddenSkills && isInHiddenFolder(hidden, server, normalizeUri(uri))
 
@@ -73,7 +73,7 @@ function isInHiddenFolder ({ folders }: HiddenResources['files'], server: string
   return above.length > 0 && !above.includes(true)
 }
 
-/** Normalizes a URI (RFC 3986, section 6.2.2): case, dot segments, needless escapes and empty parts. */
+/** Normalizes case, dot segments and escapes of a URI (RFC 3986, section 6.2.2), and removes its fragment. */
 function normalizeUri (uri: string): string {
   if (!URL.canParse(uri)) return uri
   const url = new URL(uri)
@@ -90,7 +90,7 @@ export function isListedHidden (hidden: HiddenResources, server: string, uri: st
   return hasHiddenResources(hidden) && isHiddenAt(hidden, hidden, server, normalizeUri(uri))
 }
 
-/** Returns a function that tells whether an unlisted URI is hidden at a server, in any spelling of its path. */
+/** Returns a function that tells whether an unlisted resource is hidden at a server, in any spelling of its URI. */
 export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (server: string) => boolean {
   if (!hasHiddenResources(hidden)) return () => false
   const spellings = spellingsOf(uri)
@@ -98,7 +98,7 @@ export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (serv
     spellings.some((each) => isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
 }
 
-/** The normalized spellings of a URI. A server may use any of them. */
+/** The normalized spellings of a URI. A server may treat all of them as the same resource. */
 export function spellingsOf (uri: string): string[] {
   const spelling = normalizeUri(uri)
   // In `/a//../b`, a server may resolve the dots before or after merging the slashes.

@@ -9,13 +9,16 @@ import type { ListEntry } from './list.ts'
 
 /** A request on its way to a provider. */
 export interface GatewayCall {
-  /** An `onCall` hook may replace it, for example with other arguments (`withArguments`). */
+  /** The request. An `onCall` hook may replace it, for example by one with other arguments (`withArguments`). */
   exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string
-  /** The provider's name of the tool (also for its tasks), prompt or resource. Hooks may replace it for observers. */
+  /**
+   * The provider's name of the tool (also for its tasks) or prompt, or the URI of the resource. Hooks may replace it
+   * for the hooks that observe calls.
+   */
   item: string | undefined
-  /** The time of its arrival, as `performance.now()`. */
+  /** When the gateway began to process the request, as `performance.now()`. */
   readonly startedAt: number
   /** The trace context to send to the server. Set by an `onCall` hook. */
   trace: TraceContext | undefined
@@ -53,7 +56,7 @@ export interface FinishedCall extends GatewayCall {
   readonly duration: number
   /** The result as JSON, after `onOutput` and before `onResult` hooks; undefined after an error or `input_required`. */
   readonly output: string | undefined
-  /** The result after the `onResult` hooks, as sent to the client; undefined as for `output`. */
+  /** The result after the `onResult` hooks, as sent to the client; undefined after an error or `input_required`. */
   readonly answer: string | undefined
   /** Whether the result reports a tool error. */
   readonly isToolError: boolean
@@ -62,9 +65,8 @@ export interface FinishedCall extends GatewayCall {
 }
 
 /**
- * The hooks of the gateway. They run in the order of registration, and are awaited only if they return a promise. If
- * `onList`, `onCall`, `onOutput`, `onError`, `onResult` or `onQuestion` throws an RpcError, the client gets it instead
- * of the result.
+ * The hooks of the gateway, which run in the order of registration. If `onList`, `onSubscribe`, `onCall`, `onOutput`,
+ * `onError` or `onResult` throws an RpcError, the client gets this error instead of the result.
  */
 export interface GatewayHooks {
   /** Called before a list is sent. @returns its entries, changed or not */
@@ -72,12 +74,11 @@ export interface GatewayHooks {
     readonly ListEntry[] | Promise<readonly ListEntry[]>
   /**
    * Called for each request with a view, and whenever the lists of a view may have changed.
-   * @param address that of the request; undefined if unknown
-   * @returns a filter of the items to hide, which must be the same object as long as it hides the same items; undefined
-   * to hide none
+   * @param address the IP address of the request; undefined if unknown
+   * @returns a filter of the items to hide, the same object as long as the same items are hidden; undefined: hide none
    */
   onView: (view: View, address: string | undefined) => ItemFilter | undefined
-  /** Called before a client subscribes to a provider's resource. */
+  /** Called before a client subscribes to a provider's resource. Throws to refuse the subscription. */
   onSubscribe: (exchange: Exchange<View>, provider: string, uri: string) => Promise<void> | void
   /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
@@ -91,8 +92,9 @@ export interface GatewayHooks {
   /** Called with the text of a result that ends its call. @returns the text to answer with */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
   /**
-   * Called once for each request, after all other hooks, and not awaited. Exceptions are logged. All requests of a call
-   * but the last one have the outcome `input_required`: hooks that count calls should ignore it.
+   * Called once for each request, after all other hooks, and not awaited. Exceptions are logged. If a call takes
+   * several requests, all but the last one have the outcome `input_required`: hooks that count calls should ignore
+   * these requests.
    */
   onDone: (call: FinishedCall) => void
   /**
@@ -103,7 +105,7 @@ export interface GatewayHooks {
   onNotification: (provider: string, paramsText: string) => Promise<string | undefined> | string | undefined
   /** Called when a provider's lists may have changed. */
   onListsChanged: () => void
-  /** Called before a provider sends a question to a client. */
+  /** Called before a provider sends a question to a client. Throws an RpcError to refuse it; the provider gets that. */
   onQuestion: (provider: string, question: Question, client: Client) => Promise<void> | void
 }
 
@@ -122,7 +124,7 @@ export const createHookLists = (): HookLists => ({
   onQuestion: []
 })
 
-/** Passes a notification through the hooks. @returns its params; undefined if it must be dropped, or a hook fails */
+/** Passes a notification through the hooks. @returns its params; undefined if a hook drops it, or throws */
 export async function screenNotification (
   { onNotification }: HookLists, provider: string, paramsText: string
 ): Promise<string | undefined> {
@@ -135,7 +137,7 @@ export async function screenNotification (
   return text
 }
 
-/** Passes a notification through the hooks, then sends it unless it must be dropped. */
+/** Passes a notification through the hooks, then sends it, unless a hook drops it or throws. */
 export function passNotification (
   hooks: HookLists, provider: string, paramsText: string, send: (paramsText: string) => void
 ): void {

@@ -23,7 +23,10 @@ export const gatewayLimits = {
   /** Max open `events/stream` requests, with a share for each owner; beyond that, 429 or 503. */
   eventStreams: 10_000,
 
-  /** Max size of one broadcast log message times its listeners, in characters; beyond that, it is dropped. */
+  /**
+   * Max length of one notification of a server to several clients times the number of these clients, in characters;
+   * beyond that, it is dropped.
+   */
   broadcastSize: 128 * 1024 * 1024,
 
   /** Max time for a client to answer a server's request, in ms; beyond that, the server gets an error. */
@@ -60,7 +63,10 @@ export const gatewayLimits = {
    */
   formerItems: 1_000,
 
-  /** Max size of such a reserved name or URI, in bytes of memory; beyond that, it is free again. */
+  /**
+   * Max size of a name or URI that is reserved for an item that its server no longer lists, in bytes of memory; beyond
+   * that, it is free again.
+   */
   formerItemKey: 1_024,
 
   /**
@@ -80,27 +86,29 @@ export const gatewayLimits = {
 
   /**
    * Max work of matching a URI with templates: for each literal of a template that is searched for, its length times
-   * that of the URI, in characters. Beyond: no further template matches.
+   * the length of the URI, in characters; beyond that, no further template matches.
    */
   templateWork: 10_000_000,
 
   /**
-   * Max resources remembered from resource links in results; beyond that, the principal with the most loses its oldest,
-   * which can then be read only on its server's own routes.
+   * Max resources remembered from resource links in results; beyond that, the principal with the most of them loses the
+   * oldest one, which can then be read only on its server's own routes.
    */
   resourceLinks: 10_000,
 
   /**
-   * Max tasks remembered for lists and notifications; beyond that, the principal with the most loses its oldest, which
-   * can still be requested by its id.
+   * Max tasks remembered for lists and notifications; beyond that, the principal with the most of them loses the oldest
+   * one, which can still be requested by its id.
    */
   tasks: 10_000,
 
   /** Max time that a task is listed after its last change, in ms; beyond that, it can still be requested by its id. */
   taskTime: 24 * 60 * 60_000,
 
-  /** Max length of a listed task's state, in characters, and max time for which a server keeps a task, in ms. */
+  /** Max length of a task's state in lists, in characters; beyond that, it is truncated. */
   taskState: 100,
+
+  /** Max lifetime of a task (`ttl`) that is recorded, in ms; a longer one that a server states is reduced to this. */
   taskTtl: 365 * 24 * 60 * 60_000,
 
   /**
@@ -116,19 +124,20 @@ export const gatewayLimits = {
   passthroughHeader: 8 * 1024,
 
   /**
-   * Max length of the instructions of a merged route, in characters; beyond that, those of further servers are omitted.
+   * Max length of the instructions of a merged route, in characters; beyond that, the instructions of further servers
+   * are omitted.
    */
   mergedInstructions: 512 * 1024,
 
   /**
-   * Max wait of a merged list for a server that has never answered, since it started to connect, in ms; beyond that,
-   * the list omits it.
+   * Max wait of a merged list for a server that connects for the first time, or whose lists are being read again, in
+   * ms; beyond that, the list omits the server, or has its former items.
    */
   firstAnswerBudget: 900,
 
   /**
-   * Max wait of a list for a connected server's catalogue for a new set of client capabilities, in ms; beyond that, the
-   * list omits it.
+   * Max wait of a list until a connected server has stated what it lists for clients with a new set of capabilities, in
+   * ms; beyond that, the list omits the server.
    */
   newClass: 5_000,
 
@@ -136,8 +145,9 @@ export const gatewayLimits = {
   connectionWait: 10_000,
 
   /**
-   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads for
-   * that reason, `most`: max time for which a list is considered fresh, both in ms, whatever the server states.
+   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads of a
+   * list because it has expired, `most`: max time for which a list is considered fresh, both in ms, whatever the server
+   * states.
    */
   freshLists: { least: 5_000, most: 60 * 60_000 }
 } as const

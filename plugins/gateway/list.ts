@@ -7,16 +7,16 @@ import { toBytes } from '../../protocol/yield.ts'
 import { Semaphore } from '../base/limits/index.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** An item as a view sees it: its JSON text as its server lists it, and the members that differ. */
+/** An item as a view shows it: the JSON text that its server lists, and the members that differ from it. */
 export interface ListEntry {
   readonly text: string
   readonly name?: string
   readonly description?: string
-  /** The item's own name or URI, unless `name` is set. */
+  /** The name or URI in `text`, unless `name` replaces it. */
   readonly key?: string
   /** The item as its server lists it, for adapters that convert it for their clients. */
   readonly item?: Item
-  /** Whether its server is of the modern era. */
+  /** Whether the connection to its server uses MCP 2026-07-28 or later. */
   readonly isModern?: boolean
 }
 
@@ -24,7 +24,7 @@ export interface ListEntry {
 export class ListResult {
   readonly kind: ListKind
   readonly entries: readonly ListEntry[]
-  /** The weak reference to this list: one for all that remember the list. */
+  /** A weak reference to this list, shared by everything that remembers it. */
   readonly ref = new WeakRef<ListResult>(this)
   readonly #extra: string
   #serializing: Promise<Buffer> | undefined
@@ -32,7 +32,7 @@ export class ListResult {
   #serialized: WeakRef<Buffer> | undefined
   /** The index of the first entry of each page. */
   #starts: readonly number[] | undefined
-  /** By hash of an item: the index after it. Built when a cursor does not match the list. */
+  /** The index after each item, by the item's hash. Built when a cursor does not match the list. */
   #indexAfterItem: ReadonlyMap<string, number> | undefined
   readonly #pages = new Map<number, ListResult>()
 

@@ -13,7 +13,7 @@ import type { Surfaces } from './surfaces.ts'
 import { SubscribedResources } from './wanted-resources.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** Time between the first change and the notification of listeners, in ms: further changes are notified together. */
+/** Time from a change to the notification of listeners, in ms. Further changes in this time are notified together. */
 const collectTime = 50
 
 /** A listener's client, the lists that it last received, and the resources that it subscribes to. */
@@ -25,13 +25,16 @@ interface ListenerEntry {
    */
   readonly seen: Partial<Record<ListKind, WeakRef<ListResult>>>
   readonly wanted: SubscribedResources
-  /** The address of its last list or subscription request, which hooks may use to hide items; undefined: unknown. */
+  /** The IP address of the client's last list or subscription request, by which hooks may hide items, if known. */
   address: string | undefined
 }
 
 const none: ReadonlySet<string> = new Set()
 
-/** Sends notifications that belong to no request (changed lists, providers' messages), and applies lost access. */
+/**
+ * Sends clients the notifications that belong to no request: changed lists, and providers' messages. When settings
+ * change, ends what clients may no longer use.
+ */
 export class Notifier {
   readonly #providers: ProviderTable
   readonly #surfaces: Surfaces
@@ -53,7 +56,10 @@ export class Notifier {
     this.#logError = logError
   }
 
-  /** Notifies a listener of changes from now on, even if its client has listed nothing. @param address the client's */
+  /**
+   * Notifies a listener of changes from now on, even if its client has listed nothing.
+   * @param address the IP address of the client, if known
+   */
   addListener (listener: Listener<View>, client: Client, address?: string): void {
     const { parts } = this.#surfaces.of(this.#surfaces.filtered(listener.view, address), client)
     const seen: ListenerEntry['seen'] = {}
@@ -147,8 +153,8 @@ export class Notifier {
   }
 
   /**
-   * Applies changed settings. A client's calls, subscriptions and links end at servers that it no longer sees; its
-   * other subscriptions move to the provider from which it can now read the resource.
+   * Applies changed settings. A client's calls, subscriptions and links end at servers that it may no longer see. Its
+   * subscription to a resource moves if the client now reads the resource from another provider.
    */
   applyAccess (): void {
     const visible = new Map<string, ReadonlySet<string>>()
@@ -167,8 +173,8 @@ export class Notifier {
   }
 
   /**
-   * Ends subscriptions to resources that a client may no longer read from their provider.
-   * @param lost providers that the client no longer sees; they drop its subscriptions themselves
+   * Ends a client's subscriptions at providers from which the client may no longer read the resource.
+   * @param lost the providers that the client may no longer see; `release` ends the subscriptions there
    */
   #endSubscriptions (view: View, client: Client, lost: ReadonlySet<string>): void {
     for (const provider of this.#providers.usedBy(client)) {
@@ -181,7 +187,10 @@ export class Notifier {
     }
   }
 
-  /** Renews a client's missing subscriptions to resources that its view shows. @param lost as above */
+  /**
+   * Renews a client's missing subscriptions to resources that its view shows.
+   * @param lost the providers that the client may no longer see
+   */
   #resubscribe (view: View, { client, wanted }: ListenerEntry, lost = none): void {
     wanted.isMissing = false
     if (wanted.size === 0) return
@@ -207,8 +216,8 @@ export class Notifier {
 }
 
 /**
- * Whether a client is notified when a list changes that it has not received. Changes of skills are announced, as
- * changes of resources, to clients that declare the extension; those of event types only to clients that request it.
+ * Whether a client that has not received a list is notified when the list changes. Changed skills are announced only to
+ * clients that declare the Skills extension, changed event types only to clients that request this notification.
  */
 function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { capabilities }: Client): boolean {
   const extension = listExtensionOf(kind)
@@ -216,7 +225,10 @@ function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { cap
   return kind === 'events' ? isFiltered : hasExtension(capabilities, extension)
 }
 
-/** Whether a list differs from the one that the client received last. Records it as received. */
+/**
+ * Whether a list differs from the one that the client received last, and then records it as received. False for a list
+ * of whose changes the client is not notified.
+ */
 function hasListChanged ({ seen }: ListenerEntry, list: ListResult): boolean {
   const ref = seen[list.kind]
   const former = ref?.deref()

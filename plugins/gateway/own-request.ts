@@ -11,7 +11,7 @@ interface OwnRequestParts {
   readonly taskForm?: TaskForm
 }
 
-/** A request that the gateway sends on behalf of a principal without a connected client, so questions fail. */
+/** A request that the gateway sends for a principal without a connected client. Questions of the server fail. */
 export class OwnRequest implements Exchange<View> {
   view: View
   readonly client: Client

@@ -16,7 +16,11 @@ import { RunningTasks } from './running-tasks.ts'
 import { Surfaces } from './surfaces.ts'
 import { TaskHandles } from './task-handles.ts'
 
-/** Creates a gateway's parts. @param sealer for task ids and cursors @param store for tasks; undefined: not stored */
+/**
+ * Creates the parts of a gateway, connected with each other.
+ * @param sealer encrypts task ids and event cursors for clients
+ * @param store stores tasks; undefined: tasks are not stored
+ */
 export function createParts (
   access: Pick<Access, 'snapshot' | 'visibleServers'>,
   logError: (error: unknown, sentence: string) => void,
@@ -40,7 +44,7 @@ export function createParts (
   }
 }
 
-/** Creates the interface through which providers use the gateway. */
+/** Creates the interface through which providers notify and ask clients, and report changed lists. */
 export function createProviderHost (
   { providers, notifier, hooks, taskHandles, runningTasks }: GatewayParts
 ): ProviderHost {

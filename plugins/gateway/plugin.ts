@@ -10,12 +10,12 @@ declare module 'fastify' {
 }
 
 export interface GatewayOptions {
-  /** Encrypts task ids and event cursors for clients. Default: only this process can decrypt them. */
+  /** Encrypts task ids and event cursors for clients. Default: with a random key that only this process has. */
   sealer?: Sealer
   storage: Pick<Storage, 'tasks'>
 }
 
-/** Decorates `app.gateway`, with which providers register. */
+/** Decorates `app.gateway`, where other plugins register providers, hooks and methods. */
 const gateway = fp<GatewayOptions>(async (app, { sealer, storage }) => {
   const gateway = new Gateway({
     access: app.access,

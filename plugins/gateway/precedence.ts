@@ -8,7 +8,7 @@ import { hasHashSuffix, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedP
 import { isShownKey, isShownUri, itemKindOf, type ViewSection } from './section.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** A section of a merged route, its position, the prefix of its items' names, and the claims of its server. */
+/** A section of a merged route, its index there, the prefix of its items' names, and the claims of its server. */
 interface Claimant {
   readonly at: number, readonly section: ViewSection, readonly prefix: string, readonly claims: ListingHistory
 }
@@ -16,11 +16,11 @@ interface Claimant {
 /**
  * Decides which server a name, URI or template belongs to on a merged route:
  * - Admins' servers come before users' servers. Within a rank, the configured order decides.
- * - A server does not take a name that another server of its rank listed earlier.
+ * - Within a rank, a server does not take a name that another server was the first to list.
  * - A server keeps its names while disconnected, after it stops listing an item, and after a restart.
  * - A user's server does not get a name that an earlier admin's server might list later.
  * - No server gets a name that an earlier server with unknown lists might have.
- * - Items of providers without a prefix always belong to them.
+ * - An item of a provider without a prefix always belongs to that provider.
  */
 export class Precedence {
   readonly #claimants: readonly Claimant[]
@@ -29,11 +29,11 @@ export class Precedence {
   /** The configured separator, and its form in exposed names. */
   readonly #configuredSeparator: string
   readonly #separator: string
-  /** By name prefix (label and separator). */
+  /** The claimants with each prefix (label and separator). */
   readonly #byPrefix = new Map<string, Claimant[]>()
   readonly #prefixLengths = new Set<number>()
   readonly #longestPrefix: number
-  /** The claimants of each URI and template; built on first use. */
+  /** For each kind of list, the claimants of each URI or template; built on first use. */
   readonly #byKey = new Map<ListKind, Map<string, Claimant | Claimant[]>>()
 
   /**
@@ -47,7 +47,7 @@ export class Precedence {
     this.#configuredSeparator = separator
     this.#separator = isUnconverted ? separator : toModelSafeSeparator(separator)
     const prefixOfSection = isUnconverted ? unconvertedPrefixOf : prefixOf
-    // Without its provider: a surface, which may live long, would keep that of a restarted server in memory.
+    // Without the provider: this object may live long, and would keep the provider of a restarted server in memory.
     this.#claimants = sections.map((section, at) => ({
       at,
       section: { ...section, provider: undefined },
@@ -68,7 +68,7 @@ export class Precedence {
 
   /**
    * Whether a section may show an item under its plain name, `<label><separator><own name>`. `own`: yes, since no other
-   * section can have an item of that name; `won`: yes, since it has precedence over such sections; `lost`: no.
+   * section can have an item of that name; `won`: yes, since it has precedence over the sections that can; `lost`: no.
    */
   plainNameStanding (at: number, kind: NamedKind, key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
@@ -80,7 +80,7 @@ export class Precedence {
     if (isHashLike && name.length === 64) return 'lost'
     let isContested = false
     let rivals = 0
-    // Not beyond the longest prefix, since a name may be a megabyte of separators.
+    // The search ends at the longest prefix, since a name may be a megabyte of separators.
     const end = Math.min(name.length, this.#longestPrefix)
     for (let found = name.indexOf(this.#separator, 1); found !== -1; found = name.indexOf(this.#separator, found + 1)) {
       const length = found + this.#separator.length
@@ -141,7 +141,7 @@ export class Precedence {
     })?.section.server.name
   }
 
-  /** The claimant that owns an item. @param also a claimant even if it has no recorded claim */
+  /** The claimant that owns an item. @param also a section that is compared even if it has no recorded claim */
   #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
     let owner: Claimant | undefined
     const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
@@ -160,7 +160,7 @@ export class Precedence {
     if (byKey) return byKey
     this.#byKey.set(kind, byKey = new Map())
     for (const claimant of this.#claimants) {
-      // Removed built-in items lose their claims.
+      // The claim to an item without a prefix ends when the item is removed; `#unprefixed` has the present items.
       if (claimant.section.server.unprefixed === true) continue
       for (const key of claimant.claims.keys(kind)) {
         const others = byKey.get(key)

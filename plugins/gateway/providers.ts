@@ -30,7 +30,7 @@ export class ProviderTable {
     this.#generation++
   }
 
-  /** The registered provider whose `uriPrefix` a URI has. */
+  /** The registered provider with whose `uriPrefix` a URI begins; undefined if there is none. */
   ownerOf (uri: string): Provider | undefined {
     for (const provider of this.#registered.values()) {
       if (provider.uriPrefix !== undefined && uri.startsWith(provider.uriPrefix)) return provider
@@ -48,7 +48,7 @@ export class ProviderTable {
     return undefined
   }
 
-  /** A key: at one generation, all providers list the same items to clients with equal keys. */
+  /** A key that is equal for clients to whom, within one generation, each provider lists the same items. */
   catalogueKey (client: Client): string {
     let key = capabilityClassOf(client.capabilities)
     for (const source of this.#sources) {
@@ -72,7 +72,10 @@ export class ProviderTable {
     return [...this.#usedProviders.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
   }
 
-  /** Releases a client at providers, since it has disconnected or lost access. @param from default: all providers */
+  /**
+   * Releases a client, which has disconnected or lost access, at the providers that it has used.
+   * @param from the names of the providers; default: all
+   */
   async release (client: Client, from?: ReadonlySet<string>): Promise<void> {
     const used = this.#usedProviders.get(client.id)
     if (!used) return
@@ -85,13 +88,13 @@ export class ProviderTable {
     await releasing
   }
 
-  /** Resolves when all disconnected clients have been released. */
+  /** Resolves when the releases in progress have ended. */
   async waitForReleases (): Promise<void> {
     await Promise.allSettled(this.#releasing)
   }
 
   /**
-   * Waits for the catalogues of these providers for this client, for at most the longest of their `budget`s.
+   * Waits for the catalogues of these providers for this client, for at most the longest `maxWait` of their reads.
    * @param only whether the request is for a single provider, which is awaited even while it connects
    */
   async waitForLists (names: Iterable<string>, client: Client, only: boolean): Promise<void> {

@@ -188,8 +188,8 @@ export class ItemResolver {
   }
 
   /**
-   * The provider that lists a resource or has a matching template; otherwise the one that has linked to it, or whose
-   * tool has it as its MCP App, if the view selects all resources of that provider.
+   * The provider that lists a resource or has a matching template. On merged routes, otherwise the provider that has
+   * linked to the resource, or whose tool has it as MCP App, if the view selects all resources of that provider.
    */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = findResourceTarget(surface, uri)?.provider
@@ -220,7 +220,7 @@ export const unknownFolderError = (uri: string): RpcError =>
 /** Thrown if a provider is not available now. The message is for clients. */
 export class NotConnectedError extends RpcError {
   readonly provider: string
-  /** The own name of the requested item, if its name in the view has a prefix. */
+  /** The provider's name of the requested item, if the item's name in the view has a prefix. */
   readonly item: string | undefined
 
   /** @param problem why the provider is not available, unless its status or `unavailableReason` says so */

@@ -14,7 +14,7 @@ import { OwnRequest } from './own-request.ts'
 import type { ProviderTable } from './providers.ts'
 import { serverFingerprint, taskOwnerOf, type TaskHandles, type TaskTarget } from './task-handles.ts'
 
-/** The error for an unknown task, and for one of another principal or route: callers must not be able to tell. */
+/** The error for an unknown task, and for a task of another principal or route: callers cannot tell them apart. */
 export const unknownTaskError = (): RpcError => new RpcError(rpcCode.invalidParams, 'Unknown task')
 
 /** Calls `Provider.taskRun`, or returns its default. */
@@ -46,7 +46,8 @@ export class RunningTasks {
 
   /**
    * Stores a task, unless this process has stored the same state. Has no effect while the storage is unavailable.
-   * @param task as its server reports it, in either form
+   * @param handle the id by which the client knows the task
+   * @param task the JSON text of the task as its server reports it, in either of the `TaskForm`s
    */
   async recordState (view: View, client: Client, target: TaskTarget, handle: string, task: string): Promise<void> {
     const owner = taskOwnerOf(view, client)
@@ -66,7 +67,7 @@ export class RunningTasks {
       .catch((error: unknown) => { logError(error, 'the state of a task could not be stored') })
   }
 
-  /** Records that a task has ended. Used if its server reports no more about it. */
+  /** Records that a task has ended, if it is stored. Used when the server will report no more about it. */
   async recordEnd (view: View, client: Client, target: TaskTarget, state: 'completed' | 'failed'): Promise<void> {
     const owner = taskOwnerOf(view, client)
     const id = idOf(owner, view, target)
@@ -99,7 +100,7 @@ export class RunningTasks {
 
   /**
    * The tasks that have not ended, newest first.
-   * @param username whose tasks; undefined: those of all users
+   * @param username the user whose tasks are returned; undefined: the tasks of all users
    * @throws StorageError
    */
   async list (username?: string): Promise<TaskRecord[]> {
@@ -115,8 +116,8 @@ export class RunningTasks {
 
   /**
    * Cancels a task on behalf of its principal, even if the principal may no longer use its tool.
-   * @returns the task afterwards
-   * @throws RpcError -32602 if this gateway does not know it, or it has ended; the server's errors
+   * @returns the task with its state after the request
+   * @throws RpcError -32602 if the task is unknown or its server's run has ended; the server's errors
    */
   async cancel (task: TaskRecord): Promise<TaskRecord> {
     const { handles, providers, forwarder, access } = this.#deps
@@ -130,7 +131,7 @@ export class RunningTasks {
     const send = async (method: string): Promise<TaskRecord> => {
       const paramsText = JSON.stringify({ taskId: target.id })
       const exchange = new OwnRequest({ view, client, method, paramsText, taskForm: 'parameter' })
-      // The task may end with a process of another replica.
+      // The task's run may have ended, or be a process of another replica.
       if (taskRunOf(providers.get(server), exchange, target.id) !== target.run) throw unknownTaskError()
       const state = stateIn(await forwarder.send(exchange, server, undefined))
       if (state === undefined) return task

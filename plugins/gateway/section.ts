@@ -13,11 +13,11 @@ import {
 export interface ViewSection extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
-  /** Filters the items that its view hides. */
+  /** The filter of the items that hooks hide from the view. */
   readonly filter?: ItemFilter | undefined
 }
 
-/** The item to which a name in a view refers: its provider, and its own name or URI. */
+/** The item to which a name or URI in a view refers. `key`: its name or URI at the provider. */
 export interface ItemTarget {
   readonly provider: string
   readonly key: string
@@ -26,14 +26,14 @@ export interface ItemTarget {
   readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 
-/** An item as a section shows it. `description`: the admin's override, if any. */
+/** An item as a section shows it. `description`: the override, if any; `enabled`: false if the item is disabled. */
 export interface ShownItem {
   readonly text: string, readonly description: string | undefined, readonly enabled: boolean
 }
 
 /**
- * The kind of overrides and selections that apply to a kind of list: those of resources also apply to resource
- * templates; none apply to event types.
+ * The kind of overrides and selections that apply to the items of a list: resource templates have the kind of
+ * resources; event types have none.
  */
 export function itemKindOf (kind: ListKind): ItemKind | undefined {
   if (kind === 'events') return undefined
@@ -41,8 +41,8 @@ export function itemKindOf (kind: ListKind): ItemKind | undefined {
 }
 
 /**
- * Applies hidden items, selections, overrides and MCP Apps to an item; undefined if it is hidden, the group does not
- * select it, or only an MCP App may use it. All lists are made with this function.
+ * Returns an item as a section shows it; undefined if hooks hide it, the group does not select it, or only an MCP App
+ * may use it. A disabled item is returned with `enabled: false`.
  * @param supportsApps whether the client supports MCP Apps
  */
 export function toShownItem (
@@ -65,7 +65,7 @@ export function toShownItem (
 export const isShownKey = ({ server, member }: VisibleServer, kind: ItemKind, key: string): boolean =>
   selectsItem(member, kind, key) && isItemEnabled(overrideOf(server, kind, key))
 
-/** Whether a section shows a resource. A resource in a skill's folder is shown if the skill is. */
+/** Whether a section shows a resource. An enabled resource in the folder of a skill is shown if the skill is shown. */
 export function isShownUri (section: ViewSection, uri: string): boolean {
   const { server, catalogue } = section
   if (catalogue === undefined || catalogue.lists.skills.length === 0) return isShownKey(section, 'resources', uri)
@@ -82,7 +82,7 @@ const skillFoldersOf = memoized(({ lists: { skills } }: Catalogue): ReadonlyMap<
 /** Max folders of a URI that are checked. */
 const maxFolders = 100
 
-/** The folders that contain a URI, innermost first. The URI itself may be a folder, and comes before them. */
+/** A URI's path, which may be a folder itself, and then the folders above it, innermost first; at most `maxFolders`. */
 export function foldersAbove (uri: string): string[] {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/$/, '')
   const found = [path]

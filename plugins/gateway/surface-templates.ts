@@ -48,7 +48,7 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
     ]
   })
   return found
-    // A template that matches everything would capture the resources of other servers.
+    // A template that does not begin with a scheme could capture the resources of other servers.
     .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
     // Admins' servers come first, then templates that were listed earlier, then the longest literals.
     .sort((one, other) =>
@@ -58,11 +58,11 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
 const isHiddenByRule = ({ server, filter }: ViewSection, kind: ListKind, item: Item | undefined): boolean =>
   item !== undefined && filter?.isHidden(server.name, kind, item) === true
 
-/** The time of the first listing; 0 for the first read of its server, which precedes all others. */
+/** When an item was first listed. For the first read of its server: 0, so that it comes before all later items. */
 const listedAt = (first: ReturnType<ListingHistory['firstListing']>): number =>
   first === undefined || first.isInitial ? 0 : first.reading
 
-/** The templates of admins' servers; none if there are no users' servers. */
+/** The templates of admins' servers, for comparison with users' resources; none if no server is a user's. */
 export function adminsTemplates (
   sections: readonly ViewSection[],
   templates: ReadonlyArray<ResourceTemplate<ItemTarget>>
@@ -72,7 +72,7 @@ export function adminsTemplates (
   return templates.filter(({ target }) => admins.has(target.provider))
 }
 
-/** Returns a function that tells whether a URI matches one of the templates. Beyond the limits, it returns true. */
+/** Returns a function that tells whether a URI matches one of the templates; beyond the limits, it returns true. */
 export function createReservedUriCheck (templates: ReadonlyArray<ResourceTemplate<ItemTarget>>): (uri: string) =>
 boolean {
   let left: number = gatewayLimits.templateComparisons

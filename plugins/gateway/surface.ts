@@ -20,7 +20,7 @@ import {
 import { maxUriLength, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** One list, and the targets of the names and URIs in it. */
+/** One list of a view, and the provider's item for each name or URI in it. */
 interface SurfacePart {
   readonly list: ListResult
   readonly targets: ReadonlyMap<string, ItemTarget>
@@ -30,28 +30,28 @@ interface SurfacePart {
   readonly hint?: string
 }
 
-/** Everything that a view sees, at one generation of the catalogues and settings. */
+/** Everything that a view shows, for one state of the catalogues and settings. */
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, SurfacePart>>
   /**
-   * In the order of matching. A target without an item is a template that its server does not list now: a URI that
-   * matches it cannot be read.
+   * The resource templates, in the order in which a URI is compared with them. A target without an item is a template
+   * that its server does not list now: a URI that matches it cannot be read.
    */
   readonly templates: ReadonlyArray<ResourceTemplate<ItemTarget>>
-  /** The server that owns a resource on a merged route, listed now or not. */
+  /** The server that owns a resource on a merged route, listed now or not; undefined if there is none. */
   readonly ownerOf: (uri: string) => string | undefined
   /** The admin's server that has this prompt or resource on a merged route, listed now or not. */
   readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
   /** Resources that are disabled or not selected; templates must not match them either. */
   readonly hidden: HiddenResources
-  /** The names of its providers, including those whose lists are unknown. */
+  /** The names of the view's providers, including those whose lists are unknown. */
   readonly providers: readonly string[]
   /** The capabilities of the providers whose lists are known. */
   readonly capabilities: ReadonlyMap<string, ServerCapabilities>
   readonly announced: ServerCapabilities
   /** The `serverInfo` of a single server, as JSON text; undefined: use the gateway's. */
   readonly serverInfo: string | undefined
-  /** Whether that `serverInfo` has the members that MCP requires. */
+  /** Whether `serverInfo` is known, and has the members that MCP requires. */
   readonly hasValidServerInfo: boolean
   readonly instructions: string | undefined
   /** Other members of a single server's `initialize` or `server/discover` result, as JSON; `{}` for other routes. */
@@ -134,7 +134,7 @@ const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind
 
 const emptyBuilder = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
-/** Adds items under their own names. */
+/** Adds items under their servers' names for them, on a route of a single server. */
 function addRaw (
   kind: ListKind,
   built: Builder,
@@ -188,7 +188,8 @@ function addNamed (
 }
 
 /**
- * Adds resources, templates or skills under their URIs, if the section owns the URI, and those of a skill's files.
+ * Adds the resources, templates or skills that the section owns, under their URIs. It owns a skill if it owns the URIs
+ * of all files of the skill.
  * @param isRefused whether the section must not show a URI that it owns
  */
 function addLocated (
@@ -208,7 +209,7 @@ function addLocated (
   }
 }
 
-/** The URIs that an item provides; none for a template. */
+/** The URIs under which an item can be read: for a skill, the URIs of its files; for a template, none. */
 function urisOf (kind: ListKind, item: Item): readonly string[] {
   return kind === 'skills' ? skillFileUris(item) : kind === 'resourceTemplates' ? [] : [item.key]
 }
@@ -229,7 +230,7 @@ function toEntry (text: string, key: string, name: string | undefined, descripti
   return name === undefined ? { text, key, description } : { text, name, description }
 }
 
-/** The instructions of a merged route: those of each server, under its label. */
+/** The instructions of a merged route: the instructions of each server, with its label as a heading. */
 function mergedInstructions (sections: readonly ViewSection[]): string | undefined {
   let left: number = gatewayLimits.mergedInstructions
   const parts = sections.flatMap(({ label, catalogue }) => {
@@ -241,7 +242,10 @@ function mergedInstructions (sections: readonly ViewSection[]): string | undefin
   return parts.length === 0 ? undefined : parts.join('\n\n')
 }
 
-/** Whether a server's resource, listed or not, is hidden, or owned by another server. Too long URIs are hidden. */
+/**
+ * Whether a server's resource, listed or not, is hidden, or owned by another server. If anything is hidden, URIs longer
+ * than `maxUriLength` are, too.
+ */
 export function isResourceHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
   const isHiddenAtServer = (): boolean =>
@@ -250,7 +254,7 @@ export function isResourceHidden ({ parts, hidden, ownerOf }: Surface, server: s
   return (ownerOf(uri) ?? server) !== server
 }
 
-/** The provider of a URI: the one that lists it, or whose template matches it. */
+/** Finds the provider to read a URI from, with its resource of this URI, or its matching template or skill folder. */
 export function findResourceTarget (
   { parts, templates, hidden, ownerOf }: Surface, uri: string
 ): ItemTarget | undefined {

@@ -25,26 +25,26 @@ export interface PresentationInput {
 
 /** A way to present the servers of a view, other than as merged lists. */
 export interface Presentation {
-  /** Runs the items that the presentation adds. Its name must not be that of a server. */
+  /** Runs the items that the presentation adds. No server may have its name. */
   readonly provider: Provider
-  /** Creates the surface of a view. Called at most once per view and generation. */
+  /** Creates the surface of a view. Called when it is not cached, or when catalogues or settings have changed. */
   readonly present: (presented: PresentationInput) => Surface
 }
 
-/** Runs a `tools/call` request. */
+/** Runs a `tools/call` request. @returns the result as JSON text */
 export type CallTool = (exchange: Exchange<View>) => Promise<string>
 
 interface CachedSurface {
   readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number
 }
-/** The last look-up, which is cached, since each request looks up its surface several times. */
+/** The result of the last call of `Surfaces.of`, cached since each request looks up the same surface several times. */
 interface LastSurface extends Omit<CachedSurface, 'items'> { readonly view: View, readonly client: Client }
-/** The surfaces of one generation and settings snapshot, by view and catalogues. */
-interface FoldedSurfaces {
+/** The merged and raw surfaces of one generation and settings snapshot, by view, catalogues and support of MCP Apps. */
+interface SharedSurfaces {
   readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>>
 }
 
-/** Caches the surfaces of all views. Capability classes with the same catalogues share one. */
+/** Builds and caches the surfaces of views. Clients for whom all catalogues are the same share a surface. */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visibleServers'>
   readonly #providers: ProviderTable
@@ -53,7 +53,7 @@ export class Surfaces {
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
   readonly #cached = new BoundedMap<string, CachedSurface>(gatewayLimits.surfaces)
   #last: LastSurface | undefined
-  #folded: FoldedSurfaces | undefined
+  #shared: SharedSurfaces | undefined
 
   /** @param filters hooks that hide items */
   constructor (
@@ -75,8 +75,9 @@ export class Surfaces {
   visible (view: View): VisibleServer[] { return this.#access.visibleServers(view) }
 
   /**
-   * A view without the items that hooks hide; without hooks, the view itself.
-   * @param address the request's, if known
+   * A view without the items that hooks hide; without hooks, the view itself. The first hook that returns a filter
+   * decides.
+   * @param address the IP address of the request, if known
    */
   filtered (view: View, address?: string): View {
     if (view.filter !== undefined) return view
@@ -123,23 +124,23 @@ export class Surfaces {
     return surface
   }
 
-  /** The surface of a view's servers. It is built unless another capability class has the same catalogues. */
+  /** The raw or merged surface of a view's servers. Built unless there is one with the same catalogues. */
   #merged (view: View, client: Client, generation: number, snapshot: Snapshot, before: Surface | undefined): Surface {
-    if (this.#folded?.generation !== generation || this.#folded.snapshot !== snapshot) {
-      this.#folded = { generation, snapshot, surfaces: new BoundedMap(gatewayLimits.surfaces) }
+    if (this.#shared?.generation !== generation || this.#shared.snapshot !== snapshot) {
+      this.#shared = { generation, snapshot, surfaces: new BoundedMap(gatewayLimits.surfaces) }
     }
-    const { surfaces } = this.#folded
+    const { surfaces } = this.#shared
     const sections = this.sections(view, client)
     const supportsApps = supportsMcpApps(client.capabilities)
     const key = `${view.key}\n${supportsApps} ${sections.map(({ catalogue }) => catalogue?.id ?? '').join()}`
     const same = surfaces.get(key)?.deref()
     if (same) return same
-    const surface = this.#fold(view, sections, supportsApps, before)
+    const surface = this.#build(view, sections, supportsApps, before)
     surfaces.set(key, new WeakRef(surface))
     return surface
   }
 
-  #fold (view: View, sections: readonly ViewSection[], apps: boolean, before: Surface | undefined): Surface {
+  #build (view: View, sections: readonly ViewSection[], apps: boolean, before: Surface | undefined): Surface {
     const raw = view.presentation === 'raw'
     if (!raw) for (const section of sections) this.#recordClaims(section)
     return buildSurface({
@@ -151,7 +152,7 @@ export class Surfaces {
     }, before)
   }
 
-  /** Decides which of these sections owns a name that consists of label, separator and own name. */
+  /** Decides which of these sections owns a prefixed name: label, separator, and the item's name at its server. */
   precedence (sections: readonly ViewSection[], separator: string): Precedence {
     for (const section of sections) this.#recordClaims(section)
     return new Precedence(sections, separator, (section) => this.#claimsOf(section))

@@ -11,13 +11,13 @@ import { gatewayLimits } from './limits.ts'
 /** A task, and the server that runs it. */
 export interface TaskTarget {
   readonly provider: string
-  /** Identifies the server (`serverFingerprint`), since another server may have the name later. */
+  /** Identifies the server (`serverFingerprint`), since another server may have its name later. */
   readonly server: string
   /** The server's name of the tool that runs as the task. */
   readonly tool: string
   /** The server's id of the task. */
   readonly id: string
-  /** The run of the server with which the task ends (`Provider.taskRun`): the next run may use its id again. */
+  /** The run of the server with which the task ends (`Provider.taskRun`): the next run may use the same task id. */
   readonly run: string
 }
 
@@ -32,7 +32,8 @@ export function serverFingerprint (name: string, config: Partial<VisibleServer['
 
 /**
  * Creates the task ids that clients get. Two servers may choose the same id, so a client gets a handle: the task,
- * encrypted for its principal and route. It can be decrypted on every replica, and after a restart.
+ * encrypted for its principal and route. If the sealer's key is stored, handles can be decrypted on every replica, and
+ * after a restart.
  */
 export class TaskHandles {
   readonly #sealer: Sealer
@@ -60,7 +61,7 @@ export class TaskHandles {
     return handle
   }
 
-  /** Decrypts a handle. @returns undefined if it is another principal's or route's, or not of this gateway */
+  /** Decrypts a handle. @returns undefined if it is invalid, or was made for another principal or route */
   open (view: View, handle: unknown): TaskTarget | undefined {
     if (typeof handle !== 'string' || handle.length > maxHandle) return undefined
     const text = this.#unsealed(view, handle)
@@ -82,7 +83,7 @@ export class TaskHandles {
     }
   }
 
-  /** The handle of a task that this process has seen; undefined if it is not known to be the client's. */
+  /** The handle of a task that this process has seen; undefined if it has not seen this client use the task. */
   find (view: View, client: Client, provider: string, id: unknown): string | undefined {
     return typeof id === 'string' ? this.#known.get(taskOwnerOf(view, client), keyOf(view, provider, id)) : undefined
   }

@@ -1,6 +1,6 @@
 export interface ResourceTemplate<Target> { readonly literals: readonly string[], readonly target: Target }
 
-/** The remaining work for searching literals in URIs. A search costs at most literal length times URI length. */
+/** The work that is left for searching literals in URIs. A search costs at most literal length times URI length. */
 interface MatchWork { left: number }
 
 /** Longer URIs match no template, since the cost of matching grows with URI length times literal length. */

@@ -6,12 +6,12 @@ import { gatewayLimits } from './limits.ts'
 
 const { size, cost } = gatewayLimits.subscriptions
 
-/** The memory of all clients' wanted resources, in bytes. */
+/** The memory of the subscriptions of all clients, in bytes. */
 const wantedMemory = new Shares(size, 'subscriptions to resources')
 
 /**
- * The resources to which one client has subscribed. The subscription at a provider ends while the client's view does
- * not show the resource, and is renewed when it does.
+ * The resources to which one client has subscribed. While the client's view does not show a resource, there is no
+ * subscription at a provider; it is renewed when the view shows the resource again.
  */
 export class SubscribedResources {
   readonly #releases = new Map<string, Release>()

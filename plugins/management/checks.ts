@@ -48,7 +48,7 @@ export function checkServerName (
   }
 }
 
-/** Returns why a name cannot be that of a new server, as a sentence; undefined if it can. */
+/** Returns why a principal may not add a server with this name, as a sentence; undefined if the name may be used. */
 export function newServerNameProblem (snapshot: Snapshot, principal: Principal, name: string): string | undefined {
   try {
     checkServerName(snapshot, principal, name, 'name')
@@ -96,7 +96,7 @@ export function sameNameWarnings (snapshot: Snapshot, name: string, about: 'serv
  * manages the server.
  */
 export const nameAndShareWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
-  [...sameNameWarnings(snapshot, name, 'server'), ...shareWarnings(snapshot, principal, name)]
+  [...sameNameWarnings(snapshot, name, 'server'), ...sharingWarnings(snapshot, principal, name)]
 
 /** Max number of names in a warning; for further ones, only the number is given. */
 const maxListedNames = 10
@@ -105,7 +105,7 @@ const maxListedNames = 10
  * Creates a function that checks whether an entry of `sharedWithUsers` is a user or team whose existence a principal
  * may know: admins may know all, others themselves and their teams.
  */
-function createShareCheck (
+function createSharingCheck (
   snapshot: Pick<Snapshot, 'teams' | 'users'>, principal: Principal
 ): (entry: string) => boolean {
   const { teams, users } = snapshot
@@ -118,9 +118,9 @@ function createShareCheck (
  * Returns a warning about users and teams in `sharedWithUsers` that do not exist. Only admins may learn which users
  * exist: others get the same sentence about all users and teams that they may not know.
  */
-function shareWarnings (snapshot: Snapshot, principal: Principal, name: string): string[] {
+function sharingWarnings (snapshot: Snapshot, principal: Principal, name: string): string[] {
   const { sharedWithUsers = [] } = snapshot.servers.get(name)?.config ?? {}
-  const isKnown = createShareCheck(snapshot, principal)
+  const isKnown = createSharingCheck(snapshot, principal)
   const unknown = sharedWithUsers.filter((each) => !isKnown(each))
   if (unknown.length === 0) return []
   const listed = unknown.slice(0, maxListedNames).map((each) => JSON.stringify(each)).join(', ')
@@ -180,8 +180,8 @@ export function requireManagedServer (snapshot: Snapshot, principal: Principal, 
 }
 
 /**
- * Checks that a principal may store, connect or toggle a server with this config: if it runs a command or is of type
- * `openapi`, only admins may, unless ALLOW_USER_STDIO is set.
+ * Checks that a principal may store, connect, enable or disable a server with this config. If the server runs a command
+ * or is of type `openapi`, only admins may, unless ALLOW_USER_STDIO is set.
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws Forbidden
  */

@@ -50,7 +50,7 @@ class Export {
     const snapshot = this.#settings.current
     if (includesSecrets) checkDecryptable(snapshot)
     const mask = (value: Readonly<Json>): Json => includesSecrets ? { ...value } : maskConfig(value)
-    // Serialising a large export blocks the event loop, so it counts as a large change of the principal.
+    // Serializing a large export blocks the event loop, so it counts as a large change by the principal.
     this.#settings.chargeLargeChange(
       principal, managedServers(snapshot, principal).reduce((size, { config }) => size + jsonLength(config), 0)
     )
@@ -106,7 +106,7 @@ declare module 'fastify' {
   interface FastifyInstance { export: Export }
 }
 
-/** `app.export`: the export of the settings. */
+/** Decorates `app.export`, which exports the settings. */
 export default fp(async (app) => {
   app.decorate('export', new Export(app.settings, app.groups))
 }, { name: 'export', dependencies: ['settings', 'groups'] })

@@ -20,7 +20,7 @@ export { parseServerEntries } from './servers/add-many.ts'
 export { serializeApiResponse } from './servers/record-json.ts'
 export type { ManagementOptions } from './parts.ts'
 
-/** The management of settings by the API and the console: servers, groups, system configuration, templates, bundles. */
+/** Registers the services that manage settings: servers, groups, system configuration, templates, bundles, console. */
 export default fp<ManagementOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'management', dependencies: ['upstream-wing'] })

@@ -22,12 +22,12 @@ export const managementLimits = {
 
   /**
    * Catalogues of other services. `answerSize`: max size of one response, in bytes, `answerDepth`: its max nesting
-   * depth, `time`: max time for it, in ms; beyond that, 502, or the cached response. `concurrentRequests`: max requests
-   * at the same time, with a share for each owner; beyond that, 429 or 503. `cachedAnswers`, `cachedSize`: max cached
-   * responses, and their max total size, in bytes; beyond that, the oldest is dropped. `freshFor`: time until a cached
-   * response is revalidated, `retryDelay`: time until a failed service is requested again, in ms. `answerEntries`: max
-   * entries of one response; beyond that, the rest is omitted. `listPages`: max pages of a list that is read
-   * completely; beyond that, the rest is omitted.
+   * depth, `time`: max time until it is complete, in ms; beyond that, 502, or the cached response.
+   * `concurrentRequests`: max requests at the same time, with a share for each owner; beyond that, 429 or 503.
+   * `cachedAnswers`, `cachedSize`: max cached responses, and their max total size, in bytes; beyond that, the oldest is
+   * dropped. `freshFor`: time until a cached response is revalidated, `retryDelay`: time until a failed service is
+   * requested again, in ms. `answerEntries`: max entries of one response; beyond that, the rest is omitted.
+   * `listPages`: max pages of a list of which all pages are needed; beyond that, the rest is omitted.
    */
   catalogues: {
     answerSize: 4 * 1024 * 1024,
@@ -44,10 +44,11 @@ export const managementLimits = {
 
   /**
    * Uploads of bundles. `uploadSize`: max size of an upload, in bytes; beyond that, 413. `concurrentUploads`: max
-   * uploads that are received or wait to be unpacked, which happens one at a time, with a share for each owner; beyond
-   * that, 429 or 503. `idleTimeout`, `uploadTimeout`: max time without a byte, and of the whole upload, in ms; beyond
-   * that, 408. `manifestSize`: max size of the manifest, in bytes; beyond that, 400. `archiveBounds`: bounds of the
-   * content, described at `ArchiveBounds`, `skillBounds`: of an uploaded skill; beyond that, 400.
+   * uploads at the same time, with a share for each owner, including those that wait while another one is unpacked;
+   * beyond that, 429 or 503. `idleTimeout`: max time without a byte, `uploadTimeout`: max time of the whole upload, in
+   * ms; beyond that, 408. `manifestSize`: max size of the manifest, in bytes; beyond that, 400. `archiveBounds`: bounds
+   * of a bundle's content, `skillBounds`: of an uploaded skill's content, as described at `ArchiveBounds`; beyond that,
+   * 400.
    */
   bundles: {
     uploadSize: 100 * 1024 * 1024,
@@ -84,9 +85,9 @@ export const managementLimits = {
    * ones are made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond that, the stream
    * of the oldest page is closed. `pastedServers`: max servers in one pasted text; beyond that, 400. `formSteps`: max
    * steps to make a form from a schema, where a field takes at least 20; beyond that, the form has less depth, or is a
-   * JSON field. `templateVariables`: max variables of a URI template; beyond that, it has no page. `openQuestions`: max
-   * questions of a server that wait for answers on a page, `questionsSize`: max size of the fields that contain them,
-   * in bytes; beyond that, they are refused.
+   * JSON field. `templateVariables`: max variables of a URI template; beyond that, the console does not list it.
+   * `openQuestions`: max questions of a server that wait for answers on a page, `questionsSize`: max size of the fields
+   * that contain them, in bytes; beyond that, the questions are refused.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,

@@ -67,9 +67,9 @@ export class UserAccess {
   /**
    * Returns the users who may use a server that the caller manages: the owner, users and members of teams in
    * `sharedWithUsers`, and, if the server is public, all users. Admins, who may use every server, are listed only if
-   * one of these applies to them. So that callers who are not admins do not learn which users exist, they get all names
-   * in `sharedWithUsers`, whether or not such users exist, and of a public server only those other users who have used
-   * it.
+   * one of these applies to them. Callers who are not admins must not learn which users exist: they get all names in
+   * `sharedWithUsers`, even those of unknown users, and of the users for whom the server is only public, those who have
+   * used it.
    * @throws NoSuch, Forbidden
    */
   async usersOf (caller: Principal, name: string): Promise<ServerUser[]> {
@@ -100,7 +100,7 @@ declare module 'fastify' {
   interface FastifyInstance { people: UserAccess }
 }
 
-/** `app.people`: the users of each server, and what each user sees. */
+/** Decorates `app.people`, which determines the users of each server, and what each user sees. */
 export default fp(async (app) => {
   const { activities, gateway, groups, servers, settings } = app
   const lastUses: PeopleDeps['lastUses'] = async (server) => await activities.lastUseByUser(server)

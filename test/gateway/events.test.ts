@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import type { Exchange } from '../../protocol/exchange.ts'
+import { accessRevokedError, EventsStreamExchange } from '../../plugins/gateway/event-streams.ts'
+import type { View } from '../../plugins/settings/index.ts'
 import { EventsWorld } from '../fakes/events-server.ts'
 import { startModern } from '../fakes/modern-server.ts'
 import { at, connected, KEY, OTHER, otherKey, settings, type Json } from '../helpers/client.ts'
@@ -162,6 +165,18 @@ test('events: announced and answered only where a server has them, and to modern
       assert.deepEqual([status, error?.code], [404, -32601], method)
     }
   }
+})
+
+test('events: a stream whose access ends before it is sent to the server is cancelled when it is sent', async () => {
+  const sent: string[] = []
+  const exchange = { params: {}, paramsText: '{}', notify: (method: string) => { sent.push(method) }, onCancel: () => {} }
+  const stream = new EventsStreamExchange(
+    exchange as unknown as Exchange<View>, { name: 'alarm', cursor: (own) => own }
+  )
+  stream.terminate(accessRevokedError.toText())
+  const reasons: string[] = []
+  stream.onCancel((reason) => { reasons.push(reason) })
+  assert.deepEqual([sent, reasons], [['notifications/events/terminated'], ['the subscription has ended']])
 })
 
 test('events: a stream is told when its access ends, and changed event types are announced', async (t) => {

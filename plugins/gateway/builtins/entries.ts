@@ -13,11 +13,11 @@ interface BuiltIn { readonly id: string, readonly enabled?: boolean }
 export interface BuiltInKind<Item extends BuiltIn, Shown> {
   /** The section of the settings and the MCP list. */
   readonly list: 'prompts' | 'resources' | 'skills'
-  /** The kind of servers' items that must not have the same names or URIs. */
+  /** The kind of items of admins' servers whose names or URIs a built-in item must not have. */
   readonly claims: 'prompts' | 'resources'
   /** The noun used in errors. */
   readonly noun: string
-  /** The members that a request may have. */
+  /** The members that a request may set; others are ignored. */
   readonly members: readonly string[]
   readonly stored: (snapshot: Snapshot) => ReadonlyMap<string, Item>
   readonly change: (id: string, value: Item | undefined) => Change
@@ -31,7 +31,7 @@ export interface BuiltInKind<Item extends BuiltIn, Shown> {
 /** The members in a request; null removes an optional member. */
 type SentMembers<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: Item[Member] | null }
 
-/** The view of an admin on the global route. */
+/** The global route, as an admin sees it. */
 const adminView = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway', isAdmin: true }, { kind: 'global' })
 
 /** Manages the built-in prompts, resources or skills. Routes must restrict writing to admins. */
@@ -64,7 +64,7 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
     return this.get(item.id)
   }
 
-  /** Changes the given members; others are kept. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
+  /** Changes the members in `sent`, and keeps the others. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
   async update (principal: Principal, id: string, sent: SentMembers<Item>): Promise<Shown> {
     await this.#settings.change((snapshot) => {
       const former = this.#find(snapshot, id)

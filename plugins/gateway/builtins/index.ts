@@ -24,7 +24,7 @@ export default fp(async (app) => {
   const skillsChanged =
     app.gateway.addProvider(skills, { visibility: 'public' }, { unprefixed: true, memberIn: selectRouteSkills })
   app.settings.on('changed', (next, former) => {
-    // A change of a skill's routes changes no catalogue, but the lists of clients.
+    // If only the routes of a skill change, its provider's catalogue stays the same, but clients' lists change.
     if (next.skills !== former.skills) {
       skills.update(next)
       skillsChanged()

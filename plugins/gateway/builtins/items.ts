@@ -7,14 +7,18 @@ export const builtInProviderName = '$builtins'
 
 /** The enabled built-in prompts and resources of one settings snapshot, and their catalogue. */
 export interface BuiltInItems {
-  /** By name; the first of duplicates (which a file may contain). */
+  /** By name. If a settings file contains several of one name, the first. */
   readonly prompts: ReadonlyMap<string, BuiltInPrompt>
-  /** By URI; the first of duplicates. */
+  /** By URI. If a settings file contains several with one URI, the first. */
   readonly resources: ReadonlyMap<string, BuiltInResource>
   readonly catalogue: Catalogue
 }
 
-/** Collects the built-in items. @param former the previous ones, whose catalogue is kept if the lists are equal */
+/**
+ * Collects the enabled built-in prompts and resources.
+ * @param version the version of the gateway
+ * @param former the previous result, whose catalogue is reused if its lists are equal
+ */
 export function collectBuiltIns (
   snapshot: Pick<Snapshot, 'prompts' | 'resources'>, version: string, former?: BuiltInItems
 ): BuiltInItems {

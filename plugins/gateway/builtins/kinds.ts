@@ -19,8 +19,8 @@ function checkText (place: string, text: string): void {
   }
 }
 
-/** Checks that a name is not that of a property that objects inherit. @throws InvalidInput */
-function checkPrototype (place: string, name: string): void {
+/** Checks that a name is not reserved for a property that objects inherit, such as `__proto__`. @throws InvalidInput */
+function checkNotReserved (place: string, name: string): void {
   const problem = reservedNameProblem(name)
   if (problem !== undefined) refuse(place, problem)
 }
@@ -31,7 +31,7 @@ function checkName (place: string, name: string): void {
   if (invisible.test(name) || name !== name.trim()) {
     refuse(place, 'must not contain control characters, or begin or end with a space')
   }
-  checkPrototype(place, name)
+  checkNotReserved(place, name)
   if (name !== name.normalize('NFC')) refuse(place, 'must be in Unicode NFC (composed characters)')
 }
 
@@ -82,7 +82,7 @@ export const resourceKind: BuiltInKind<BuiltInResource, ResourceRecord> = {
     if (name !== undefined && (name.trim() === '' || name.length > longest || invisible.test(name))) {
       refuse('name', `must be a string without control characters, of at most ${longest} characters`)
     }
-    if (name !== undefined) checkPrototype('name', name)
+    if (name !== undefined) checkNotReserved('name', name)
     checkText('content', content)
   },
   show: ({ id, uri, name = uri, description, mimeType, content, enabled = true }) =>

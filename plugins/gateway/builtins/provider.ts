@@ -94,7 +94,11 @@ export class BuiltInProvider implements Provider {
   }
 }
 
-/** The item's own name or URI. @param changed as JSON text, if the gateway has replaced what the client sent */
+/**
+ * Returns the name or URI of the requested item at its provider.
+ * @param sent the name or URI in the client's request
+ * @param changed the name or URI by which the gateway has replaced it, as JSON text; undefined: it has not
+ */
 export const ownKey = (sent: unknown, changed: string | undefined): string =>
   String(changed === undefined ? sent : JSON.parse(changed))
 
@@ -102,9 +106,8 @@ const toResponse = (result: object): Response =>
   ({ kind: 'response', id: null, resultText: JSON.stringify(result) })
 
 /**
- * Fills in a prompt: replaces each `{{name}}` (spaces around the name are allowed) by the argument of that name, which
- * may itself contain placeholders, which are kept. A missing optional argument is empty. Placeholders of unknown
- * arguments are kept.
+ * Fills in a prompt: replaces each `{{name}}` (spaces around the name are allowed) by the argument of that name. A
+ * missing optional argument is empty. Placeholders of unknown arguments, and those in arguments' values, are kept.
  * @param given `params.arguments` of the request: strings by name
  * @throws RpcError -32602 if arguments are missing or not strings, or make the text larger than
  * `gatewayLimits.builtIns.filled`

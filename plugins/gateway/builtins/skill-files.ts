@@ -8,7 +8,7 @@ import { gatewayLimits } from '../limits.ts'
 /** The file that every skill has. */
 export const skillMainFile = 'SKILL.md'
 
-/** The URI of a file of a built-in skill. */
+/** The URI of a file of a built-in skill. The URI of `SKILL.md` identifies the skill. @param path in its folder */
 export const skillUri = (name: string, path = skillMainFile): string =>
   `skill://${name}/${path.split('/').map(encodeURIComponent).join('/')}`
 
@@ -40,7 +40,11 @@ export function toReadResourceResult (uri: string, path: string, base64: string)
 
 const refuse = (sentence: string): never => { throw new errors.InvalidInput(sentence) }
 
-/** Reads a skill's name and frontmatter from its files. @param files base64, by path @throws InvalidInput */
+/**
+ * Checks the files of a skill, and reads its name and frontmatter from `SKILL.md`.
+ * @param files the contents in base64, by path
+ * @throws InvalidInput
+ */
 export async function readSkill (
   files: Readonly<Record<string, string>>
 ): Promise<Pick<BuiltInSkill, 'name' | 'frontmatter' | 'files'>> {
@@ -64,7 +68,7 @@ export async function readSkill (
   return { name, frontmatter, files }
 }
 
-/** Reads the YAML at the start of a `SKILL.md`. @throws InvalidInput */
+/** Parses the YAML at the start of a `SKILL.md`. @throws InvalidInput */
 async function frontmatterOf (base64: string): Promise<Record<string, unknown>> {
   const bytes = Buffer.from(base64, 'base64')
   if (!isUtf8(bytes)) refuse(`${skillMainFile} must be UTF-8`)

@@ -26,7 +26,7 @@ const entryOf = memoized(({ name, frontmatter, files }: BuiltInSkill): SkillEntr
   )
 }))
 
-/** The enabled skills, by URI; the first of duplicates (which a file may contain). */
+/** The enabled skills, by URI. If a settings file contains several with one URI, the first. */
 function enabledSkills ({ skills }: Pick<Snapshot, 'skills'>): Map<string, BuiltInSkill> {
   const found = new Map<string, BuiltInSkill>()
   for (const skill of skills.values()) {
@@ -40,7 +40,7 @@ const isServedOn = ({ global = true, groups = [] }: BuiltInSkill, scope: Paramet
   scope.kind === 'global' ? global : scope.kind === 'group' && groups.includes(scope.id)
 type MemberIn = NonNullable<RegisteredProvider['memberIn']>
 
-/** Selects the skills of a route; undefined if it has none. */
+/** Selects the skills that a route offers; undefined if there are none. */
 export const selectRouteSkills: MemberIn = (snapshot, scope): GroupMember | undefined => {
   if (snapshot.skills.size === 0) return undefined
   const skills = [...enabledSkills(snapshot)].flatMap(([uri, skill]) => isServedOn(skill, scope) ? [uri] : [])

@@ -53,7 +53,7 @@ export class BuiltInSkills {
     return await this.#entries.create(principal, { ...own, ...this.#withGroupIds(routes) })
   }
 
-  /** Changes the given members; others are kept. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
+  /** Changes the members in `change`, and keeps the others. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
   async update (principal: Principal, id: string, change: SkillUpdate): Promise<SkillRecord> {
     const { content, files, ...routes } = change
     const own = content === undefined && files === undefined
@@ -63,8 +63,8 @@ export class BuiltInSkills {
   }
 
   /**
-   * Stores an uploaded folder. An existing skill of the same name gets these files and keeps its routes.
-   * @param files base64, by path
+   * Stores the skill in an uploaded folder. An existing skill of the same name gets these files and keeps its routes.
+   * @param files the contents in base64, by path
    * @throws InvalidInput, Duplicate, LimitReached
    */
   async put (principal: Principal, files: Readonly<Record<string, string>>): Promise<SkillRecord> {
@@ -95,7 +95,9 @@ function groupId (snapshot: Snapshot, idOrName: string): string {
 const withoutMain = (files: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(files).filter(([path]) => path !== skillMainFile))
 
-/** The files of a skill after a change, which keeps the files that it does not contain. */
+/**
+ * The files of a skill after a change: without `content`, `SKILL.md` stays the same; without `files`, the others do.
+ */
 function changedFiles (
   former: Readonly<Record<string, string>>, { content, files = withoutMain(former) }: SkillUpdate
 ): Record<string, string> {

@@ -14,13 +14,16 @@ import type { GatewayParts, MethodHandler } from './method.ts'
 
 /** An event type that a view shows. */
 export interface ShownEventType extends EventTypeTarget {
-  /** What differs in its events as the client sees them. */
+  /** The name and the cursors that the client sees in its events. */
   readonly presentation: EventPresentation
-  /** Tells whether the view still shows it, from the same server. */
+  /** Tells whether the view still shows the event type, from the same server. */
   readonly isShown: () => boolean
 }
 
-/** Finds the event type that a request names. @throws RpcError -32601 if no server has events; NotFound */
+/**
+ * Finds the event type that a request names.
+ * @throws RpcError -32601 if no server of the view has events; NotFound (-32023) if none has this event type
+ */
 export async function findEventType (parts: GatewayParts, exchange: Exchange<View>): Promise<ShownEventType> {
   const { resolver, surfaces, cursors } = parts
   const { view, client, params, address } = exchange
@@ -42,7 +45,7 @@ export async function findEventType (parts: GatewayParts, exchange: Exchange<Vie
     ...target,
     presentation: presentEvent(cursors, view, target, name),
     isShown: () => {
-      // Hooks may hide other items than before.
+      // Hooks may now hide other items than at the time of the request.
       const now = surfaces.filtered(view.unfiltered ?? view, address)
       return identity() === target.server &&
         resolver.lookUpName(now, surfaces.of(now, client), 'events', name)?.provider === provider
@@ -50,7 +53,7 @@ export async function findEventType (parts: GatewayParts, exchange: Exchange<Vie
   }
 }
 
-/** What differs in the events of a type as a view sees them. @param name the event type's name in the view */
+/** Returns the name and the cursors that clients see in events of a type. @param name the type's name in the view */
 export const presentEvent = (
   cursors: EventCursors, view: View, target: EventTypeTarget, name: string
 ): EventPresentation =>
@@ -62,21 +65,25 @@ function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Ex
   throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
 }
 
-/** The server's name and cursor, as JSON text, for those in a client's request about an event type. */
+/**
+ * Converts the name and the cursor in a client's request to those of the event type's server.
+ * @returns both as JSON text
+ * @throws RpcError -32602 if the cursor is not valid
+ */
 export function ownEventMembers (
   { cursors }: Pick<GatewayParts, 'cursors'>, { view, params }: Exchange<View>, event: EventTypeTarget
 ): { name: string, cursor: string } {
   return { name: JSON.stringify(event.key), cursor: cursors.open(view, event, params.cursor) }
 }
 
-/** `events/list`. */
+/** Handles `events/list`. */
 export const listEvents: MethodHandler = async (parts, exchange) => {
   await parts.resolver.waitForSurface(exchange)
   requireEvents(parts, exchange)
   return await createListMethod('events')(parts, exchange)
 }
 
-/** `events/poll`. */
+/** Handles `events/poll`. */
 export const pollEvents: MethodHandler = async (parts, exchange) => {
   const event = await findEventType(parts, exchange)
   const { provider, key, presentation } = event
@@ -85,7 +92,7 @@ export const pollEvents: MethodHandler = async (parts, exchange) => {
   return withClientCursor(withMembers(result, { events: `[${events.join()}]` }), presentation)
 }
 
-/** `events/stream`. Its empty result is sent when the server ends the stream. */
+/** Handles `events/stream`. The result is sent when the stream ends. */
 export const streamEvents: MethodHandler = async (parts, exchange) => {
   const event = await findEventType(parts, exchange)
   const changes = ownEventMembers(parts, exchange, event)

@@ -7,7 +7,7 @@ import { getSkill, readDirectory } from './skills.ts'
 import { setLevel, subscribe, unsubscribe } from './listening.ts'
 import { listTasks, runTaskMethod } from './tasks.ts'
 
-/** The request methods that the gateway handles. Adapters handle those of one era, such as `initialize`. */
+/** The request methods that the gateway handles. Adapters handle the methods of a single era, such as `initialize`. */
 const ownMethods: ReadonlyMap<string, MethodHandler> = new Map<string, MethodHandler>([
   ['ping', async () => '{}'],
   ...allListKinds.map((kind): [string, MethodHandler] => [listKinds[kind].method, createListMethod(kind)]),
@@ -31,16 +31,19 @@ const ownMethods: ReadonlyMap<string, MethodHandler> = new Map<string, MethodHan
 ])
 
 /**
- * Whether a notification may have this method. A request without an id would bypass the checks of its method, and so
- * would a lookalike of a notification.
+ * Whether a notification may have this method. A request's method sent as a notification would bypass the checks of
+ * requests, and a lookalike of a notification's method the checks of notifications.
  */
 export const isNotificationMethod = (method: string): boolean =>
   method.startsWith('notifications/') && lookalikeMethod(method) === undefined
 
-/** Methods that concern one hop. The adapter of the client's era handles those of that era; the others are unknown. */
+/**
+ * Methods that concern one connection, and are never forwarded. The adapter of the client's era handles the methods of
+ * that era; the others are unknown methods.
+ */
 const hopMethods: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'subscriptions/listen'])
 
-/** Forwards an unknown method to the view's only server, which may know it. */
+/** Forwards an unknown method to the view's only server, which may know it. Views of several servers refuse it. */
 const forwardUnknown: MethodHandler = async (parts, exchange) => {
   const { method, view: { scope } } = exchange
   if (lookalikeMethod(method) !== undefined) throw unknownMethodError(method)

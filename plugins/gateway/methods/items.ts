@@ -9,7 +9,7 @@ import { findResourceTarget, type Surface } from '../surface.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
 import { needsTask, withTaskHandle } from './tasks.ts'
 
-/** `tools/call`. */
+/** Handles `tools/call`. */
 export async function callTool (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
   const { resolver, surfaces, forwarder, links } = parts
   const { view, params } = exchange
@@ -17,7 +17,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   if (typeof name !== 'string') {
     throw new RpcError(rpcCode.invalidParams, 'Invalid params: "name" must be the tool\'s name')
   }
-  // A known name is resolved without `await`, since most calls have one.
+  // A name that is already known is resolved without `await`, since most calls have such a name.
   const surface = surfaces.of(view, exchange.client)
   const target = resolver.lookUpName(view, surface, 'tools', name) ??
     await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'tools', name))
@@ -32,7 +32,11 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
     : withTaskHandle(parts, exchange, target.provider, target.key, result)
 }
 
-/** Resolves the item of a request. If its provider is not connected, hooks see a failed call. @throws as `resolve` */
+/**
+ * Runs `resolve`, which finds the item of a request. If it throws a NotConnectedError, hooks see a failed call.
+ * @param item the name or URI in the request, for the hooks
+ * @throws the errors of `resolve`, as changed by `onError` hooks
+ */
 export async function resolveItem<Found> (
   { forwarder }: Pick<GatewayParts, 'forwarder'>, exchange: Exchange<View>, item: string, resolve: () => Promise<Found>
 ): Promise<Found> {
@@ -53,7 +57,7 @@ const unknownPrompt = (name: string): RpcError =>
 const unknownTemplate = (uri: string): RpcError =>
   new RpcError(rpcCode.invalidParams, `Unknown resource template: ${uri}`, 'unknown-resource')
 
-/** The error for a request whose item the view does not show, as if the item did not exist. */
+/** The error for a request whose item the view does not show: the same as if the item did not exist. */
 export function unknownItemError ({ method, params: { name, uri, ref } }: Exchange): RpcError {
   switch (method) {
     case 'tools/call': return new RpcError(rpcCode.invalidParams, `Unknown tool: ${String(name)}`, 'unknown-tool')
@@ -82,7 +86,7 @@ export async function findItemProvider (parts: GatewayParts, exchange: Exchange<
     throw kind === 'tools' ? unknownTool(String(name), surfaces.of(view, client)) : unknownPrompt(String(name))
   }
   let provider = target.provider
-  // If the tool redirects to another tool, it is the provider of that one. No tool is called.
+  // If the tool calls another tool, finds the provider of that other tool, without calling either of them.
   await target.redirect?.(exchange, async (other) => {
     provider = await findItemProvider(parts, other)
     return '{}'
@@ -90,7 +94,7 @@ export async function findItemProvider (parts: GatewayParts, exchange: Exchange<
   return provider
 }
 
-/** `prompts/get`. */
+/** Handles `prompts/get`. */
 export const getPrompt: MethodHandler = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const { name } = exchange.params
@@ -103,7 +107,7 @@ export const getPrompt: MethodHandler = async (parts, exchange) => {
   return await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
 }
 
-/** `resources/read`. */
+/** Handles `resources/read`. */
 export const readResource: MethodHandler = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const target =
@@ -111,7 +115,7 @@ export const readResource: MethodHandler = async (parts, exchange) => {
   return await forwarder.send(exchange, target.provider, target.key, { uri: JSON.stringify(target.key) })
 }
 
-/** `completion/complete`, for an argument of a prompt or a resource template. */
+/** Handles `completion/complete`, for an argument of a prompt or a resource template. */
 export const completionComplete: MethodHandler = async ({ resolver, forwarder }, exchange) => {
   const { ref } = exchange.params
   if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
@@ -132,12 +136,12 @@ export const completionComplete: MethodHandler = async ({ resolver, forwarder },
     'ref/resource with a uri')
 }
 
-/** Creates the method that lists a kind of items, such as `tools/list`. Large lists have several pages. */
+/** Creates the handler of a list method, such as `tools/list`. Large lists have several pages. */
 export const createListMethod = (kind: ListKind): MethodHandler => async ({ resolver, notifier, hooks }, exchange) => {
   const { view, client } = exchange
   const surface = await resolver.waitForSurface(exchange)
   resolver.requireCatalogue(view, surface, client)
-  // On merged routes, unannounced lists of MCP itself are empty, since clients request them.
+  // On merged routes, a list of MCP itself that no server announces is empty, since clients request it nevertheless.
   if (
     (view.scope.kind === 'server' || listExtensionOf(kind) !== undefined) && !announcesList(surface.announced, kind)
   ) {

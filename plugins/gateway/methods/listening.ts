@@ -7,7 +7,7 @@ import { withoutRelatedTask } from '../../../protocol/task-ids.ts'
 import type { MethodHandler } from './method.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** `resources/subscribe`. */
+/** Handles `resources/subscribe`. */
 export const subscribe: MethodHandler = async ({ resolver, providers, notifier, hooks }, exchange) => {
   const { client } = exchange
   const { provider: name, key } = await resolver.findResource(exchange)
@@ -17,7 +17,7 @@ export const subscribe: MethodHandler = async ({ resolver, providers, notifier, 
   const wanted = notifier.subscribedResourcesOf(exchange)
   const isNew = wanted?.add(client, key) === true
   try {
-    return await provider.subscribe(client, key, ownParamsText(exchange))
+    return await provider.subscribe(client, key, paramsTextForServer(exchange))
   } catch (error) {
     if (isNew) wanted?.remove(key)
     throw error
@@ -25,12 +25,12 @@ export const subscribe: MethodHandler = async ({ resolver, providers, notifier, 
 }
 
 /**
- * The params of a request about a subscription or log level, as sent to the server. Clients share the subscription, so
- * it must not refer to the progress token or the task of one client.
+ * The params of a request about a subscription or log level, as sent to the server: without the client's progress token
+ * and task, since several clients may share the subscription or level.
  */
-const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
+const paramsTextForServer = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 
-/** `resources/unsubscribe`. It succeeds for any URI, so that the answer does not reveal which resources exist. */
+/** Handles `resources/unsubscribe`. Any URI is accepted, so that the answer does not reveal which resources exist. */
 export const unsubscribe: MethodHandler = async ({ providers, notifier }, exchange) => {
   const { client, params: { uri } } = exchange
   if (typeof uri !== 'string') {
@@ -38,10 +38,13 @@ export const unsubscribe: MethodHandler = async ({ providers, notifier }, exchan
   }
   notifier.subscribedResourcesOf(exchange)?.remove(uri)
   const provider = providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
-  return await provider?.unsubscribe?.(client, uri, ownParamsText(exchange)) ?? '{}'
+  return await provider?.unsubscribe?.(client, uri, paramsTextForServer(exchange)) ?? '{}'
 }
 
-/** `logging/setLevel`. Providers send messages from the least severe level of their clients; the gateway filters. */
+/**
+ * Handles `logging/setLevel`. A provider gets the least severe of its clients' levels; for each client, the gateway
+ * drops the messages below the level of that client.
+ */
 export const setLevel: MethodHandler = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
   if (!isLogLevel(level)) {
@@ -58,19 +61,19 @@ export const setLevel: MethodHandler = async ({ resolver, providers }, exchange)
   const former = listener.level
   listener.level = level
   const { params: { level: _, ...others } } = exchange
-  const paramsText = ownParamsText(exchange)
+  const paramsText = paramsTextForServer(exchange)
   const own = scope.kind === 'server' && Object.keys(others).length > 0 ? paramsText : undefined
   const done = Promise.all(logging.map(async (name) => {
     try {
       await providers.use(name, client).setLevel?.(client, own)
     } catch (error) {
-      // A provider that is not connected is told the level when it connects.
+      // Merged routes ignore errors. A provider that is not connected gets the level when it connects.
       if (scope.kind !== 'server' || !(error instanceof RpcError) || error.code === rpcCode.unavailable) return
       listener.level = former
       throw error
     }
   }))
-  // On merged routes, the wait is short, since a provider may be slow.
+  // On merged routes, the wait is short, since one of the providers may be slow.
   await (scope.kind === 'server'
     ? done
     : Promise.race([done, sleep(gatewayLimits.firstAnswerBudget, undefined, { ref: false })]))

@@ -13,10 +13,10 @@ import type { RunningTasks } from '../running-tasks.ts'
 import type { Surfaces } from '../surfaces.ts'
 import type { TaskHandles } from '../task-handles.ts'
 
-/** The text of a result, or a list that is serialized later. */
+/** A result as JSON text, or a list, which is serialized when it is sent. */
 export type MethodResult = string | ListResult
 
-/** The parts of the gateway that methods use. */
+/** The parts of the gateway that the handlers of methods use. */
 export interface GatewayParts {
   readonly providers: ProviderTable
   readonly surfaces: Surfaces

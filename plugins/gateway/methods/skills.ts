@@ -11,8 +11,8 @@ import { resolveItem } from './items.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
 
 /**
- * `skills/get`: the server's current entry of a skill. A description that an admin has set is added as a member of the
- * entry; the frontmatter is not changed, since clients compare it with the file.
+ * Handles `skills/get`: returns the server's current entry of a skill. A description that an admin has set is added as
+ * a member of the entry; the frontmatter is not changed, since clients compare it with the file.
  */
 export const getSkill: MethodHandler = async (parts, exchange) => {
   const uri = uriOf(exchange)
@@ -24,7 +24,7 @@ export const getSkill: MethodHandler = async (parts, exchange) => {
   return withMembers(result, { skill: withMembers(skill, { description: JSON.stringify(description) }) })
 }
 
-/** Finds the server of a skill: the one that lists it, or else the one that provides its file. @throws RpcError */
+/** Finds the server of a skill: the one that lists the skill, or else the one with its file. @throws RpcError */
 async function findSkill (
   { resolver, surfaces }: GatewayParts, exchange: Exchange<View>, uri: string
 ): Promise<{ section: ViewSection, key: string }> {
@@ -37,7 +37,10 @@ async function findSkill (
     : new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
 }
 
-/** `resources/directory/read`: lists a folder. For a server without directories, uses the manifests of its skills. */
+/**
+ * Handles `resources/directory/read`: lists a folder. On merged routes, the folders of a server that does not support
+ * this method are derived from the entries of its skills.
+ */
 export const readDirectory: MethodHandler = async (parts, exchange) => {
   const { resolver, surfaces, forwarder } = parts
   const { view, client } = exchange
@@ -66,7 +69,11 @@ export const readDirectory: MethodHandler = async (parts, exchange) => {
   return shown.length === listed.length ? result : withMembers(result, { resources: `[${shown.join()}]` })
 }
 
-/** Lists the files and folders in a folder, as resources. @param files the URIs of all files below it */
+/**
+ * Lists the files and folders directly in a folder, as resources.
+ * @param files the URIs of files; those outside the folder are ignored
+ * @param folder the URI of the folder, without a trailing slash
+ */
 export function childrenIn (files: readonly string[], folder: string): object[] {
   const names = new Map<string, boolean>()
   for (const file of files) {
@@ -90,7 +97,7 @@ const hasSkills = ({ catalogue }: ViewSection): boolean =>
 const sectionOf = (sections: readonly ViewSection[], { provider }: ItemTarget): ViewSection | undefined =>
   sections.find(({ server }) => server.name === provider)
 
-/** Awaits a reader; returns undefined if the view shows no such resource. */
+/** Awaits the result of `findResource`; returns undefined if the view shows no such resource. */
 async function readerOrUndefined (found: Promise<ItemTarget>): Promise<ItemTarget | undefined> {
   try {
     return await found

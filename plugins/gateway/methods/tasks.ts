@@ -10,12 +10,12 @@ import { taskListKey, taskRunOf, unknownTaskError } from '../running-tasks.ts'
 import { serverFingerprint, type TaskTarget } from '../task-handles.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
 
-/** Max pages of a server's tasks to read for a merged list. */
+/** Max pages of a server's tasks that are read for the list of a merged route. */
 const maxPages = 20
 
 /**
- * `tasks/get`, `tasks/result`, `tasks/update` and `tasks/cancel`. Only the principal that created a task may use it, on
- * the same route, while the tool is shown there.
+ * Handles the methods that name a task, such as `tasks/get` and `tasks/cancel`. Only the principal that created a task
+ * may use it, on the same route, while the tool is shown there.
  */
 export const runTaskMethod: MethodHandler = async (parts, exchange) => {
   const { view, client, params, paramsText } = exchange
@@ -50,8 +50,8 @@ async function recordAnswer (
 }
 
 /**
- * Replaces the task ids with which a request refers to tasks by the provider's own. References to other tasks are
- * removed.
+ * Replaces a client's task ids in a request by the provider's ids. References to unknown tasks, and to tasks of other
+ * providers, are removed.
  */
 export function withProviderTaskIds (
   parts: Pick<GatewayParts, 'taskHandles' | 'surfaces' | 'providers'>, exchange: Exchange<View>, provider: string
@@ -66,7 +66,10 @@ export function withProviderTaskIds (
   })
 }
 
-/** Whether a task's server is still in the view, and is the same one; if its tasks end with it, also the same run. */
+/**
+ * Whether the view still includes a task's server, and its name has not passed to another server (`serverFingerprint`).
+ * If the server's tasks end with its process, the process must be the same, too.
+ */
 function isServerUnchanged (
   { surfaces, providers }: Pick<GatewayParts, 'surfaces' | 'providers'>, exchange: Exchange<View>,
   { provider, server, id, run }: TaskTarget
@@ -76,7 +79,10 @@ function isServerUnchanged (
     taskRunOf(providers.get(provider), exchange, id) === run
 }
 
-/** Whether a task exists and its view still shows its tool. @throws RpcError if the provider's lists are unknown */
+/**
+ * Whether a task's server is unchanged, and the view still shows the task's tool.
+ * @throws RpcError -32001 if the provider's lists are unknown and cannot be read now
+ */
 async function isShown (parts: GatewayParts, exchange: Exchange<View>, target: TaskTarget): Promise<boolean> {
   const { resolver, surfaces } = parts
   const { view, client } = exchange
@@ -94,33 +100,40 @@ async function isShown (parts: GatewayParts, exchange: Exchange<View>, target: T
 export const needsTask = memoized(({ text }: Item) =>
   text.includes('"taskSupport"') && parseSmallMember(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required')
 
-/** Replaces the id of a task in a call's result by the client's handle. @param tool by its own name */
+/**
+ * If the result of a call creates a task, records the task, and replaces its id by a handle for the client.
+ * @param tool the provider's name of the called tool
+ */
 export function withTaskHandle (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
 ): string | Promise<string> {
-  const task = begunTaskIn(result, exchange)
+  const task = createdTaskIn(result, exchange)
   const id = task === undefined ? undefined : parseSmallMember(task, 'taskId')
   if (task === undefined || typeof id !== 'string') return result
   const { taskHandles, surfaces, providers, runningTasks } = parts
   const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverFingerprint(provider, section?.server.config)
-  // Without a run, the task has already ended with its server's process, and '' is not the run of such a server.
+  // Without a run, the task has already ended with its server's process. Then '' makes the handle invalid, since it is
+  // not the run of such a server.
   const run = taskRunOf(providers.get(provider), exchange, id) ?? ''
   const target = { provider, server, tool, id, run }
   const handle = taskHandles.seal(view, client, target)
   return runningTasks.recordState(view, client, target, handle, task).then(() => replaceTaskId(result, id, handle))
 }
 
-/** The text of the task that a result creates, in the client's form; undefined if it creates none. */
-function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>): string | undefined {
+/** The JSON text of the task that a result creates, in the client's `taskForm`; undefined if it creates none. */
+function createdTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>): string | undefined {
   if (!result.includes('askId')) return undefined
   if (taskForm === 'extension') return memberOf(result, 'resultType') === '"task"' ? result : undefined
   const task = memberOf(result, 'task')
   return task?.startsWith('{') === true ? task : undefined
 }
 
-/** `tasks/list`: the tasks that the principal created or used on this route. A server lists those of all clients. */
+/**
+ * Handles `tasks/list`: lists the tasks that the principal created or used on this route. The list of a server is
+ * filtered, since it may contain the tasks of all clients.
+ */
 export const listTasks: MethodHandler = async (parts, exchange) => {
   const { surfaces } = parts
   const { view, client } = exchange
@@ -138,7 +151,7 @@ export const listTasks: MethodHandler = async (parts, exchange) => {
   return `{"tasks":[${lists.flat().join()}]}`
 }
 
-/** Reads all pages of a server's tasks. If a page cannot be read, returns the tasks before it. */
+/** Reads the pages of a server's tasks, at most `maxPages`. If a page cannot be read, returns the tasks before it. */
 async function allTasks (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, handles: ReadonlyMap<string, string>
 ): Promise<string[]> {
@@ -160,7 +173,11 @@ async function allTasks (
   return found
 }
 
-/** Selects the tasks that the client may use, and sets their handles. @param handles as `handlesOf` returns them */
+/**
+ * Selects the tasks that the client may use, and replaces their ids by handles.
+ * @param list a result of `tasks/list` from the provider
+ * @param handles the stored handles, as returned by `RunningTasks.handlesOf`
+ */
 async function ownTasks (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, list: string, handles: ReadonlyMap<string, string>
 ): Promise<string[]> {

@@ -25,7 +25,7 @@ interface BundlesDeps {
   settings: () => Snapshot
   /** Resolves when the processes of a removed or changed server have ended. */
   waitUntilEnded: (server: string) => Promise<void>
-  /** The environment variables PATH and HOME of child processes. */
+  /** `pathVariable` and `home`: the environment variables PATH and HOME of child processes. */
   pathVariable: string
   home: string | undefined
   /** Returns a warning if the user that runs child processes cannot read a folder; undefined if it can. */
@@ -33,13 +33,13 @@ interface BundlesDeps {
 }
 
 /**
- * Manages bundles (`.mcpb`, formerly `.dxt`): archives that contain a server and a manifest. An upload only stores the
- * files in a folder of the bundle. The configs of servers refer to this folder; when the last such server is removed,
- * so is the folder.
+ * Manages bundles (`.mcpb`, formerly `.dxt`): archives that contain a server and a manifest. Uploading a bundle only
+ * stores its files in a folder, to which the configs of servers can refer. When the last server that used the folder no
+ * longer does, the folder is removed.
  */
 export class Bundles {
   readonly #deps: BundlesDeps
-  /** Serialises unpacking, installation and removal, so that no two of them use the same name at the same time. */
+  /** Runs unpacking, installation and removal one at a time, so that no two of them use the same name at once. */
   readonly #oneAtATime = pLimit(1)
   /** How often this process has installed each bundle. */
   readonly #installCounts = new Map<string, number>()
@@ -52,7 +52,7 @@ export class Bundles {
   /**
    * Receives, checks and installs a bundle without running any of it. If the promise rejects, nothing of the upload is
    * left on disk, and a former bundle of that name is unchanged.
-   * @param owner the uploader (`ownerOf`)
+   * @param owner the uploader, whose share of uploads is used (`chargedOwnerOf`)
    * @param parts the parts of the multipart body
    * @param signal aborted when the client disconnects
    * @throws InvalidInput, InvalidBundle, BundleTooLarge, TooSlow, ShareError, StorageFull, DiskFailing, StorageAway
@@ -83,7 +83,8 @@ export class Bundles {
   /**
    * Receives an archive, and processes it while no other archive is processed.
    * @param field the form field of its file
-   * @param use processes the archive. `unpacked`: the path of a folder that it may create; both are removed afterwards
+   * @param use processes the archive. `archive`: its path; `unpacked`: the path of a folder that `use` may create. Both
+   * are removed afterwards
    */
   async #receive <Result> (
     owner: string, parts: AsyncIterable<MultipartPart>, field: string, signal: AbortSignal,
@@ -124,7 +125,7 @@ export class Bundles {
     return [...new Set(missing.flat())].sort()
   }
 
-  /** Removes the bundles that `former` used and `next` does not use, once their processes have ended. */
+  /** Removes the bundles that `former` used and `next` does not use, after the processes that run them have ended. */
   async removeUnused (next: Snapshot, former: Snapshot): Promise<void> {
     const users = this.#serversByBundle(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
     if (users.size === 0) return
@@ -235,7 +236,7 @@ export interface BundleOptions {
   childUser?: ProcessUser
 }
 
-/** `app.bundles`: the uploaded bundles. */
+/** Decorates `app.bundles`, which manages the uploaded bundles, and removes those that no server uses any more. */
 export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
   const folder = new BundlesFolder({ root: resolve(root), isShared, runsAsOtherUser: childUser !== undefined })
   const bundles = new Bundles({

@@ -33,7 +33,7 @@ export class BundlesFolder {
     this.#runsAsOtherUser = runsAsOtherUser
   }
 
-  /** Returns the path of a bundle's current version, by the link: it stays the same when a version is installed. */
+  /** Returns the path of the link to a bundle's current version. It stays the same when a version is installed. */
   pathOf (name: string): string { return join(this.root, name, currentVersionLink) }
 
   /** Returns a bundle whose name differs from this one only in case, which some file systems cannot distinguish. */

@@ -5,7 +5,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { mask } from '../../base/secrets/index.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
-/** The resolved command, arguments and environment of a bundle, before `findCommand`. */
+/** How a bundle is started. The command is as in the manifest: `findCommand` has not looked it up yet. */
 interface Launch {
   readonly command: string
   readonly args: string[]
@@ -14,7 +14,7 @@ interface Launch {
   readonly warnings: string[]
 }
 
-/** What the variables of a manifest depend on. */
+/** Where a bundle runs: the values of the variables in its manifest. */
 interface LaunchPlace {
   /** The folder of the bundle: `${__dirname}`. */
   readonly folder: string
@@ -146,7 +146,7 @@ function omissionWarnings (
 
 /**
  * Returns warnings about the platform of a bundle, and about secrets in its arguments.
- * @param inArguments option keys
+ * @param inArguments the keys of the options in the command and its arguments
  */
 function warningsOf (
   { compatibility, user_config: options = {} }: BundleManifest,
@@ -178,7 +178,7 @@ export const maskManifest = (manifest: BundleManifest): BundleManifest => ({
   })
 })
 
-/** The name of the link to the folder of a bundle's current version. */
+/** The name, within the folder of a bundle, of the link to the folder of its current version. */
 export const currentVersionLink = 'current'
 
 /** Returns the texts of a config that may refer to the folder of a bundle. */

@@ -59,8 +59,8 @@ async function isInPath (command: string, path: string): Promise<boolean> {
 interface FoundCommand { readonly command: string, readonly warning?: string }
 
 /**
- * Finds the command of a bundle: one of its files, which becomes executable, or a command in PATH, possibly by an
- * alternative name.
+ * Finds the command of a bundle: one of its files, which becomes executable; a program, by its path; or a command in
+ * PATH, possibly by an alternative name. Without `node` in PATH, the Node.js of the gateway is used.
  * @param unpacked the folder that contains the files now
  * @param folder the folder that will contain the files when the command runs
  * @param path the environment variable PATH

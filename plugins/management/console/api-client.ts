@@ -21,7 +21,7 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly statusCode: number
   readonly code: string
-  /** Messages by the path of the body's member that each concerns; `''` stands for the whole body. */
+  /** Messages about members of the request body, by the path of the member; `''` stands for the whole body. */
   readonly fields: Readonly<Record<string, string>>
   /** The value of `Retry-After`, in seconds. */
   readonly retryAfter: number | undefined
@@ -51,8 +51,8 @@ export class ApiClient {
    * Sends a request.
    * @param path the path below `/api`, with the query
    * @param body a JSON value, or its text, in which numbers keep all digits
-   * @param revision the expected revision of the record to change (`If-Match`): the API answers 412 if it has another
-   *   one
+   * @param revision the expected revision of the record to change (`If-Match`): the API answers 412 if the record has
+   *   another revision
    * @throws ApiError for an error response; Unauthorized if the user no longer exists
    */
   async ask (
@@ -77,7 +77,7 @@ export class ApiClient {
    * Uploads a file.
    * @param field the form field of the file
    * @param signal aborts the upload
-   * @throws as `ask`
+   * @throws the errors of `ask`
    */
   async upload (
     request: FastifyRequest,
@@ -124,8 +124,9 @@ export class ApiClient {
 }
 
 /**
- * Returns messages by member: those of a list of findings, otherwise the message itself, whose member is the one in
- * quotes at its beginning, or the whole body.
+ * Returns messages by the path of the member that they concern. Without a list of findings, it is one message: about
+ * the member that is quoted at its beginning, or else about the whole body.
+ * @param found the findings of the API, if any
  */
 function fieldsOf (message: string, found: unknown): Record<string, string> {
   const findings = Array.isArray(found) ? found.filter(isObject) : []

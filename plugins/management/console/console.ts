@@ -29,7 +29,7 @@ export class WebConsole {
     this.#sessions = sessions
   }
 
-  /** Loads the plugin that serves the console. @param pages registers the routes of the pages, below its path */
+  /** Loads the plugin that serves the console. @param pages registers the routes of its pages */
   async load (pages: FastifyPluginAsync): Promise<FastifyPluginAsync> {
     const { serveConsole } = await import('./serve.ts')
     return async (annex) => { this.#live = await serveConsole(annex, this.#app, this.#sessions, pages) }
@@ -39,7 +39,7 @@ export class WebConsole {
   close (): void { this.#live?.close() }
 }
 
-/** `app.console`: the web console, which uses the management API like any other client. */
+/** Decorates `app.console`: the web console, which uses the management API like any other client. */
 export default fp<ConsoleOptions>(async (app, { consoleSessions }) => {
   const webConsole = new WebConsole(app, consoleSessions)
   app.decorate('console', webConsole)

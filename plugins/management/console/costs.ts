@@ -29,7 +29,7 @@ export class TokenEstimator {
 
   /**
    * Returns the cost of the tool list of `/mcp` for a principal.
-   * @param presentation `search` for that of `/mcp/$smart`
+   * @param presentation `search` for the list of `/mcp/$smart`
    */
   ofToolList (principal: Principal, presentation: PresentationName = 'merged'): ListCost {
     return costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), gatewayClient))
@@ -52,7 +52,7 @@ export class TokenEstimator {
   }
 }
 
-/** Cached by surface. */
+/** Returns the cost of the tool list of a surface. Cached as long as the surface exists. */
 const costOf = memoized(({ parts: { tools } }: Surface): ListCost => {
   const servers = new Map<string, number>()
   for (const { provider, item } of tools.targets.values()) {

@@ -6,7 +6,7 @@ import { ownerOfAddress } from '../../base/limits/index.ts'
 import { chargedOwnerOf, type Principal } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
-/** Makes URL-encoded forms the only bodies that are parsed. A field that occurs several times becomes a list. */
+/** Adds a parser of URL-encoded forms, and removes all other parsers. A field that occurs several times is a list. */
 export function parseForms (scope: FastifyInstance): void {
   const max = managementLimits.console.formSize
   const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>

@@ -5,7 +5,10 @@ import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 import type { SignedInSessions, SignedInSession } from './sessions.ts'
 
-/** Returns the data of a page that may change while the page is open, or a promise of it. It is compared as JSON. */
+/**
+ * Returns the data of a page that may change while the page is open, or a promise of the data. The page is updated when
+ * the JSON of the data has changed.
+ */
 export type LoadLivePageData = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
 
 interface Stream {
@@ -47,7 +50,7 @@ export class LiveStreams {
 
   /**
    * Responds with a stream. If the user already has `streamsPerUser` streams, the oldest one is closed.
-   * @param seen the `digestOf` of the data that the page shows; by default that of the current data
+   * @param seen the digest (`digestOf`) of the data that the page shows; default: the digest of the current data
    * @throws the error of `watch`, for example if the shown object does not exist
    */
   async open (reply: FastifyReply, signedIn: SignedInSession, watch: Stream['watch'], seen?: string): Promise<void> {
@@ -71,7 +74,7 @@ export class LiveStreams {
     else this.#timer ??= setInterval(() => { this.#check() }, checkInterval).unref()
   }
 
-  /** Ends the streams of a session that has ended. @param id of `SignedInSession` */
+  /** Ends the streams of a session that has ended. @param id the `id` of the `SignedInSession` */
   end (id: string): void {
     for (const stream of this.#streams) if (stream.signedIn.id === id) this.#end(stream, endedEvent)
   }
@@ -133,15 +136,15 @@ export class LiveStreams {
   }
 }
 
-/** Makes the browser reconnect after a minute, so that pages beyond the limit do not end each other at once. */
+/** An event that makes the browser reconnect after a minute, so that pages beyond the limit do not end each other at once. */
 const laterEvent = 'retry: 60000\n\n'
 
-/** Tells the browser that the session has ended. */
+/** The event that tells the browser that the session has ended. */
 const endedEvent = 'event: ended\ndata: {}\n\n'
 
 /**
- * Returns the data of a page, or the message of its error, for example if the shown server was removed. Since that
- * differs from the former data, the browser requests the page again, and shows the response.
+ * Returns the data of a page, or the message of its error, for example if the shown server was removed. Since the
+ * message differs from the former data, the browser requests the page again, and shows the response.
  */
 async function dataOrError (watch: Stream['watch'], principal: Principal): Promise<unknown> {
   try {

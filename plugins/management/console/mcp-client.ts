@@ -11,8 +11,9 @@ import { estimateTokens } from './costs.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The identity that a request to the MCP endpoint has: a user or key that `issueInternalCredential` accepts, or that of
- * a `credential` (a bearer key or access token), which is sent as it is. Undefined sends no credential.
+ * On whose behalf a request is sent to the MCP endpoint: a user or key for whom `issueInternalCredential` creates a
+ * credential, or the holder of `credential` (a bearer key or access token), which is sent as it is. Undefined: without
+ * a credential.
  */
 export type ViewerIdentity = Parameters<FastifyInstance['auth']['issueInternalCredential']>[0] | {
   readonly credential: string
@@ -149,7 +150,8 @@ export class McpClient {
   }
 
   /**
-   * Returns all items of one kind on a route, with an estimate of the tokens of their list, or why there is no list.
+   * Returns the items of one kind on a route, from at most `maxPages` pages, with an estimate of the tokens of their
+   * list, or why there is no list.
    * @param kind the kind as in the method and in the result, such as `tools`
    */
   async list (
@@ -226,7 +228,7 @@ function answerOf (received: readonly string[], status: number): Pick<McpAnswer,
   return { problem: typeof message === 'string' ? message : `The endpoint answered with status ${status}.` }
 }
 
-/** Pretty-prints JSON. Text with numbers that would lose digits is returned unchanged. */
+/** Pretty-prints JSON. Other text, and JSON with numbers that would lose digits, is returned unchanged. */
 const prettyPrint = (text: string): string => /\d{16}|\d[eE][+-]?\d{3}/.test(text)
   ? text
   : JSON.stringify(parseIfJson(text), undefined, 2) ?? text

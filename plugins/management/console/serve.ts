@@ -66,13 +66,13 @@ interface ConsoleKit {
    * @param path the path of the page below the console
    */
   readonly keepCreatedKey: (reply: FastifyReply, path: string, key: CreatedKey) => void
-  /** Returns the stored key, and deletes the cookie. @param path as in `keepCreatedKey` */
+  /** Returns the stored key, and deletes the cookie. @param path the path of the page below the console */
   readonly takeCreatedKey: (reply: FastifyReply, path: string) => CreatedKey | undefined
   /** Stores a notice for the next page in a cookie. */
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme in a cookie. An unknown theme is ignored. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
-  /** Returns the path if it is one of a page of the console; otherwise that of the overview. */
+  /** Returns the path if it leads to a page of the console; otherwise the path of the overview. */
   readonly consolePathOf: (path: unknown) => string
 }
 
@@ -114,7 +114,7 @@ export async function serveConsole (
   await app.register(csrf, {
     cookieKey: consoleCookieNames.csrf,
     cookieOpts: { path: base, httpOnly: true, sameSite: 'lax' },
-    // A token is valid for one session only; one that was made without a session, only without one.
+    // A token is valid only for the session that it was made for, or without a session if it was made without one.
     getUserInfo: csrfUserOf,
     getToken: ({ body }) => csrfTokenIn(body),
     csrfOpts: { hmacKey: sha256(`console forms ${secret ?? randomBytes(32).toString('hex')}`) },
@@ -227,7 +227,7 @@ function checkRequests (scope: FastifyInstance, sessions: SignedInSessions): voi
     else done()
   })
   scope.setErrorHandler<FastifyError>(async (error, request, reply) => {
-    // The hooks of the whole app, such as that of READONLY, run before the hook above, and may refuse a request.
+    // Hooks of the whole app, such as the one for READONLY, run before the hook above, and may refuse a request.
     if (!reply.hasHeader('content-security-policy')) {
       request.cookies ??= scope.parseCookie(request.headers.cookie ?? '')
       await identify(request, reply)
@@ -236,7 +236,7 @@ function checkRequests (scope: FastifyInstance, sessions: SignedInSessions): voi
   })
 }
 
-/** Messages by error code that replace those of the error, since these are not for users of the console. */
+/** The messages shown in place of the messages of some errors, which users of the console would not understand. */
 const messages: Readonly<Record<string, string>> = {
   FST_CSRF_MISSING_SECRET: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
   FST_CSRF_INVALID_TOKEN: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
@@ -265,8 +265,8 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
 }
 
 /**
- * Returns a path from a request if it is a page of the console, as a target of a redirect; otherwise the path of the
- * overview. This prevents open redirects.
+ * Returns the target of a redirect: a path from a request if it leads to a page of the console, otherwise the path of
+ * the overview. This prevents open redirects.
  * @param base the path of the console
  */
 function consolePathOf (base: string, path: unknown): string {

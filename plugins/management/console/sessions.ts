@@ -64,7 +64,7 @@ export class SignedInSessions {
     return { principal, id }
   }
 
-  /** Whether a session is still valid. Does not restart its idle timeout. @param id of `SignedInSession` */
+  /** Whether a session is still valid. Does not restart its idle timeout. @param id the `id` of the session */
   async isValid (id: string): Promise<boolean> {
     const session = await this.#stored.find(id)
     return session !== undefined && principalOf(session, this.#settings.current) !== undefined

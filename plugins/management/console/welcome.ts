@@ -6,16 +6,16 @@ import { rightsMarkOf } from '../../identity/index.ts'
 import { managementLimits } from '../limits.ts'
 
 /**
- * A code. `hash`: its SHA-256; `mark`: the version of the admin's password and rights when it was made
- * (`rightsMarkOf`); `until`: its expiry, in ms since 1970.
+ * The code in the link of the first start. `hash`: its SHA-256; `mark`: the version of the admin's password and rights
+ * when the code was made (`rightsMarkOf`); `until`: its expiry, in ms since 1970.
  */
 interface WelcomeCode {
   readonly hash: string, readonly username: string, readonly mark: string, readonly until: number
 }
 
 /**
- * The one-time link of the first start, which signs its reader in as the first admin. Its code is kept in memory only.
- * It is valid for `welcomeLinkLifetime`, until it is used or the password or the rights of the admin change.
+ * The one-time link of the first start, which signs in whoever opens it as the first admin. Its code is kept in memory
+ * only. It expires after `welcomeLinkLifetime`, after use, and when the password or the rights of the admin change.
  */
 export class WelcomeLink {
   readonly #users: () => Snapshot['users']

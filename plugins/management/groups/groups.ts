@@ -30,7 +30,7 @@ interface ChangedGroup { data: ShownGroup, warnings: string[] }
 /** Max number of warnings in one response. */
 const maxWarnings = 20
 
-/** Manages the groups for the management API. Every method accepts the id of a group or its name. */
+/** Manages the groups for the management API. Callers name a group by its id or its name. */
 export class Groups {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'catalogues'>
@@ -51,7 +51,7 @@ export class Groups {
       }))
   }
 
-  /** Returns the groups that the principal may see, in the form of `get`. */
+  /** Returns the groups that the principal may see, with the selectors and aliases of their members, as `get` does. */
   listWithSelectors (principal: Principal): ShownGroup[] {
     const snapshot = this.#settings.current
     return [...snapshot.groups.values()]
@@ -88,7 +88,7 @@ export class Groups {
   }
 
   /**
-   * Changes the given members; a new name also replaces the former one in keys.
+   * Changes the members that `input` contains. A new name also replaces the former one in bearer keys.
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, idOrName: string, input: GroupInput): Promise<ChangedGroup> {
@@ -145,7 +145,7 @@ export class Groups {
     })
   }
 
-  /** Replaces the tool selector of a member. @throws as `removeServer` */
+  /** Replaces the tool selector of a member. @throws the errors of `removeServer` */
   async selectTools (
     principal: Principal, idOrName: string, name: string, tools: 'all' | string[]
   ): Promise<ChangedGroup> {
@@ -162,7 +162,7 @@ export class Groups {
     }
   }
 
-  /** As `get`. @throws NoSuch; Forbidden if the principal may not change the group */
+  /** Like `get`, for a group that the principal may change. @throws NoSuch, Forbidden */
   getManaged (principal: Principal, idOrName: string): ShownGroup {
     const snapshot = this.#settings.current
     return toShownGroup(snapshot, principal, managedGroup(snapshot, principal, idOrName))
@@ -283,7 +283,7 @@ declare module 'fastify' {
   interface FastifyInstance { groups: Groups }
 }
 
-/** `app.groups`: the management of groups. */
+/** Decorates `app.groups`, which manages the groups. */
 export default fp(async (app) => {
   app.decorate('groups', new Groups(app.settings, app.gateway))
 }, { name: 'groups', dependencies: ['settings', 'gateway'] })

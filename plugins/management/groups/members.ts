@@ -28,13 +28,13 @@ export function withOwnItemNames (
   return next
 }
 
-/** Max number of names in a warning; of further ones, only the number is given. */
+/** Max number of names in a warning; of further names, only the number is given. */
 const maxListedNames = 10
 
 /**
  * Returns warnings about items that a member selects and its server does not list, one for each kind of item; none if
  * the catalogues of the server are unknown.
- * @param catalogues as in `withOwnItemNames`
+ * @param catalogues the catalogues of the server, one for each class of clients
  */
 export function unlistedItemWarnings (
   member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>
@@ -100,7 +100,7 @@ export function requireMember (
  * Returns the members of a group after an update. Members that the principal cannot see, and so cannot send, are kept.
  * @param stored the members before the update
  * @param input the sent members
- * @throws as `parseGroupMembers`
+ * @throws the errors of `parseGroupMembers`
  */
 export function updatedMembers (
   snapshot: Snapshot,
@@ -122,8 +122,8 @@ function withSkills ({ skills: sent, ...member }: GroupMember, former: GroupMemb
 }
 
 /**
- * Converts sent members to objects. For the plain name of a stored member, the member stays unchanged; for an object
- * without `skills`, that selector stays unchanged.
+ * Converts sent members to objects. A stored member that is sent as a plain name stays unchanged; if it is sent as an
+ * object without `skills`, its selector of skills stays unchanged.
  * @param stored the members before the update; none for a new group
  * @throws InvalidInput for a server that does not exist or is invisible to the principal, a duplicate, an invalid
  *   alias, or more values than a group may have

@@ -8,10 +8,10 @@ import type { SourceAnswer, CatalogueSource } from './source.ts'
 import { managementLimits } from '../limits.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
-/** The section `mcpRouter` of the system configuration. */
+/** The section `mcpRouter` of the system configuration, not validated. */
 interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
 
-/** Number of servers per page that is requested. */
+/** The number of servers that is requested per page. */
 const pageSize = 100
 /** Max length of the texts of one server or tool, in characters; beyond that, they are truncated. */
 const longestText = 16 * 1024
@@ -31,8 +31,8 @@ export class CloudCatalogue {
 
   /**
    * Returns all servers, up to the limits of `managementLimits.catalogues`.
-   * @param owner as in `CatalogueSource.ask`
-   * @throws InvalidInput if no address or key is configured, and as `CatalogueSource.ask`
+   * @param owner the caller, whose share of requests is used (`chargedOwnerOf`)
+   * @throws InvalidInput if no address or key is configured, and the errors of `CatalogueSource.ask`
    */
   async listServers (owner: string): Promise<SourceAnswer<CloudServer[]>> {
     const seen = new Map<string, CloudServer>()
@@ -54,8 +54,8 @@ export class CloudCatalogue {
 
   /**
    * Returns one server.
-   * @param name its name here, its key at the service, or the name in its config
-   * @throws NoSuch, and as `listServers`
+   * @param name the server's name in this list, its key at the service, or the name in its config
+   * @throws NoSuch, and the errors of `listServers`
    */
   async findServer (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
     const { value, staleSince } = await this.listServers(owner)
@@ -65,7 +65,7 @@ export class CloudCatalogue {
     return { value: server, staleSince }
   }
 
-  /** Returns the tools of a server. @throws as `findServer` */
+  /** Returns the tools of a server. @throws the errors of `findServer` */
   async listTools (name: string, owner: string): Promise<SourceAnswer<CloudTool[]>> {
     const { value: { server_key: server } } = await this.findServer(name, owner)
     return await this.#post('list-tools', { server }, toolsOf, owner)
@@ -93,7 +93,7 @@ export class CloudCatalogue {
     }
     const text = JSON.stringify(body)
     const url = `${baseUrl.replace(/\/+$/, '')}/${path}`
-    // The cache key includes the headers, since another API key may see other servers.
+    // The cache key includes the headers, since another API key may give access to other servers.
     const key = createHash('sha256').update(JSON.stringify([url, headers, text])).digest('base64')
     return await this.#source.ask({ key, url, method: 'POST', headers, body: text, convert: read }, owner)
   }

@@ -53,8 +53,9 @@ export class ConfigInputResolver {
   }
 
   /**
-   * Replaces the variables in braces in a value.
-   * @throws UnusableEntryError also for an undeclared variable in a URL
+   * Replaces the variables in braces in a value, each by its own value or by a placeholder.
+   * @returns undefined if the input is omitted, since it is optional and one of its variables has no value
+   * @throws UnusableEntryError, for example for an undeclared variable in a URL
    */
   #composeValue (
     value: string, input: RegistryInputWithVariables, place: Place, title: string, isNeeded: boolean
@@ -131,7 +132,7 @@ function checkReferences (text: string, title: string): string {
   return text
 }
 
-/** Quotes an untrusted name for a message. */
+/** Quotes an untrusted text for a message, truncated to 80 characters. */
 export const quoteText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 
 const cleanName = (text: string): string =>

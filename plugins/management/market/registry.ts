@@ -14,8 +14,8 @@ const includeDeleted = 'include_deleted=true'
 const longestCursor = 512
 
 /**
- * A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it. The
- * parameters `owner` are as in `CatalogueSource.ask`.
+ * A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it. Each
+ * method uses the share of requests of its `owner`, the caller (`chargedOwnerOf`).
  */
 export class RegistryClient {
   readonly #source: Pick<CatalogueSource, 'ask'>
@@ -27,19 +27,23 @@ export class RegistryClient {
     this.#base = base.replace(/\/+$/, '')
   }
 
-  /** Returns one page of the registry's entries. @throws as `CatalogueSource.ask` */
+  /** Returns one page of the registry's entries. @throws the errors of `CatalogueSource.ask` */
   async listEntries (query: RegistryQuery, owner: string): Promise<SourceAnswer<RegistryPage>> {
     const given = Object.entries({ limit: 30, ...query }).filter(([, value]) => value !== undefined)
     const parameters = new URLSearchParams(given.sort().map(([name, value]): [string, string] => [name, String(value)]))
     return await this.#ask(`/v0.1/servers?${parameters.toString()}`, pageOf, owner)
   }
 
-  /** Returns all versions of one entry. @throws as `CatalogueSource.ask` */
+  /** Returns all versions of one entry. @throws the errors of `CatalogueSource.ask` */
   async listVersions (name: string, owner: string): Promise<SourceAnswer<RegistryPage>> {
     return await this.#ask(`/v0.1/servers/${pathSegment(name)}/versions?${includeDeleted}`, pageOf, owner)
   }
 
-  /** Returns one version of one entry. @param version `latest`, or an exact version @throws as `CatalogueSource.ask` */
+  /**
+   * Returns one version of one entry.
+   * @param version `latest`, or an exact version
+   * @throws the errors of `CatalogueSource.ask`
+   */
   async findVersion (name: string, version: string, owner: string): Promise<SourceAnswer<RegistryEntry>> {
     return await this.#ask(
       `/v0.1/servers/${pathSegment(name)}/versions/${pathSegment(version)}?${includeDeleted}`, entryOf, owner
@@ -51,14 +55,14 @@ export class RegistryClient {
   }
 }
 
-/** Encodes a name as one path segment. @throws NoSuch for a name that cannot be one */
+/** Encodes a name as one segment of a URL's path. @throws NoSuch for a name that cannot be one segment */
 function pathSegment (text: string): string {
   // URL parsers resolve `.` and `..`.
   if (/^\.{0,2}$/.test(text) || text.length > 255) throw noSuchError('entry in this catalogue', text)
   return encodeURIComponent(text)
 }
 
-/** Reads a page of entries. @throws TypeError for any other value */
+/** Reads a page of entries from a response of the registry. @throws TypeError for any other value */
 async function pageOf (answer: unknown): Promise<RegistryPage> {
   if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('it has no list of servers')
   const budget = new LoopBudget()

@@ -17,7 +17,7 @@ export interface SourceQuery<Value> {
   readonly convert: (answer: unknown) => Value | Promise<Value>
 }
 
-/** The value of a response. `staleSince`: the time of that response in ISO 8601, if a later request has failed. */
+/** The value of a response. `staleSince`: the time of this response, in ISO 8601, if a later request has failed. */
 export interface SourceAnswer<Value> { readonly value: Value, readonly staleSince?: string }
 
 interface CachedAnswer {
@@ -77,7 +77,7 @@ export class CatalogueSource {
 
   /**
    * Returns the response to a request, from the cache if possible.
-   * @param owner the caller's owner (`ownerOf`), for its share of requests
+   * @param owner the caller, whose share of requests is used (`chargedOwnerOf`)
    * @throws NoSuch for 404, InvalidInput for 400 and 422, UpstreamFailed if the service fails and nothing is cached,
    *   ShareError
    */
@@ -106,7 +106,7 @@ export class CatalogueSource {
     this.#outage.stop()
   }
 
-  /** Returns the cached response after a failed request. @throws as `ask` */
+  /** Returns the cached response after a failed request. @throws the errors of `ask` */
   #answerAfterFailure<Value> (error: unknown, key: string): SourceAnswer<Value> {
     const { name, now } = this.#deps
     if (error instanceof RejectedRequestError) {
@@ -163,7 +163,7 @@ const answerOf = <Value>({ value, givenAt, isStale }: CachedAnswer): SourceAnswe
 /**
  * Checks the status of a response.
  * @param isCallersRequest whether the caller's parameters may be the cause of a status 400, 404 or 422
- * @throws RejectedRequestError in that case; UpstreamError for other statuses that are no success
+ * @throws RejectedRequestError in that case; UpstreamError for any other status but 2xx
  */
 function checkStatus ({ status }: FetchedResponse, isCallersRequest: boolean): void {
   if (status >= 200 && status < 300) return

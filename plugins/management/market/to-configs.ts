@@ -83,8 +83,8 @@ function fromRemote (
 interface Runner {
   readonly command: string
   /**
-   * The values of `runtimeHint` for which `runtimeArguments` are valid for this command. Those for `node` are not for
-   * npx.
+   * The values of `runtimeHint` whose `runtimeArguments` this command accepts. For example, npx does not accept the
+   * arguments for `node`.
    */
   readonly acceptedHints: readonly string[]
   /** Matches the address of the registry that the command uses; undefined if the identifier contains the registry. */

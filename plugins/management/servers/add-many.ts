@@ -36,9 +36,9 @@ export function parseServerEntries (body: unknown): SentServers {
 }
 
 /**
- * Creates the changes that add several servers. A server that cannot be stored does not prevent the others; an existing
- * one with the same config is unchanged.
- * @returns the changes, and the result of each server, in order
+ * Determines the changes that add several servers, without applying them. A server that cannot be stored does not
+ * prevent the others; an existing server with the same config stays unchanged.
+ * @returns the changes, and the outcome of each server, in the order of `servers`
  */
 export function createAdditions (
   snapshot: Snapshot, principal: Principal, servers: readonly ForeignServer[], usersMayRun: boolean

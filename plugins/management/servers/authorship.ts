@@ -70,7 +70,7 @@ function valueAt (
 /** The members of OpenAPI descriptions, of any version, that determine where calls and credentials are sent. */
 const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
 
-/** Returns the values of `addressMembers` in an API description, at any depth; for the address of one, the address. */
+/** Returns the values of `addressMembers` in an API description, at any depth; for a string, the string itself. */
 function addressesOf (schema: unknown): unknown[] {
   if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
   return Object.entries(schema)

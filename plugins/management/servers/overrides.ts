@@ -37,7 +37,7 @@ export function findItemToOverride (
 /**
  * Stores an override of `enabled` or the description of one tool, prompt, resource or skill.
  * @returns the item with its override; only the name and the override if no known list of the server has the item
- * @throws as `findItemToOverride`; InvalidInput for more than `maxConfigEntries` overrides; ShareError
+ * @throws the errors of `findItemToOverride`; InvalidInput for more than `maxConfigEntries` overrides; ShareError
  */
 export async function overrideItem (
   settings: Settings, gateway: Gateway, principal: Principal, item: ItemAddress, change: OverrideChange

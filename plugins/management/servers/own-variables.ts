@@ -11,7 +11,7 @@ type DescribedVariables = Awaited<ReturnType<UserValues['describe']>>
 type ValueOwners = Awaited<ReturnType<UserValues['list']>>
 type AddChange = (by: Author, change: AuditedChange) => void
 
-/** The values that users set for servers with `userVariables`, as the management API reads and changes them. */
+/** Reads and changes, for the management API, the values that users set for servers with `userVariables`. */
 class OwnVariables {
   readonly #settings: Settings
   readonly #values: UserValues
@@ -84,7 +84,7 @@ declare module 'fastify' {
   interface FastifyInstance { ownVariables: OwnVariables }
 }
 
-/** `app.ownVariables`: the values that users set for servers. */
+/** Decorates `app.ownVariables`, which reads and changes the values that users set for servers. */
 export default fp(async (app) => {
   app.decorate('ownVariables', new OwnVariables(app.settings, app.userValues, (...change) => {
     app.audit.addChange(...change)

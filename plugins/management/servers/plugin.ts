@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { servers: Servers }
 }
 
-/** `app.servers`: the management of the configured servers. */
+/** Decorates `app.servers`, which manages the configured servers. */
 export default fp(async (app) => {
   const { ALLOW_USER_STDIO: usersMayRun } = app.config.env
   app.decorate('servers', new Servers(app, usersMayRun))

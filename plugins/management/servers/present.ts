@@ -62,7 +62,7 @@ export function connectionStateOf (
   upstream: Upstream, isPerUser: boolean, required: RequiredLogin | undefined
 ): ConnectionState {
   const { warnings, connectedAt, protocolVersion, values } = upstream
-  // If each user logs in separately, the status is that of the caller's connection.
+  // If each user logs in separately, the status describes the caller's own connection.
   const isOwn = isPerUser && upstream.login !== undefined && values?.isOwnerLackingValues !== true
   const status = isOwn
     ? (required ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
@@ -71,7 +71,7 @@ export function connectionStateOf (
   return { status, error, warnings, connectedAt, protocolVersion }
 }
 
-/** A login that a server requires from the caller. `flow` is undefined until its URL was made (`prepareLogin`). */
+/** A login that a server requires from the caller. `flow`: undefined until `prepareLogin` has made a URL for it. */
 interface RequiredLogin { readonly flow: { readonly url: string } | undefined }
 
 /**
@@ -160,7 +160,7 @@ export function findPresentedItem (
   return undefined
 }
 
-/** Creates the item for an override from its key, since no catalogue lists it. */
+/** Returns an overridden item that no known list contains: only its name or URI, and the override. */
 export function unlistedItem (kind: ItemKind, key: string, server: Server): PresentedItem {
   const override = overrideOf(server, kind, key)
   return {
@@ -184,7 +184,7 @@ export class ServerLogins {
     return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.pendingLogin(holder)
   }
 
-  /** Creates the URL of the login that a server requires from a principal, if any. Never throws. */
+  /** Makes sure that the login that a server requires from a principal, if any, has a URL. Never throws. */
   async prepareLogin (principal: Principal, server: Server): Promise<void> {
     const holder = this.#holderOf(principal, server)
     if (holder !== undefined) await this.#upstreams.get(server.name)?.login?.prepare(holder)
@@ -196,7 +196,10 @@ export class ServerLogins {
     return holder !== undefined && await this.#upstreams.get(server.name)?.login?.endLogin(holder) === true
   }
 
-  /** Returns the holder of the login at a server that a principal may prepare and end; undefined if there is none. */
+  /**
+   * Returns the holder of a server's login, if the principal may prepare and end that login: the principal's user, or
+   * all users together; otherwise undefined.
+   */
   #holderOf (principal: Principal, server: Server): string | undefined {
     if (isolationOf(server.config) !== 'user' && !canManage(principal, server)) return undefined
     // On the management API, a system key without an owner has the username `system`, and is identified by its own key.

@@ -8,7 +8,7 @@ import {
 
 /**
  * The items of a server as JSON text, with their overrides. The texts from the server's lists are not parsed and
- * serialised again, since they may have megabytes and numbers would lose digits.
+ * serialized again, since they may have megabytes and numbers would lose digits.
  */
 export class ItemTexts {
   readonly #items: readonly Item[]
@@ -45,7 +45,7 @@ export class ItemTexts {
 const chunkSize = 64 * 1024
 
 /**
- * Serialises a response that may contain `ItemTexts`, and objects whose members have a recorded order. A response
+ * Serializes a response that may contain `ItemTexts`, and objects whose members have a recorded order. A response
  * larger than one chunk becomes a stream, whose chunks are made as the client reads. A string is returned unchanged.
  */
 export function serializeApiResponse (answer: unknown): string | Readable {
@@ -76,7 +76,7 @@ function * chunksOf (pieces: Iterable<string>): Generator<string, undefined> {
   if (text !== '') yield text
 }
 
-/** The max depth of `ItemTexts` in a response: that in `GET /api/settings`. Deeper values are serialised at once. */
+/** The greatest depth at which a response (of `GET /api/settings`) has `ItemTexts`. Deeper values are not examined. */
 const recordDepth = 4
 
 function * piecesOf (value: unknown, depth: number): Generator<string> {

@@ -86,7 +86,7 @@ export class Servers {
     if (isolationOf(config) !== 'user') requireManagedServer(snapshot, principal, name)
   }
 
-  /** Ends the principal's login at a server. @returns whether there was one @throws as `assertCanLogOut` */
+  /** Ends the principal's login at a server. @returns whether there was one @throws the errors of `assertCanLogOut` */
   async logOut (principal: Principal, name: string): Promise<boolean> {
     this.assertCanLogOut(principal, name)
     return await this.#logins.endLogin(principal, requireVisibleServer(this.#settings.current, principal, name))
@@ -187,8 +187,8 @@ export class Servers {
   }
 
   /**
-   * Returns warnings about a stored server, as sentences for a principal that manages it. No host name is looked up:
-   * that an address is forbidden may be known only when the server connects, and is then in its record.
+   * Returns warnings about a stored server, as sentences for a principal that manages it. No host name is looked up, so
+   * a forbidden address may be noticed only when the server connects; the server's record then says so.
    * @param sent the config as sent, which may have members of other programs
    */
   warningsAbout (principal: Principal, name: string, sent: Record<string, unknown> = {}): string[] {
@@ -200,7 +200,7 @@ export class Servers {
 
   /**
    * Checks that the principal may override an item.
-   * @throws as `findItemToOverride`
+   * @throws the errors of `findItemToOverride`
    */
   assertCanManageItem (principal: Principal, name: string, kind: ItemKind, key: string): void {
     findItemToOverride(this.#settings.current, this.#gateway, principal, { name, kind, key })
@@ -265,7 +265,7 @@ export class Servers {
   }
 
   /**
-   * As `overrideItem` of overrides.ts: overrides `enabled` or the description of a tool, prompt, resource or skill.
+   * Overrides `enabled` or the description of a tool, prompt, resource or skill (`overrideItem` of overrides.ts).
    */
   async overrideItem (
     principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange

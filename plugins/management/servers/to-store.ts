@@ -48,7 +48,7 @@ export function toServerChange (
   checkConfigQuota(snapshot, principal, name, checked)
   const problem = configProblem(checked)
   if (problem !== undefined) throw new errors.InvalidInput(`"config": ${problem}`)
-  // After a change by a user, all values count as the user's, since it may send an admin's header to another address.
+  // After a change by a user, all values count as the user's: the change may send an admin's header to another address.
   const storedByUser = !principal.isAdmin || (stored
     ? storedByUserAfterEdit(stored.config, checked)
     : parseStoredByUser(sentStoredByUser))
@@ -106,7 +106,7 @@ function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerCo
 /**
  * Whether there is a server with this name that the principal may change, and that storing this config would not
  * change.
- * @throws as `toServerChange`
+ * @throws the errors of `toServerChange`
  */
 export function isAlreadyStored (
   snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>, usersMayRun: boolean

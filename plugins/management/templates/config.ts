@@ -22,7 +22,7 @@ const localMembers = new Set(['owner', 'createdAt', 'storedBy', 'storedByUser', 
 const portableMembers = Object.keys(ServerConfig.properties).filter((name) => !localMembers.has(name))
 /** The members of `oauth` that are configuration; others are the result of a login. */
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
-/** The members that contain no secrets, in which nothing is replaced, even if it looks like a token. */
+/** The members that contain no secrets. Nothing in them is replaced, not even what looks like a token. */
 const membersWithoutSecrets = new Set([
   'description', ...itemKinds, 'passthroughHeaders', 'type', 'visibility', 'isolation', 'pin', 'userVariables'
 ])
@@ -76,8 +76,9 @@ const isWrittenByUser = ({ storedByUser }: Readonly<Json>): boolean =>
   storedByUser !== undefined && storedByUser !== false
 
 /**
- * Returns the members of a config for a template. Variables that a user wrote, which this gateway does not expand, are
- * replaced by other variables, in the notations of all programs that an import reads. Variables `${user.…}` are kept.
+ * Returns the members of a config that a template contains. Variables that a user wrote, and that this gateway does not
+ * expand, are replaced by other variables; they are found in the notations of all programs whose configs an import
+ * reads. Variables `${user.…}` are kept.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isUnexpanded = createUnexpandedCheck(config.storedByUser as StoredByUser)
@@ -89,7 +90,7 @@ function withoutUsersVariables (name: string, config: Readonly<Json>, variables:
     : text)
 }
 
-/** As `replaceTokens`, except in the API description of `openapi`, whose names and texts may look like tokens. */
+/** Like `replaceTokens`, but keeps the API description of `openapi`, whose names and texts may look like tokens. */
 function replaceOpenApiTokens (value: unknown, replace: MaskSecret): unknown {
   if (!isObject(value)) return value
   const { schema, ...rest } = value

@@ -54,8 +54,8 @@ export class Templates {
   }
 
   /**
-   * Creates a template of servers and groups that the principal manages; of all of them if neither are named. The
-   * servers of the groups are included, if the principal manages them.
+   * Creates a template of the named servers and groups, which the principal must manage; if no names are sent, of
+   * everything that the principal manages. The groups' servers are included if the principal manages them.
    * @throws NoSuch, Forbidden, SecretsLocked
    */
   async export (
@@ -104,7 +104,7 @@ export class Templates {
     return { data, ...(message !== '' && { message }) }
   }
 
-  /** Creates a template of one group. @param name by default, the name of the group @throws as `export` */
+  /** Creates a template of one group. @param name by default, the name of the group @throws the errors of `export` */
   async exportGroup (principal: Principal, idOrName: string, name?: string): Promise<ExportedTemplate> {
     const { id, name: groupName, description } = this.#groups.getManaged(principal, idOrName)
     return await this.export(principal, { name: name ?? groupName, description, groupIds: [id] })
@@ -249,7 +249,7 @@ function importSummary ({ details }: TemplateImportResult, variables: readonly s
     `servers only: ${names}`
 }
 
-/** Looks up one of several names. @throws as `find`, with the name in the message of Forbidden */
+/** Calls `find` for one of several names. @throws the errors of `find`, with the name in the message of Forbidden */
 function lookUpNamed<Value> (kind: 'server' | 'group', name: string, find: () => Value): Value {
   try {
     return find()

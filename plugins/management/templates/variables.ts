@@ -38,8 +38,8 @@ export class TemplateVariables {
   readonly #secrets = new Map<string, string | undefined>()
 
   /**
-   * By the name that the numbers are appended to: the next number, and the numbered names by secret. It avoids a search
-   * for each of the parameters of a URL, which may be thousands.
+   * For each name to which numbers are appended: the next number, and the numbered names by secret. Without it, each of
+   * the thousands of parameters that a URL may have would need a search for a free number.
    */
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 
@@ -68,7 +68,8 @@ export class TemplateVariables {
   }
 
   /**
-   * Replaces a variable that a user wrote, which the gateway does not expand, by another one, as if it were a secret.
+   * Replaces a variable that a user wrote, and that the gateway does not expand, by a variable of the template, as if
+   * it were a secret.
    * @param written the variable as written, such as `${NAME}`
    * @param hint the name of the member that contains it
    */

@@ -44,7 +44,7 @@ export interface ArchiveEntry {
   readonly dataAt: number
 }
 
-/** Quotes a name for a message. */
+/** Quotes the path of an entry for a message, truncated to 100 characters. */
 export const quoteEntryName = (name: string): string =>
   JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
 

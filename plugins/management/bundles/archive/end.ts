@@ -3,7 +3,7 @@ import { ArchiveError } from './archive.ts'
 
 // The zip format is specified in PKWARE's APPNOTE.TXT.
 
-/** The size of the "end of central directory record" (APPNOTE 4.3.16), and the max size of its comment. */
+/** The size of the "end of central directory record" (APPNOTE 4.3.16), and the max size of its comment, in bytes. */
 const recordSize = 22
 const maxComment = 0xffff
 const endSignature = 0x06054b50
@@ -55,7 +55,10 @@ export async function findCentralDirectory (file: FileHandle): Promise<ArchiveEn
   return { entryCount: entries ?? 0, directoryAt, endAt }
 }
 
-/** The signature of an MCPB bundle follows the zip archive: header, length (four bytes), PKCS #7, footer. */
+/**
+ * The signature of an MCPB bundle follows the zip archive: header, length (four bytes), PKCS #7, footer. `max`: the max
+ * size of all four, in bytes.
+ */
 const signature = { header: 'MCPB_SIG_V1', footer: 'MCPB_SIG_END', max: 1024 * 1024 } as const
 
 /**

@@ -9,7 +9,7 @@ import { findCentralDirectory } from './end.ts'
 const flag = { encrypted: 1, descriptor: 8, stronglyEncrypted: 0x40, utf8: 0x800, masked: 0x2000 } as const
 /** The bits that must be equal in the local header and the central directory. */
 const comparedFlags = Object.values(flag).reduce((all, each) => all | each, 0)
-/** Extra fields (APPNOTE 4.5, 4.6): ZIP64 sizes, UNIX attributes, a second name, ASi UNIX attributes. */
+/** The ids of extra fields (APPNOTE 4.5, 4.6): ZIP64 sizes, UNIX attributes, a second name, ASi UNIX attributes. */
 const extra = { zip64: 0x0001, unix: 0x000d, unicodePath: 0x7075, asiUnix: 0x756e } as const
 /** File types in the upper 16 bits of the external attributes. */
 const fileType = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 } as const

@@ -17,9 +17,9 @@ export interface FormField {
   readonly items?: readonly FormField[]
   /** Whether it is an optional object without values, which the page shows collapsed. */
   readonly isFolded?: boolean
-  /** The value of the button that adds an item to this list, for `SchemaForm.change`. */
+  /** The value of the button that adds an item to this list, for `SchemaForm.applyButton`. */
   readonly add?: string
-  /** The value of the button that removes this item, for `SchemaForm.change`. */
+  /** The value of the button that removes this item, for `SchemaForm.applyButton`. */
   readonly remove?: string
 }
 
@@ -36,7 +36,7 @@ export const maxItems = 200
 export const fieldNameOf = (name: string, part: string | number): string =>
   `${name}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
-/** Whether any field of an object in a form has a text. */
+/** Whether any field within an object has a text. @param name the field name of the object */
 export const hasFilledFields = (draft: Draft, name: string): boolean =>
   Object.entries(draft).some(([key, value]) => value !== '' && key.startsWith(`${name}/`))
 
@@ -47,13 +47,13 @@ export function countItems (draft: Draft, name: string): number {
   return Math.min(maxItems, 1 + Math.max(-1, ...numbers))
 }
 
-/** Adds the error of a field. @returns undefined, the JSON text of a value that cannot be read */
+/** Adds the error of a field. @returns undefined, so that a caller can return it in place of a JSON text */
 export function addError (errors: Record<string, string>, name: string, sentence: string): undefined {
   errors[name] = sentence
   return undefined
 }
 
-/** Reads the arguments from a form that is one JSON field. @param name the name of the field */
+/** Reads the arguments from a form that consists of one JSON field. @param name the name of the field */
 export function readJsonField (
   name: string, draft: Draft
 ): { readonly json: string } | { readonly errors: FieldErrors } {

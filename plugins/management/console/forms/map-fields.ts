@@ -24,8 +24,8 @@ export function mapFields (name: string, draft: Draft): FormField[] {
 }
 
 /**
- * Returns the JSON text of such an object; undefined if it is optional and has no entries. An entry with neither name
- * nor value is omitted.
+ * Returns the JSON text of an object with arbitrary names and string values, from the fields of `mapFields`; undefined
+ * if it is optional and has no entries. An entry with neither name nor value is omitted.
  * @param errors receives the errors by field name
  */
 export function readMap (
@@ -46,7 +46,7 @@ export function readMap (
   return `{${[...entries].map((entry) => entry.map((each) => JSON.stringify(each)).join(':')).join(',')}}`
 }
 
-/** Adds the texts for such an object to a draft. */
+/** Adds the texts of the fields of `mapFields` to a draft. @param value the object; any other value adds nothing */
 export function fillMap (name: string, value: unknown, draft: Record<string, string>): void {
   if (!isObject(value)) return
   for (const [at, [key, text]] of Object.entries(value).slice(0, maxItems).entries()) {

@@ -18,7 +18,7 @@ type SubmittedArguments = { readonly json: string } | { readonly errors: FieldEr
 /** Max depth of a form. For a large schema, it is reduced; a schema that is too large even so gets one JSON field. */
 const maxDepth = 4
 
-/** The hint of that JSON field. */
+/** The hint of the JSON field that replaces a form that would be too large. */
 const tooLargeHint = 'The schema of these arguments is too large for a form.'
 
 /** The field name of the arguments as a whole. The names of all fields of a form begin with it. */
@@ -60,7 +60,7 @@ export class SchemaForm {
       this.#field(schema, fieldNameOf(argumentsField, name), name, isRequired, draft, 1))
   }
 
-  /** Converts a submitted draft to arguments. @throws InvalidInput as `fields` */
+  /** Converts a submitted draft to arguments. @throws InvalidInput if its lists make the form too large */
   read (draft: Draft): SubmittedArguments {
     const errors: Record<string, string> = {}
     if (this.#depth === undefined) return readJsonField(argumentsField, draft)
@@ -69,7 +69,7 @@ export class SchemaForm {
     return Object.keys(errors).length > 0 ? { errors } : { json }
   }
 
-  /** Converts arguments to a draft. @throws InvalidInput as `fields` */
+  /** Converts arguments to a draft. @throws InvalidInput if their lists make the form too large */
   toDraft (value: unknown): Draft {
     const draft: Record<string, string> = {}
     if (this.#depth === undefined) return { [argumentsField]: JSON.stringify(value, undefined, 2) ?? '' }

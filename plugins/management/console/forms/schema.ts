@@ -20,20 +20,20 @@ function takeSteps (context: FormContext, steps: number): void {
   if (context.left < 0) throw new errors.InvalidInput('This form has too many fields: edit the arguments as JSON')
 }
 
-/** Steps per field, which takes some hundred characters in the page. */
+/** The steps that each field takes, since it adds several hundred characters to the page. */
 const stepsPerField = 20
 /** Number of characters of a schema's texts that cost one step. */
 const charactersPerStep = 20
 /** Max length of a `$ref`, in characters. */
 const maxReference = 1_024
-/** Max length of a chain of `$ref`s. */
+/** Max depth of `$ref`s and `allOf`s within each other; a schema that is deeper allows any value. */
 const maxReferences = 16
 
 /** The kind of form field for a schema. */
 export interface FieldShape {
   /**
-   * `long`: a text of several lines; `choice`: one of some values; `map`: an object with string values and any names;
-   * `either`: a value for one of several schemas; `json`: any value, edited as JSON.
+   * `long`: a text of several lines; `choice`: one of several given values; `map`: an object with string values and any
+   * names; `either`: a value that matches one of several schemas; `json`: any value, edited as JSON.
    */
   readonly kind:
     'text' | 'long' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'map' | 'list' | 'either' | 'json'
@@ -56,7 +56,7 @@ const longTextName = /^(?:body|content|text|description|message|code|query|sql|p
 /**
  * Returns the kind of form field for a schema (JSON Schema 2020-12, with older keywords). A schema that no other field
  * can express gets a JSON field.
- * @param name the name of the member: some names, such as `description`, get a field of several lines
+ * @param name the name of the member: some names, such as `description`, get a field with several lines
  * @param depth the depth of the field in the form; the form itself has depth 0
  * @throws InvalidInput if not enough steps are left
  */
@@ -129,7 +129,10 @@ const isLong = ({ maxLength, format, contentMediaType }: Schema, name: string): 
   typeof contentMediaType === 'string' || format === 'textarea' || longTextName.test(name) ||
   (typeof maxLength === 'number' && maxLength > 200 && maxLength < 1e9 && format === undefined)
 
-/** Resolves `$ref` and `allOf` of a schema, but not of schemas within it. A reference to nothing allows any value. */
+/**
+ * Resolves `$ref` and `allOf` of a schema, but not of schemas within it. A reference that cannot be resolved counts as
+ * a schema that allows any value.
+ */
 function resolve (schema: unknown, context: FormContext, seen = 0): Schema {
   if (!isObject(schema) || seen > maxReferences) return {}
   takeSteps(context, sizeOf(schema))
@@ -150,7 +153,7 @@ const referencedIn = ({ root }: FormContext, reference: string): unknown =>
 const sizeOf = ({ properties, required, ...others }: Schema): number => 1 + Object.keys(others).length +
   (isObject(properties) ? Object.keys(properties).length : 0) + (Array.isArray(required) ? required.length : 0)
 
-/** Merges schemas that all apply, as far as a form needs it. The server checks the other constraints. */
+/** Merges schemas that all apply, as far as a form needs them. The server checks the other constraints. */
 function mergeSchemas (schemas: readonly Schema[]): Schema {
   const properties =
     Object.assign({}, ...schemas.map((each) => isObject(each.properties) ? each.properties : {})) as Schema

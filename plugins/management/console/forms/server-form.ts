@@ -11,7 +11,8 @@ type Config = Readonly<Record<string, unknown>>
 type Member = keyof typeof ServerConfig.properties
 
 /**
- * The members of a config that only some types of servers have, by kind of location. `more`: shown in a second group.
+ * The members of a config that only some types of servers have, by how the server is located. The form has two groups
+ * of fields: `first`, and `more`, which is collapsed.
  */
 const locationMembers = {
   command: { first: ['command', 'args', 'env', 'cwd'], more: ['startOnDemand', 'idleTimeoutMs'] },
@@ -25,17 +26,20 @@ const locationMembers = {
   }
 } as const satisfies Readonly<Record<string, Record<'first' | 'more', readonly Member[]>>>
 
-/** The members of every config. `enabled` and the overrides have their own forms; the gateway sets the rest. */
-const common = {
+/**
+ * The members that servers of any type may have: `last` at the end of the first group, `more` in the second. `enabled`
+ * and the overrides have their own forms; the gateway sets the remaining members.
+ */
+const commonMembers = {
   last: ['description', 'visibility', 'sharedWithUsers'], more: ['isolation', 'pin', 'options']
 } as const
 
 /**
- * The members that are lists of names. A field of such a list may contain several names, and empty ones are dropped.
+ * The members that are lists of names. The field of one list item may contain several names; empty names are dropped.
  */
 const nameLists: readonly string[] = ['sharedWithUsers', 'passthroughHeaders']
 
-/** The members of `openapi.security` that express the same as its other members, and have no fields. */
+/** The members of `openapi.security` that repeat what its other members express, and so get no fields. */
 const repeatedMembers = ['apiKey', 'http', 'oauth2', 'openIdConnect'] as const
 
 /**
@@ -55,8 +59,8 @@ export class ServerForm {
   constructor (config: Config, isAdmin: boolean) {
     const type = formTypeOf(config)
     const { first, more } = locationMembers[transports[type].locatedBy]
-    const rest: readonly Member[] = [...isAdmin ? ['owner'] as const : [], ...common.more, ...more]
-    const shown: readonly Member[] = ['type', ...first, ...common.last, ...rest]
+    const rest: readonly Member[] = [...isAdmin ? ['owner'] as const : [], ...commonMembers.more, ...more]
+    const shown: readonly Member[] = ['type', ...first, ...commonMembers.last, ...rest]
     this.type = type
     this.#isAdmin = isAdmin
     this.#more = new Set(rest.map((name) => fieldNameOf(argumentsField, name)))
@@ -82,7 +86,7 @@ export class ServerForm {
     return 'json' in read && isSame(this.#merged(read.json, config), config) ? draft : undefined
   }
 
-  /** As `SchemaForm.change`. */
+  /** Returns the draft after a click on the button of a list or of alternatives, as `SchemaForm.applyButton` does. */
   applyButton (draft: Draft, button: string): Draft { return this.#form.applyButton(draft, button) }
 
   /**
@@ -113,8 +117,8 @@ export class ServerForm {
   #merged (json: string, base: Config): Config { return replaceTyped(base, JSON.parse(json) as Config, this.#schema) }
 
   /**
-   * Maps messages by members of the config, such as `config.env.HOME`, to fields. A message about the config as a whole
-   * is shown at the first member that it names in quotes.
+   * Converts messages by the paths of config members, such as `config.env.HOME`, to messages by field names. A message
+   * about the config as a whole is shown at the first member that it names in quotes.
    */
   toFieldErrors (fields: FieldErrors, draft: Draft): FieldErrors {
     const shown = (path: string): string | undefined => this.#fieldOf(path, draft)
@@ -131,7 +135,7 @@ export class ServerForm {
     const [member = '', ...rest] = path.split('.')
     if (!Object.hasOwn(this.#schema.properties, member)) return undefined
     const root = fieldNameOf(argumentsField, member)
-    // The name of an entry in a map such as `env`, whose error is shown at its value.
+    // For an entry of a map such as `env`: the field of its name. The error is shown at the field of its value.
     const ofEntry = Object.keys(draft).find((name) => name.startsWith(`${root}/`) && name.endsWith('/name') &&
       draft[name] === rest.join('.'))
     const names = fieldNamesIn(this.#form.fields(draft))
@@ -177,7 +181,8 @@ const fieldNamesIn = (fields: readonly FormField[]): Set<string> =>
   new Set(fields.flatMap((field) => [field.name, ...fieldNamesIn([...field.fields ?? [], ...field.items ?? []])]))
 
 /**
- * Returns a config with the members that have fields replaced by the typed ones, at each level. Other members are kept.
+ * Returns a config in which the typed values replace all members that have fields, at each level. Other members are
+ * kept.
  * @param properties the properties of the schema that the form is made from
  */
 function replaceTyped (base: Config, typed: Config, { properties }: { readonly properties: Config }): Config {

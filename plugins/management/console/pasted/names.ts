@@ -1,6 +1,6 @@
 import { toModelSafeText } from '../../../../schemas/names.ts'
 
-/** Words that do not identify a server. */
+/** Matches words that do not identify a server. */
 const genericWord = /^(?:mcp|server|www|api|com|org|net|io|dev|app|ai)$/
 
 /** Returns a server name made of the identifying words of a text. @param fallback the name if the text has no words */

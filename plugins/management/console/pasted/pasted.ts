@@ -25,15 +25,15 @@ interface PastedServer {
   readonly config: Config
   readonly remarks: readonly string[]
   /**
-   * The values that the config requests with `${input:<id>}`, as in VS Code. Each is replaced by `${<key>}` in
-   * `config`, and the console shows a field for it.
+   * The values that the config requests with `${input:<id>}`, as in VS Code. In `config`, `${<key>}` stands in place of
+   * `${input:<id>}`, and the console shows a field for each value.
    */
   readonly inputs: ReadonlyArray<{
     readonly key: string, readonly title: string, readonly isSecret: boolean, readonly fallback?: string
   }>
 }
 
-/** The number of object levels that keep the order of their members, which includes servers in clients' files. */
+/** Down to which depth objects keep the order of their members: deep enough for the servers in clients' files. */
 const orderedLevels = 4
 
 /**
