@@ -5,7 +5,7 @@ import { PostgresActivities } from '../db/postgres/ports/activities.ts'
 import { makeView, type Principal } from '../plugins/settings/access/view.ts'
 import type { FinishedCall } from '../plugins/gateway/hooks.ts'
 import { openVault } from '../plugins/base/secrets/vault.ts'
-import { HttpCallExchange } from '../plugins/downstream/tools/exchange.ts'
+import { PlainHttpExchange } from '../plugins/downstream/tools/exchange.ts'
 import { Cluster } from '../test/helpers/database.ts'
 import { type Bench, type Measurement, startGateway, type Gateway } from './gateway.ts'
 import { compare, type Target } from './compare.ts'
@@ -75,7 +75,7 @@ function finishedCall (): FinishedCall {
   const params = { name: 'echo-echo', arguments: { message: 'hello there' } }
   const origin = { headers: {}, address: '127.0.0.1' }
   return {
-    exchange: new HttpCallExchange(makeView(principal, { kind: 'global' }), 'tools/call', params, origin),
+    exchange: new PlainHttpExchange(makeView(principal, { kind: 'global' }), 'tools/call', params, origin),
     provider: 'echo',
     item: 'echo',
     startedAt: performance.now(),

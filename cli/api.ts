@@ -8,7 +8,7 @@ type Send = (
 ) => Promise<GatewayResponse>
 
 /** A client of the management API of a running gateway (over HTTP) or of an app in this process. */
-export class ManagementApi {
+export class ManagementApiClient {
   readonly #send: Send
   readonly #close: () => Promise<void>
   /** The address of the running gateway; undefined for an app in this process, which reads and changes the settings. */
@@ -99,9 +99,9 @@ const readErrorMessages = (errors: unknown): string[] =>
  * @param key the bearer key, or the local credential of a gateway on this machine
  * @param isLocal whether the gateway is on this machine, so that requests need neither TLS nor redirects
  */
-export function createHttpApi (base: string, key: string, isLocal = false): ManagementApi {
+export function createHttpApiClient (base: string, key: string, isLocal = false): ManagementApiClient {
   const headers = { authorization: `Bearer ${key}` }
-  return new ManagementApi(async (method, path, body, more) => {
+  return new ManagementApiClient(async (method, path, body, more) => {
     try {
       const options = { method, headers: { ...headers, ...more }, body }
       if (isLocal) return await requestLocalGateway(`${base}${path}`, options)

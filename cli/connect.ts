@@ -5,7 +5,7 @@ import {
   isSameStorage, type AccessFile, readEnvironment, readAccessFile, storageLocation
 } from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
-import { createHttpApi, type ManagementApi } from './api.ts'
+import { createHttpApiClient, type ManagementApiClient } from './api.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { createProcessIo, type Environment, type Io } from './io.ts'
 import { gatewayPathsOf } from './gateway-paths.ts'
@@ -26,7 +26,7 @@ interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean
 export async function connectToManagementApi (
   { url, needsGateway = false }: GatewayChoice,
   io: Pick<Io, 'env' | 'cwd' | 'stderr'> = createProcessIo()
-): Promise<ManagementApi> {
+): Promise<ManagementApiClient> {
   const env = parseEnvironment(io.env)
   const address = url === undefined ? env.TOOL_HUB_URL : checkUrlOption(url)
   if (address !== undefined) {
@@ -35,12 +35,12 @@ export async function connectToManagementApi (
         `TOOL_HUB_KEY is not set: ${address} needs a system key that is valid for everything.`, exitCodes.forbidden
       )
     }
-    return createHttpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
+    return createHttpApiClient(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
   }
   const paths = gatewayPathsOf(env, io.cwd)
   const local = await findRunningGateway(paths.dataDir)
   if (local && isSameStorage(storageLocation(paths.settings, env.DB_URL), local)) {
-    return createHttpApi(local.url, local.token, true)
+    return createHttpApiClient(local.url, local.token, true)
   }
   if (needsGateway) {
     const other = local ? ` The one at ${local.url} uses ${local.database ?? local.settings}.` : ''
@@ -52,7 +52,7 @@ export async function connectToManagementApi (
       exitCodes.unreachable
     )
   }
-  return await (await import('./offline.ts')).createOfflineApi(env, paths, io)
+  return await (await import('./offline.ts')).createOfflineApiClient(env, paths, io)
 }
 
 /**

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
-import type { ManagementApi } from './api.ts'
+import type { ManagementApiClient } from './api.ts'
 import type { Io, Environment } from './io.ts'
 
 /** One run of the command line: its inputs and outputs, arguments and exit code. */
@@ -11,7 +11,7 @@ export interface CommandRun extends Io {
 }
 
 /** What a command that uses the management API works with. */
-export interface CommandContext { readonly api: ManagementApi, readonly out: Output, readonly run: CommandRun }
+export interface CommandContext { readonly api: ManagementApiClient, readonly out: Output, readonly run: CommandRun }
 
 interface GlobalOptions { json?: boolean, color?: boolean, url?: string }
 

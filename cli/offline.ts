@@ -10,7 +10,7 @@ import { newLocalToken } from '../plugins/base/config/index.ts'
 import { openVault } from '../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../schemas/durations.ts'
 import type { Env } from '../schemas/env.ts'
-import { ManagementApi } from './api.ts'
+import { ManagementApiClient } from './api.ts'
 import type { GatewayPaths } from './gateway-paths.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { createProcessIo, type Io } from './io.ts'
@@ -22,9 +22,9 @@ import { packageVersion } from '../package.ts'
  * settings must already exist, so that a mistyped path or DB_URL does not create new ones.
  * @throws CommandError
  */
-export async function createOfflineApi (
+export async function createOfflineApiClient (
   env: Env, paths: GatewayPaths, io: Pick<Io, 'env' | 'stderr'> = createProcessIo()
-): Promise<ManagementApi> {
+): Promise<ManagementApiClient> {
   if (env.DB_URL === undefined && !existsSync(paths.settings)) {
     throw new CommandError(
       `There is no settings file ${paths.settings}, and none was created. Specify another one with --config ` +
@@ -62,7 +62,7 @@ export async function createOfflineApi (
     })
     await app.ready()
     const base = app.config.basePath
-    return new ManagementApi(async (method, path, body, more) => {
+    return new ManagementApiClient(async (method, path, body, more) => {
       const { statusCode, payload, headers: { etag } } = await app.inject({
         method: method as 'GET',
         url: `${base}${path}`,

@@ -15,7 +15,7 @@ import type { SocialLogins } from '../db/ports/social-logins.ts'
 import { assertDatabaseUrl } from '../db/postgres/open.ts'
 import { requireWritableFolder, explainListenError, findChildUser } from '../plugins/base/config/index.ts'
 import {
-  checkLoginSecret, type KeyRing, openKeyRing, replicasProblem, SealedVault
+  checkLoginSecretFile, type KeyRing, openKeyRing, replicasProblem, SealedVault
 } from '../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../schemas/durations.ts'
 import type { Env } from '../schemas/env.ts'
@@ -57,7 +57,7 @@ export async function rehearseStart (
   if (dbUrl !== undefined) await attempt(async () => { await assertDatabaseUrl(dbUrl) })
   await attempt(async () => { await listenBriefly(env) })
   await attempt(() => { requireWritableFolder(paths.dataDir) }, warnings)
-  if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecret(paths.dataDir) })
+  if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecretFile(paths.dataDir) })
   const replicas = replicasProblem(env)
   if (replicas !== undefined) warnings.push(replicas)
   const childUser = await attempt(() => findChildUser(env.CHILD_USER))

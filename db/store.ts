@@ -223,7 +223,7 @@ export interface Vault {
 }
 
 /** The numbers of encrypted texts that are not encrypted with the newest key. */
-export interface OutdatedTextCounts {
+export interface OutdatedSealCounts {
   /** The number of texts encrypted with a former key that is available. */
   readonly former: number
   /**
@@ -238,7 +238,7 @@ export interface OutdatedTextCounts {
  * while the storage is unavailable.
  */
 export interface Resealing {
-  countOutdatedTexts: () => Promise<OutdatedTextCounts>
+  countOutdatedSeals: () => Promise<OutdatedSealCounts>
   /**
    * Re-encrypts all texts that need it, in small steps. Texts that are being changed, or that cannot be decrypted, are
    * skipped. An interrupted run leaves the remaining texts as they are.

@@ -2,7 +2,7 @@ import { UpstreamError } from './errors.ts'
 import type { Client, Exchange, Question } from './exchange.ts'
 import { withMembers } from './json.ts'
 import type { Response } from './message.ts'
-import type { Peer } from './peer.ts'
+import type { RpcConnection } from './peer.ts'
 import { outgoingParams, progressTokenOf, restoreProgressToken } from './progress.ts'
 import type { SendOptions } from './transports/transport.ts'
 
@@ -44,7 +44,7 @@ export interface CallAdapter {
 
 /** The options of a call beyond its exchange. */
 export interface CallOptions {
-  style?: CallAdapter
+  adapter?: CallAdapter
   /** Serializes the params of a call without an adapter. Default: `outgoingParams`. */
   paramsOf?: (exchange: Exchange, changes: ParamChanges, token: number) => string
   /** Members of the exchange's `params` to replace, as JSON text. */
@@ -76,7 +76,7 @@ export class Call {
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
   readonly answer: Promise<Response>
-  readonly #connection: Peer
+  readonly #connection: RpcConnection
   readonly #deadlines: Deadlines
   /** Headers from the client, sent with all requests of the call. */
   readonly headers: SendOptions['headers']
@@ -95,11 +95,11 @@ export class Call {
   #isOver = false
 
   /** Sends the request immediately, unless its exchange is already cancelled. */
-  constructor (connection: Peer, exchange: Exchange, options: CallOptions) {
+  constructor (connection: RpcConnection, exchange: Exchange, options: CallOptions) {
     const { changes, deadlines, headers, onEnd, paramsOf = outgoingParams } = options
     this.#connection = connection
     this.#paramsOf = paramsOf
-    this.#adapter = options.style
+    this.#adapter = options.adapter
     this.#onEnd = onEnd
     this.headers = headers
     this.#deadlines = deadlines

@@ -9,7 +9,7 @@ import type { Response } from './message.ts'
 import { discoverServer, NotModernError, type DiscoveredServer } from './modern/discover.ts'
 import { latestModernVersion } from './modern/envelope.ts'
 import { ModernUpstreamSession, type ModernSessionOptions } from './modern/upstream-session.ts'
-import { Peer, startPeer } from './peer.ts'
+import { RpcConnection, openRpcConnection } from './peer.ts'
 import type { Transport } from './transports/transport.ts'
 import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession } from './upstream-session.ts'
 import { waitAtMost } from './wait-at-most.ts'
@@ -63,7 +63,7 @@ export class DualEraSession implements UpstreamSession {
   readonly #handlers: SessionHandlers
   readonly #options: ModernSessionOptions
   readonly #eraKnowledge: EraKnowledge
-  readonly #connection: Peer
+  readonly #connection: RpcConnection
   #session: LegacyUpstreamSession | ModernUpstreamSession | undefined
   #closed = false
 
@@ -79,7 +79,7 @@ export class DualEraSession implements UpstreamSession {
     this.#handlers = handlers
     this.#eraKnowledge = eraKnowledge
     this.#options = options
-    this.#connection = new Peer(transport, {
+    this.#connection = new RpcConnection(transport, {
       request: (request) => { refuseEcho(this.#connection, request) },
       notification: () => {},
       mended: handlers.mended,
@@ -94,7 +94,7 @@ export class DualEraSession implements UpstreamSession {
 
   async open (onDialled: () => void): Promise<void> {
     try {
-      await startPeer(this.#connection, onDialled, this.#client.initTimeout)
+      await openRpcConnection(this.#connection, onDialled, this.#client.initTimeout)
       if (this.#eraKnowledge.era === 'legacy') await this.#beginLegacy()
       else await this.#beginModern()
     } catch (error) {

@@ -63,13 +63,13 @@ export interface EventPresentation {
   /** The name by which the client knows the type of the events. */
   readonly name: string
   /** Converts the server's cursor to the client's. */
-  readonly cursor: (own: string) => string
+  readonly toClientCursor: (own: string) => string
 }
 
 /** Replaces the server's cursor in an object (a result, a notification, or the body of a webhook) by the client's. */
-export function withClientCursor (text: string, { cursor }: Pick<EventPresentation, 'cursor'>): string {
+export function withClientCursor (text: string, { toClientCursor }: Pick<EventPresentation, 'toClientCursor'>): string {
   const own = parseSmallMember(text, 'cursor')
-  return typeof own === 'string' ? withMembers(text, { cursor: JSON.stringify(cursor(own)) }) : text
+  return typeof own === 'string' ? withMembers(text, { cursor: JSON.stringify(toClientCursor(own)) }) : text
 }
 
 /** Replaces the server's name and cursor in an event, or in any object with these members, by the client's. */

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { rpcCode, RpcError } from './errors.ts'
 import { isObject, memberOf, parseSmallMember, withMembers } from './json.ts'
 import type { Request } from './message.ts'
-import type { Peer } from './peer.ts'
+import type { RpcConnection } from './peer.ts'
 
 /** The member of `_meta` in which a gateway sends its `instanceId` to servers. */
-export const instanceKey = 'tool-hub/instance'
+export const instanceMetaKey = 'tool-hub/instance'
 
 /**
  * Identifies this process, so that a gateway notices that it is its own upstream, and does not list its own items again
@@ -26,7 +26,7 @@ const viaKey = 'tool-hub/via'
  * Returns the `instanceId` that another gateway states when it requests a list; undefined for other clients.
  */
 export function requestingInstance ({ _meta: meta }: Readonly<Record<string, unknown>>): string | undefined {
-  const id = isObject(meta) ? meta[instanceKey] : undefined
+  const id = isObject(meta) ? meta[instanceMetaKey] : undefined
   return typeof id === 'string' ? id : undefined
 }
 
@@ -57,7 +57,7 @@ const openingMethods: ReadonlySet<string> = new Set(['initialize', 'server/disco
  * input, such as `cat`. It echoes the error, too, which then fails the gateway's own request.
  * @returns false for any other request, which is not answered
  */
-export function refuseEcho (connection: Peer, { method, id, idText }: Request): boolean {
+export function refuseEcho (connection: RpcConnection, { method, id, idText }: Request): boolean {
   if (!openingMethods.has(method)) return false
   const failure = new RpcError(rpcCode.methodNotFound, 'It echoes its input: it is not an MCP server')
   connection.answer(idText, { kind: 'response', id, errorText: failure.toText() })

@@ -8,7 +8,7 @@ import {
   anyValue, anyObject, object, list, anyMembers, withFallback, meta, string, number, stringMembers, requiredText, flag,
   checkedList
 } from './shapes/parts.ts'
-import { schema, elicitationFormShape } from './shapes/schema.ts'
+import { jsonSchemaShape, elicitationFormShape } from './shapes/schema.ts'
 import { resourceContentsShape, contentBlocks, samplingMessage, promptMessages } from './shapes/content.ts'
 
 const annotations = object({ audience: list(anyValue), ...anyMembers('priority', 'lastModified') })
@@ -22,8 +22,8 @@ const toolAnnotations = object(
 const tool = object({
   name: anyValue,
   ...descriptiveMembers,
-  inputSchema: withFallback(schema, '{"type":"object"}'),
-  outputSchema: schema,
+  inputSchema: withFallback(jsonSchemaShape, '{"type":"object"}'),
+  outputSchema: jsonSchemaShape,
   annotations: toolAnnotations,
   execution: object(anyMembers('taskSupport'))
 })
@@ -39,8 +39,8 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
     name: anyValue,
     ...descriptiveMembers,
     delivery: list(anyValue),
-    inputSchema: schema,
-    payloadSchema: schema
+    inputSchema: jsonSchemaShape,
+    payloadSchema: jsonSchemaShape
   })
 }
 

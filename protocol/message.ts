@@ -45,11 +45,12 @@ const paramsMember = (paramsText: string | undefined): string =>
   paramsText === undefined ? '' : `,"params":${paramsText}`
 
 /** Serializes a successful answer; `idText` is the id as the requester wrote it. */
-export const resultText = (idText: string, result: string): string =>
+export const resultResponseText = (idText: string, result: string): string =>
   `{"jsonrpc":"2.0","id":${idText},"result":${result}}`
 
 /** Serializes an error answer; `error` is the text of its `error` member, `idText` may be `null`. */
-export const errorText = (idText: string, error: string): string => `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
+export const errorResponseText = (idText: string, error: string): string =>
+  `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
 
 /** Creates an error from the text of an upstream's `error` member, and keeps that text to relay it unchanged. */
 export function toRpcError (text: string): RpcError {

@@ -6,8 +6,8 @@ import { errorShape, paramsShape, resultShape } from './message-shapes.ts'
 import { mayNeedMending, mend } from './mending.ts'
 import type { Shape } from './shapes/shape.ts'
 import {
-  errorText, notificationText, requestText, resultText, toRpcError, type Message, type Notification, type Request,
-  type Response
+  errorResponseText, notificationText, requestText, resultResponseText, toRpcError, type Message, type Notification,
+  type Request, type Response
 } from './message.ts'
 import { RequestTable } from './table.ts'
 import { largeTextLength } from './text.ts'
@@ -18,7 +18,7 @@ import { waitAtMost } from './wait-at-most.ts'
  * Handlers of the server's messages. `origin`: the id of the gateway's request on whose stream a message arrived;
  * undefined: none, or not known.
  */
-export interface PeerHandlers {
+export interface RpcConnectionHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
   /** Called when a message was repaired. @param what the kind of message @param places paths of repaired values */
@@ -56,17 +56,17 @@ interface PendingRequest {
  * The client side of a JSON-RPC connection to a server: assigns ids, matches answers to requests, and passes all other
  * messages to its handlers. Messages from the server are repaired first (`mending.ts`).
  */
-export class Peer implements Receiver {
+export class RpcConnection implements Receiver {
   readonly #transport: Transport
   /** Whether the server is of the modern era. */
   isModern = false
   /** Replaced once the server's MCP revision is known. */
-  handlers: PeerHandlers
+  handlers: RpcConnectionHandlers
   readonly #pending = new RequestTable<number, PendingRequest>()
   #lastId = 0
   #closeReason: UpstreamError | undefined
 
-  constructor (transport: Transport, handlers: PeerHandlers) {
+  constructor (transport: Transport, handlers: RpcConnectionHandlers) {
     this.#transport = transport
     this.handlers = handlers
   }
@@ -108,8 +108,8 @@ export class Peer implements Receiver {
     if (this.#closeReason) return
     this.#transport.send(
       response.errorText === undefined
-        ? resultText(idText, response.resultText ?? '{}')
-        : errorText(idText, response.errorText)
+        ? resultResponseText(idText, response.resultText ?? '{}')
+        : errorResponseText(idText, response.errorText)
     )
   }
 
@@ -227,7 +227,9 @@ const maxDialTime = 1_000
  * @param timeout in ms
  * @throws UpstreamError
  */
-export async function startPeer (connection: Peer, dialled: () => void, timeout: number): Promise<void> {
+export async function openRpcConnection (
+  connection: RpcConnection, dialled: () => void, timeout: number
+): Promise<void> {
   // A slow connection must not delay other upstreams. Some transports connect only when they send a request.
   setTimeout(dialled, maxDialTime).unref()
   await waitAtMost(timeout, connection.start(dialled), () => {

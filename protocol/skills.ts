@@ -43,7 +43,7 @@ export function skillFrontmatter (text: string): { name?: string, description?: 
 }
 
 /** Yields the keys of a server's items of a kind. The files of skills count as resources, even if not listed. */
-export function * providedKeys ({ lists }: Pick<Catalogue, 'lists'>, kind: ListKind): Generator<string> {
+export function * itemKeysWithSkillFiles ({ lists }: Pick<Catalogue, 'lists'>, kind: ListKind): Generator<string> {
   for (const { key } of lists[kind]) yield key
   if (kind === 'resources') for (const skill of lists.skills) yield * skillFileUris(skill)
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { chargedOwnerOf } from '../plugins/settings/index.ts'
 import {
-  parseSize, collectBodyText, chunkedBodyReservation, createBodyMemoryHook, readJsonBody
+  parseSize, collectBodyText, chunkedBodyReserver, createBodyMemoryHook, readJsonBody
 } from '../plugins/base/body/index.ts'
 import { ownerOfAddress } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
@@ -29,7 +29,7 @@ export function addJsonBodyParser (app: FastifyInstance, maxSize?: string): void
     'application/json',
     async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
       const admit = (length: number): void => { chargeChange(request, length) }
-      return await readJsonBody(payload, limit(), admit, chunkedBodyReservation(request))
+      return await readJsonBody(payload, limit(), admit, chunkedBodyReserver(request))
     }
   )
 }
@@ -47,7 +47,7 @@ function chargeChange ({ server, principal, routeOptions }: FastifyRequest, leng
  * Makes `app` and its child instances reserve memory for request bodies. Their routes must parse the bodies themselves.
  * @param maxSize max size of a body, in bytes
  */
-export function addFormMemoryReservation (app: FastifyInstance, maxSize: number): void {
+export function addBodyMemoryReservation (app: FastifyInstance, maxSize: number): void {
   app.addHook('preParsing', createBodyMemoryHook({ limit: () => maxSize, ownerOf: bodyOwnerOf }))
 }
 
@@ -59,6 +59,6 @@ export function addTextBodyParser (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addHook('preParsing', createBodyMemoryHook({ limit: () => parseSize(limitOf(app)), ownerOf: bodyOwnerOf }))
   app.addContentTypeParser('application/json', (request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
-    collectBodyText(payload, parseSize(limitOf(app)), done, chunkedBodyReservation(request))
+    collectBodyText(payload, parseSize(limitOf(app)), done, chunkedBodyReserver(request))
   })
 }

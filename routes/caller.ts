@@ -11,7 +11,7 @@ export const callerOf = ({ headers, ip }: FastifyRequest, reply: FastifyReply, p
  * Returns the response body of the management API (`{success, data}`) for a result, and sets the content type.
  * @param data the result of a tool, prompt or resource as JSON text; it is not parsed, so that numbers keep all digits
  */
-export function wrapData (reply: FastifyReply, data: string): string {
+export function wrapInEnvelope (reply: FastifyReply, data: string): string {
   reply.type('application/json')
   return `{"success":true,"data":${data}}`
 }

@@ -41,7 +41,7 @@ export const revisionOf = (value: unknown): string =>
  * Returns the revision of a server's config. The overrides of its items are left out, since a PUT keeps them unless the
  * new config contains others.
  */
-export const revisionOfServer = (
+export const revisionOfServerConfig = (
   { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }:
   Readonly<Record<string, unknown>>
 ): string => revisionOf(config)

@@ -1,19 +1,19 @@
 import { quoteName } from './unknown-members.ts'
 
-export type Json = Record<string, unknown>
+export type RawConfig = Record<string, unknown>
 
 /**
  * A server's config while it is translated from the format of another program. Foreign members are replaced by the
  * gateway's own members one by one; those that are left at the end are unknown.
  */
-export class ConfigTranslation {
-  config: Json
+export class ConfigDraft {
+  config: RawConfig
   readonly warnings: string[] = []
   /** Members that a warning already mentions. */
   readonly mentionedMembers = new Set<string>()
   isChanged = false
 
-  constructor (raw: Json) { this.config = { ...raw } }
+  constructor (raw: RawConfig) { this.config = { ...raw } }
 
   warn (sentence: string): void { this.warnings.push(sentence) }
 

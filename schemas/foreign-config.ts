@@ -2,14 +2,14 @@ import { translateVariables, type EditorVariables } from './foreign-variables.ts
 import { allItemsKey, ServerConfig } from './server.ts'
 import { parseTransportType } from './transports.ts'
 import { isPlainObject, quoteName } from './unknown-members.ts'
-import { type Json, ConfigTranslation } from './config-translation.ts'
+import { type RawConfig, ConfigDraft } from './config-translation.ts'
 import { warnOfIneffectiveMembers, warnOfUnknownMembers } from './foreign-members.ts'
 
 /**
  * A config in the gateway's own format. `warnings`: a sentence, without values, for each member that has no effect or a
  * different effect than in the other program.
  */
-interface TranslatedConfig { readonly config: Json, readonly warnings: readonly string[] }
+interface TranslatedConfig { readonly config: RawConfig, readonly warnings: readonly string[] }
 
 /** Max number of warnings about one config. Of further warnings, only the number is stated. */
 const maxWarnings = 20
@@ -27,8 +27,8 @@ const maxTimeoutInSeconds = 3_600
  * returned as the same object.
  * @param variables the values of variables that editors fill in; a warning mentions each variable without a value
  */
-export function translateConfig (raw: Json, variables: EditorVariables = {}): TranslatedConfig {
-  const draft = new ConfigTranslation(raw)
+export function translateConfig (raw: RawConfig, variables: EditorVariables = {}): TranslatedConfig {
+  const draft = new ConfigDraft(raw)
   dropEmpty(draft)
   readCommand(draft)
   readTransport(draft)
@@ -51,12 +51,12 @@ export function translateConfig (raw: Json, variables: EditorVariables = {}): Tr
 }
 
 /** Removes members that are null: some programs write members without a value that way. */
-function dropEmpty (draft: ConfigTranslation): void {
+function dropEmpty (draft: ConfigDraft): void {
   for (const name of Object.keys(ServerConfig.properties)) if (draft.config[name] === null) draft.take(name)
 }
 
 /** Converts the members that state the command. */
-function readCommand (draft: ConfigTranslation): void {
+function readCommand (draft: ConfigDraft): void {
   draft.move('environment', 'env')
   draft.move('working_directory', 'cwd')
   if (draft.config.source === 'custom') draft.take('source')
@@ -77,7 +77,7 @@ function readCommand (draft: ConfigTranslation): void {
 }
 
 /** Converts the members that state the transport and the URL. */
-function readTransport (draft: ConfigTranslation): void {
+function readTransport (draft: ConfigDraft): void {
   draft.move('transport', 'type')
   draft.move('transportType', 'type')
   const { type } = draft.config
@@ -94,7 +94,7 @@ function readTransport (draft: ConfigTranslation): void {
 }
 
 /** Converts members of Codex: headers, names of environment variables with credentials, and timeouts in seconds. */
-function readCodex (draft: ConfigTranslation): void {
+function readCodex (draft: ConfigDraft): void {
   draft.move('http_headers', 'headers')
   const { headers = {}, env_http_headers: named, bearer_token_env_var: token, options = {} } = draft.config
   if (isPlainObject(headers) && isPlainObject(named)) {
@@ -104,7 +104,7 @@ function readCodex (draft: ConfigTranslation): void {
   }
   if (typeof token === 'string' && isPlainObject(draft.config.headers ?? {})) {
     draft.take('bearer_token_env_var')
-    draft.put('headers', { Authorization: `Bearer \${${token}}`, ...draft.config.headers as Json | undefined })
+    draft.put('headers', { Authorization: `Bearer \${${token}}`, ...draft.config.headers as RawConfig | undefined })
   }
   const { tool_timeout_sec: seconds } = draft.config
   if (typeof seconds !== 'number' || !(seconds > 0) || !isPlainObject(options)) return
@@ -113,7 +113,7 @@ function readCodex (draft: ConfigTranslation): void {
 }
 
 /** Converts the members that disable a server, isolate its sessions or describe it. */
-function readSwitches (draft: ConfigTranslation): void {
+function readSwitches (draft: ConfigDraft): void {
   // Former versions of the gateway added this member to a visibility that no user had chosen.
   draft.take('visibilityDefaulted')
   const { disabled, enabled } = draft.config
@@ -139,7 +139,7 @@ function readSwitches (draft: ConfigTranslation): void {
 }
 
 /** Converts `timeout` to `options.timeout`. */
-function readTimeout (draft: ConfigTranslation): void {
+function readTimeout (draft: ConfigDraft): void {
   const { timeout, options = {} } = draft.config
   if (typeof timeout !== 'number' || !(timeout > 0) || !isPlainObject(options)) return
   if (options.timeout !== undefined) {
@@ -163,7 +163,7 @@ const isStringArray = (value: unknown): value is string[] =>
  * Converts an allowlist of tools to overrides: `tools` of GitHub Copilot, where `*` means all, and its equivalents in
  * other programs.
  */
-function readEnabledItems (draft: ConfigTranslation): void {
+function readEnabledItems (draft: ConfigDraft): void {
   for (const from of ['tools', 'includeTools', 'enabledTools', 'enabled_tools']) {
     const names = draft.config[from]
     const section = from === 'tools' ? {} : draft.config.tools ?? {}
@@ -178,7 +178,7 @@ function readEnabledItems (draft: ConfigTranslation): void {
 }
 
 /** Converts lists of disabled items to overrides. */
-function readDisabledItems (draft: ConfigTranslation): void {
+function readDisabledItems (draft: ConfigDraft): void {
   const lists = {
     disabledTools: 'tools',
     disabled_tools: 'tools',
@@ -202,7 +202,7 @@ function readDisabledItems (draft: ConfigTranslation): void {
  * Converts numbers and booleans in `env` and `headers`, which VS Code allows, to strings. A variable that is null is
  * taken from the gateway's environment; a header that is null is left out.
  */
-function readValues (draft: ConfigTranslation): void {
+function readValues (draft: ConfigDraft): void {
   for (const map of ['env', 'headers'] as const) {
     const values = draft.config[map]
     if (!isPlainObject(values)) continue
@@ -220,7 +220,7 @@ const isNumberOrBoolean = (value: unknown): value is number | boolean =>
   typeof value === 'number' || typeof value === 'boolean'
 
 /** Converts the variables in the texts of a config to the gateway's notation. */
-function readVariables (draft: ConfigTranslation, variables: EditorVariables): void {
+function readVariables (draft: ConfigDraft, variables: EditorVariables): void {
   const fill = (value: unknown, place: string): unknown => {
     if (typeof value === 'string') {
       return translateVariables(value, place, variables, (sentence) => { draft.warn(sentence) })
@@ -240,7 +240,7 @@ function readVariables (draft: ConfigTranslation, variables: EditorVariables): v
 }
 
 /** Warns about `$NAME`, which Gemini CLI expands. The gateway does not, since secrets may contain a dollar sign. */
-function warnOfBareVariables (draft: ConfigTranslation, place: string, value: unknown): void {
+function warnOfBareVariables (draft: ConfigDraft, place: string, value: unknown): void {
   for (const [name, text] of isPlainObject(value) ? Object.entries(value) : []) {
     const [written, variable] = typeof text === 'string'
       ? /(?<![\\$])\$(?!COPILOT_MCP_)([A-Z][A-Z0-9_]+)\b/.exec(text) ?? []
@@ -254,7 +254,7 @@ function warnOfBareVariables (draft: ConfigTranslation, place: string, value: un
  * Converts the OAuth members of Cursor (`auth: {CLIENT_ID, CLIENT_SECRET, scopes}`), of Claude Code and opencode
  * (scopes as one string), and of opencode (`oauth: false`).
  */
-function readOAuth (draft: ConfigTranslation): void {
+function readOAuth (draft: ConfigDraft): void {
   const { auth, oauth } = draft.config
   if (typeof oauth === 'boolean') draft.take('oauth')
   else if (isPlainObject(oauth) && [oauth.scopes, oauth.scope].some((each) => typeof each === 'string')) {

@@ -4,7 +4,7 @@ import { ItemOverride, ServerConfig, serverTypeOf } from './server.ts'
 import { transports } from './transports.ts'
 import { isCommentName, isPlainObject, unknownMemberWarnings, unknownMemberWarning } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
-import type { ConfigTranslation } from './config-translation.ts'
+import type { ConfigDraft } from './config-translation.ts'
 
 /** Members of other programs that have no effect on the gateway, each with the reason. */
 const clientMembers: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ const inertMembers = {
 } as const
 
 /** Adds a warning for each of the gateway's own members that has no effect on a server of the config's type. */
-export function warnOfIneffectiveMembers ({ config, warnings }: ConfigTranslation): void {
+export function warnOfIneffectiveMembers ({ config, warnings }: ConfigDraft): void {
   const type = serverTypeOf(config as ServerConfig)
   // A config without a known type will be rejected anyway.
   if (type === undefined || !Object.hasOwn(transports, type)) return
@@ -61,7 +61,7 @@ const overrideSections: readonly string[] = ['tools', 'prompts', 'resources', 's
 const Overrides = Type.Record(Type.String(), ItemOverride)
 
 /** Adds a warning for each member that the gateway does not know. */
-export function warnOfUnknownMembers ({ config, warnings, mentionedMembers: named }: ConfigTranslation): void {
+export function warnOfUnknownMembers ({ config, warnings, mentionedMembers: named }: ConfigDraft): void {
   for (const [name, value] of Object.entries(config)) {
     if (isCommentName(name) || named.has(name)) continue
     if (Object.hasOwn(nestedMembers, name) && isPlainObject(value)) {

@@ -51,7 +51,7 @@ export const GroupParams = Type.Object({ id: Type.String() })
 /** Creates optional members for a request that the route ignores, so that a record from a response is accepted. */
 const IgnoredMembers = (...names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]))
-export const GroupMembers = ClosedObject(Type.Object(
+export const GroupMembersUpdate = ClosedObject(Type.Object(
   { servers: SentMembers, ...IgnoredMembers('id', 'name', 'description', 'owner') },
   { examples: [{ servers: ['issues', { name: 'files', tools: ['read_file'] }] }] }
 ))

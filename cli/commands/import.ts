@@ -4,7 +4,7 @@ import { isObject } from '../../protocol/json.ts'
 import { serializeSettings } from '../../db/document-text.ts'
 import { createOrderedObject } from '../../db/order.ts'
 import type { EditorInput } from '../../schemas/foreign-document.ts'
-import type { ManagementApi } from '../api.ts'
+import type { ManagementApiClient } from '../api.ts'
 import { askUser, canAskUser } from '../io.ts'
 import type { ClientConfigFile, ImportedGroup } from '../client-file.ts'
 import { createOutput, withApi, type CommandRun, type Output } from '../context.ts'
@@ -68,7 +68,7 @@ function selectServers (file: ClientConfigFile, { only = [] }: ImportOptions): C
 
 /** Stores the servers and groups of a file, and prints the results. @throws CommandError if one was rejected */
 async function storeFile (
-  api: ManagementApi, out: Output, { servers, groups, warnings }: ClientConfigFile, replace: boolean
+  api: ManagementApiClient, out: Output, { servers, groups, warnings }: ClientConfigFile, replace: boolean
 ): Promise<void> {
   const entries = servers.map(({ name, config }) => ({ name, config }))
   const results: Result[] = await addServers(api, entries)
@@ -108,7 +108,9 @@ const resultWord = ({ success, unchanged, replaced }: Result): string =>
   success ? unchanged ? 'unchanged' : replaced ? 'replaced' : 'added' : 'refused'
 
 /** Replaces the config of a server. Its owner, visibility and overrides are kept unless the file contains others. */
-async function replaceServer (api: ManagementApi, name: string, config: Record<string, unknown>): Promise<Result> {
+async function replaceServer (
+  api: ManagementApiClient, name: string, config: Record<string, unknown>
+): Promise<Result> {
   try {
     const { warnings } = await api.request<{ warnings?: string[] }>('PUT', serverApiPath(name), { config })
     return { name, success: true, replaced: true, ...(warnings && { warnings }) }
@@ -119,7 +121,7 @@ async function replaceServer (api: ManagementApi, name: string, config: Record<s
 }
 
 /** Adds several servers. @returns the result for each, even if the API responds with an error since all failed */
-async function addServers (api: ManagementApi, servers: object[]): Promise<Result[]> {
+async function addServers (api: ManagementApiClient, servers: object[]): Promise<Result[]> {
   try {
     return (await api.request<{ data: { results: Result[] } }>('POST', '/api/servers/batch', { servers })).data.results
   } catch (error) {
@@ -129,7 +131,7 @@ async function addServers (api: ManagementApi, servers: object[]): Promise<Resul
 }
 
 /** Returns the stored group with this name; undefined if there is none that the caller can see. */
-async function fetchGroup (api: ManagementApi, name: string): Promise<Record<string, unknown> | undefined> {
+async function fetchGroup (api: ManagementApiClient, name: string): Promise<Record<string, unknown> | undefined> {
   const groups = await api.get<Array<{ id: string, name: string }>>('/api/groups')
   const found = groups.find((each) => each.name === name)
   return found && await api.get<Record<string, unknown>>(`/api/groups/${encodeURIComponent(found.id)}`)
@@ -148,7 +150,7 @@ function comparableGroup ({ servers, description }: { servers?: unknown, descrip
 }
 
 /** Adds or replaces a group. If the owner of a new group does not exist, the caller becomes its owner. */
-async function addGroup (api: ManagementApi, group: ImportedGroup, replace: boolean): Promise<Result> {
+async function addGroup (api: ManagementApiClient, group: ImportedGroup, replace: boolean): Promise<Result> {
   const { name } = group
   const former = await fetchGroup(api, name)
   const isSame = former && isDeepStrictEqual(comparableGroup(former), comparableGroup(group))

@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { packageVersion } from '../../package.ts'
 import { isObject, parseJsonObject } from '../../protocol/json.ts'
 import { headerNames, latestModernVersion, metaKeys } from '../../protocol/modern/envelope.ts'
-import type { ManagementApi } from '../api.ts'
+import type { ManagementApiClient } from '../api.ts'
 import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { parseJsonArgument } from './server-config.ts'
@@ -77,7 +77,7 @@ function questionsOf (value: unknown, file: string): Question[] {
  * @param route the group or server whose tools are searched; undefined for all tools
  * @throws CommandError
  */
-async function search (api: ManagementApi, route: string | undefined, query: string): Promise<string[]> {
+async function search (api: ManagementApiClient, route: string | undefined, query: string): Promise<string[]> {
   const path = `/mcp/$smart${route === undefined ? '' : `/${encodeURIComponent(route)}`}`
   const params = {
     name: 'search_tools',

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ManagementApi } from '../api.ts'
+import type { ManagementApiClient } from '../api.ts'
 import {
   withApi, type CommandContext, type CommandRun, toPrintable, toPrintableLines, type Output
 } from '../context.ts'
@@ -133,7 +133,7 @@ async function printStatus ({ api, out, run }: CommandContext): Promise<void> {
 }
 
 const serverTable = (
-  out: Output, api: ManagementApi, servers: ReadonlyArray<Pick<ApiServerRecord, 'name' | 'status' | 'error'>>
+  out: Output, api: ManagementApiClient, servers: ReadonlyArray<Pick<ApiServerRecord, 'name' | 'status' | 'error'>>
 ): string =>
   out.formatTable(
     ['NAME', 'STATUS', 'ERROR'],
@@ -141,7 +141,7 @@ const serverTable = (
     (cell, column) => column === 1 ? out.styleStatus(cell) : cell
   )
 
-const statusOf = (api: ManagementApi, server: { status: string }): string =>
+const statusOf = (api: ManagementApiClient, server: { status: string }): string =>
   api.url === undefined && server.status !== 'disabled' ? 'not running' : server.status
 
 async function listServers ({ api, out }: CommandContext): Promise<void> {
@@ -195,7 +195,7 @@ const firstLine = (text: string): string => {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line
 }
 
-const testServer = async (api: ManagementApi, body: object): Promise<ServerTestResult> =>
+const testServer = async (api: ManagementApiClient, body: object): Promise<ServerTestResult> =>
   (await api.request<Answer<ServerTestResult>>('POST', '/api/servers/test', body)).data
 
 function testedText (out: Output, tested: ServerTestResult): string {
@@ -263,7 +263,7 @@ async function addServer (
   throw new CommandError(`${name} was added, and requires a login`)
 }
 
-function addedText ({ url }: ManagementApi, { name, config }: ApiServerRecord): string {
+function addedText ({ url }: ManagementApiClient, { name, config }: ApiServerRecord): string {
   const text = `The server ${JSON.stringify(name)} was added`
   if (config.enabled === false) return `${text}, disabled`
   return url === undefined
@@ -272,7 +272,7 @@ function addedText ({ url }: ManagementApi, { name, config }: ApiServerRecord): 
 }
 
 /** Waits until a server is no longer connecting, but at most for `maxWait`. @returns the last record of the server */
-async function waitForServer (api: ManagementApi, name: string): Promise<ApiServerRecord> {
+async function waitForServer (api: ManagementApiClient, name: string): Promise<ApiServerRecord> {
   const end = Date.now() + maxWait
   for (;;) {
     const server = await api.get<ApiServerRecord>(serverApiPath(name))

@@ -9,7 +9,7 @@ import {
   recordCollections, sealedCollections, type RecordCollection, type RecordEntry, type Records, type RecordFilter,
   type StoredRecord
 } from '../records.ts'
-import type { Resealing, OutdatedTextCounts, Vault } from '../store.ts'
+import type { Resealing, OutdatedSealCounts, Vault } from '../store.ts'
 import { EntryList, type SectionAccess, type ReadSection, type SectionsUpdate } from './section.ts'
 
 /** An entry in the settings file: with `value` as plain JSON, or with `data` and `sealed`, the encrypted value. */
@@ -101,7 +101,7 @@ export class FileRecords implements Records, Resealing {
     return { ...update, result: undefined, onWritten: () => { update.onWritten?.(); onRemoved([...owners]) } }
   }
 
-  async countOutdatedTexts (): Promise<OutdatedTextCounts> {
+  async countOutdatedSeals (): Promise<OutdatedSealCounts> {
     const locked = new Map<string, { what: string, key: string, count: number }>()
     let former = 0
     for (const { what, sealed } of this.#sealedEntries()) {

@@ -1,4 +1,4 @@
-import { maxVectorComponents, type Vector, type VectorStore } from '../ports/vectors.ts'
+import { maxTotalVectorComponents, type Vector, type VectorStore } from '../ports/vectors.ts'
 import { unitVector } from '../unit-vector.ts'
 
 /** An embedding as a unit vector, with the hash of the embedded text. `usedAt` is in ms since 1970. */
@@ -20,7 +20,7 @@ export class MemoryVectors implements VectorStore {
    * @param maxNumbers max total length of all embeddings, each number of a vector counting 1
    * @param now the clock, in ms since 1970
    */
-  constructor (maxNumbers: number = maxVectorComponents, now = () => Date.now()) {
+  constructor (maxNumbers: number = maxTotalVectorComponents, now = () => Date.now()) {
     this.#maxNumbers = maxNumbers
     this.#now = now
   }

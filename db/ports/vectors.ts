@@ -2,7 +2,7 @@
  * Max total length of all embeddings in memory, in numbers of four bytes. Beyond it, the oldest embeddings of the least
  * recently extended collection are removed.
  */
-export const maxVectorComponents = 32 * 1024 * 1024
+export const maxTotalVectorComponents = 32 * 1024 * 1024
 
 /** An embedding. `id`: its id within the collection; `hash`: the hash of the embedded text. */
 export interface Vector { readonly id: string, readonly hash: string, readonly embedding: readonly number[] }

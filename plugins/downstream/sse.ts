@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import { eventText } from '../../protocol/event-stream.ts'
 import { rpcCode, RpcError } from '../../protocol/errors.ts'
 import { allowsBatch } from '../../protocol/legacy/versions.ts'
-import { errorText, resultText, type Request } from '../../protocol/message.ts'
+import { errorResponseText, resultResponseText, type Request } from '../../protocol/message.ts'
 import { type View, chargedOwnerOf, type Principal } from '../settings/index.ts'
 import { errors } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
@@ -185,9 +185,9 @@ class SseEndpoint implements Endpoint {
       connection.session = session
       this.#bySession.set(session, connection)
       session.addChannel(connection, connection.stream)
-      reply.finish([resultText(request.idText, result)])
+      reply.finish([resultResponseText(request.idText, result)])
     } catch (error) {
-      reply.finish([errorText(request.idText, requests.toRpcAnswerError(error).toText())])
+      reply.finish([errorResponseText(request.idText, requests.toRpcAnswerError(error).toText())])
     } finally {
       connection.isInitializing = false
     }

@@ -1,7 +1,7 @@
 import type { Server } from '../../db/store.ts'
 import { allListKinds, byListKind, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { memoized } from '../../protocol/memoized.ts'
-import { providedKeys } from '../../protocol/skills.ts'
+import { itemKeysWithSkillFiles } from '../../protocol/skills.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { gatewayLimits } from './limits.ts'
 
@@ -88,7 +88,7 @@ export class ItemClaims implements ListingHistory {
   }
 
   /** The claims to store beside these catalogues: those that `restore` cannot derive from the catalogues. */
-  unlistedClaims (catalogues: readonly Catalogue[]): StoredItemClaims {
+  claimsToStore (catalogues: readonly Catalogue[]): StoredItemClaims {
     return {
       initial: this.#firstReadingTime,
       items: byListKind((kind) => this.#claimsBesideCatalogues(catalogues, kind))
@@ -122,7 +122,7 @@ export class ItemClaims implements ListingHistory {
 
 function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<string> {
   const keys = new Set<string>()
-  for (const catalogue of catalogues) for (const key of providedKeys(catalogue, kind)) keys.add(key)
+  for (const catalogue of catalogues) for (const key of itemKeysWithSkillFiles(catalogue, kind)) keys.add(key)
   return keys
 }
 

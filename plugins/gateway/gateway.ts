@@ -10,12 +10,12 @@ import type { Access, ItemKind, PresentationName, RegisteredProvider, View } fro
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import type { EventTypeTarget } from './event-cursors.ts'
 import { screenNotification, type GatewayHooks } from './hooks.ts'
-import { findEventType, ownEventMembers, presentEvent, type ShownEventType } from './methods/events.ts'
+import { findEventType, toServerEventMembers, createEventPresentation, type ShownEventType } from './methods/events.ts'
 import { isNotificationMethod, methodFor } from './methods/index.ts'
-import { findItemProvider, resolveItem } from './methods/items.ts'
+import { findItemProvider, resolveOrFailCall } from './methods/items.ts'
 import type { GatewayParts, MethodHandler, MethodResult } from './methods/method.ts'
 import type { Notifier } from './notifier.ts'
-import { createParts, createProviderHost } from './parts.ts'
+import { createGatewayParts, createProviderHost } from './parts.ts'
 import type { Presentation } from './surfaces.ts'
 import type { Precedence } from './precedence.ts'
 import type { RunningTasks } from './running-tasks.ts'
@@ -36,7 +36,7 @@ interface GatewayDeps {
 }
 
 /** The settings of a registered provider: members of a server's config, such as visibility and item overrides. */
-export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | ItemKind>
+export type ProviderSettings = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | ItemKind>
 
 /**
  * `unprefixed`: on merged routes, the provider's items have no prefix, and are listed after the items of all servers.
@@ -53,7 +53,7 @@ export class Gateway {
   readonly #methods = new Map<string, MethodHandler>()
 
   constructor ({ access, serverInfo, logError, sealer, tasks }: GatewayDeps) {
-    this.#parts = createParts(access, logError, sealer, tasks)
+    this.#parts = createGatewayParts(access, logError, sealer, tasks)
     this.#access = access
     this.#serverInfo = JSON.stringify(serverInfo)
     this.#host = createProviderHost(this.#parts)
@@ -91,13 +91,13 @@ export class Gateway {
   ): Promise<ShownEventType> { return await findEventType(this.#parts, exchange) }
 
   /** Converts a request's event name and cursor to the server's, as JSON. @throws RpcError for an invalid cursor */
-  ownEventMembers (exchange: Exchange<View>, event: EventTypeTarget): { name: string, cursor: string } {
-    return ownEventMembers(this.#parts, exchange, event)
+  toServerEventMembers (exchange: Exchange<View>, event: EventTypeTarget): { name: string, cursor: string } {
+    return toServerEventMembers(this.#parts, exchange, event)
   }
 
   /** Returns the name and the cursors that clients see in events of a type. @param name the type's name in the view */
-  presentEvent (view: View, event: EventTypeTarget, name: string): EventPresentation {
-    return presentEvent(this.#parts.cursors, view, event, name)
+  createEventPresentation (view: View, event: EventTypeTarget, name: string): EventPresentation {
+    return createEventPresentation(this.#parts.cursors, view, event, name)
   }
 
   /** Passes the JSON text of a provider's event through the hooks. @returns undefined if it must not be delivered */
@@ -114,7 +114,7 @@ export class Gateway {
    * @returns a function to call when the lists of the provider have changed
    */
   addProvider (
-    provider: Provider, entry: ProviderEntry = { visibility: 'public' }, options: ProviderOptions = {}
+    provider: Provider, entry: ProviderSettings = { visibility: 'public' }, options: ProviderOptions = {}
   ): () => void {
     this.#access.register({ name: provider.name, config: entry, ...options })
     this.#parts.providers.add(provider)
@@ -254,7 +254,7 @@ export class Gateway {
    * @throws RpcError -32001 if the lists are unknown and cannot be read now; hooks then see a failed call
    */
   async waitForLists (exchange: Exchange<View>, provider: string, item: string): Promise<void> {
-    await resolveItem(
+    await resolveOrFailCall(
       this.#parts, exchange, item, async () => { await this.#parts.resolver.waitForLists(provider, exchange.client) }
     )
   }

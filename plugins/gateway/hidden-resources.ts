@@ -1,7 +1,7 @@
 import type { Item } from '../../protocol/lists.ts'
 import { skillFolder } from '../../protocol/skills.ts'
 import { isItemEnabled, overrideOf } from '../settings/index.ts'
-import { foldersAbove, isShownKey, isShownUri, type ViewSection } from './section.ts'
+import { foldersAbove, isSelectedAndEnabled, showsResource, type ViewSection } from './section.ts'
 
 /** The resources that are hidden although a server lists them or a template matches them. */
 export interface HiddenResources {
@@ -12,7 +12,7 @@ export interface HiddenResources {
   /** Whether a skill is shown, by the key of its server and of the normalized URI of its folder (`keyIn`). */
   readonly folders: ReadonlyMap<string, boolean>
   /** The same three members, for URIs that `normalizePath` has normalized as well. */
-  readonly files: Pick<HiddenResources, 'keys' | 'byAdmins' | 'folders'>
+  readonly pathNormalized: Pick<HiddenResources, 'keys' | 'byAdmins' | 'folders'>
   /** The names of servers owned by users. */
   readonly users: ReadonlySet<string>
   readonly hasHiddenSkills: boolean
@@ -35,7 +35,7 @@ export function collectHidden (sections: readonly ViewSection[]): HiddenResource
   const addSkill = (section: ViewSection, uri: string, item?: Item): void => {
     const { server, filter, isOwnedByAdmin: ofAdmin } = section
     const isHiddenByRule = item !== undefined && filter?.isHidden(server.name, 'skills', item) === true
-    const isShown = !isHiddenByRule && isShownKey(section, 'skills', uri)
+    const isShown = !isHiddenByRule && isSelectedAndEnabled(section, 'skills', uri)
     hasHiddenSkills ||= !isShown
     const spelling = normalizeUri(uri)
     for (const [into, each] of [[exact, spelling], [files, normalizePath(spelling)]] as const) {
@@ -51,13 +51,13 @@ export function collectHidden (sections: readonly ViewSection[]): HiddenResource
       if (!isItemEnabled(overrideOf(server, 'resources', uri))) hide(server.name, uri, ofAdmin)
     }
     for (const item of catalogue?.lists.resources ?? []) {
-      const isShown = isShownUri(section, item.key) && filter?.isHidden(server.name, 'resources', item) !== true
+      const isShown = showsResource(section, item.key) && filter?.isHidden(server.name, 'resources', item) !== true
       if (!isShown) hide(server.name, item.key, false)
     }
     for (const uri of Object.keys(server.config.skills ?? {})) addSkill(section, uri)
     for (const item of catalogue?.lists.skills ?? []) addSkill(section, item.key, item)
   }
-  return { ...exact, files, users, hasHiddenSkills }
+  return { ...exact, pathNormalized: files, users, hasHiddenSkills }
 }
 
 const emptyKeys = (): { keys: Set<string>, byAdmins: Set<string>, folders: Map<string, boolean> } =>
@@ -67,7 +67,7 @@ const emptyKeys = (): { keys: Set<string>, byAdmins: Set<string>, folders: Map<s
 export const isInHiddenSkill = (hidden: HiddenResources, server: string, uri: string): boolean =>
   hidden.hasHiddenSkills && isInHiddenFolder(hidden, server, normalizeUri(uri))
 
-function isInHiddenFolder ({ folders }: HiddenResources['files'], server: string, spelling: string): boolean {
+function isInHiddenFolder ({ folders }: HiddenResources['pathNormalized'], server: string, spelling: string): boolean {
   if (folders.size === 0) return false
   const above = foldersAbove(spelling).flatMap((folder) => folders.get(keyIn(server, folder)) ?? [])
   return above.length > 0 && !above.includes(true)
@@ -85,17 +85,18 @@ function normalizeUri (uri: string): string {
 }
 
 /** Whether a resource that a server lists under this URI is hidden. */
-export function isListedHidden (hidden: HiddenResources, server: string, uri: string): boolean {
+export function isListedResourceHidden (hidden: HiddenResources, server: string, uri: string): boolean {
   // Normalizing is expensive, so it comes last.
   return hasHiddenResources(hidden) && isHiddenAt(hidden, hidden, server, normalizeUri(uri))
 }
 
 /** Returns a function that tells whether an unlisted resource is hidden at a server, in any spelling of its URI. */
-export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (server: string) => boolean {
+export function createHiddenUriCheck (hidden: HiddenResources, uri: string): (server: string) => boolean {
   if (!hasHiddenResources(hidden)) return () => false
   const spellings = spellingsOf(uri)
   return (server) =>
-    spellings.some((each) => isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
+    spellings.some((each) =>
+      isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.pathNormalized, server, each))
 }
 
 /** The normalized spellings of a URI. A server may treat all of them as the same resource. */
@@ -109,7 +110,7 @@ export const hasHiddenResources = ({ keys, byAdmins, hasHiddenSkills }: HiddenRe
   keys.size > 0 || byAdmins.size > 0 || hasHiddenSkills
 
 const isHiddenAt = (
-  { users, hasHiddenSkills }: HiddenResources, of: HiddenResources['files'], server: string, spelling: string
+  { users, hasHiddenSkills }: HiddenResources, of: HiddenResources['pathNormalized'], server: string, spelling: string
 ): boolean =>
   of.keys.has(keyIn(server, spelling)) || (of.byAdmins.has(spelling) && users.has(server)) ||
   (hasHiddenSkills && isInHiddenFolder(of, server, spelling))

@@ -21,7 +21,7 @@ import { TaskHandles } from './task-handles.ts'
  * @param sealer encrypts task ids and event cursors for clients
  * @param store stores tasks; undefined: tasks are not stored
  */
-export function createParts (
+export function createGatewayParts (
   access: Pick<Access, 'snapshot' | 'visibleServers'>,
   logError: (error: unknown, sentence: string) => void,
   sealer: Sealer = createProcessSealer(),

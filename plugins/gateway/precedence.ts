@@ -2,10 +2,10 @@ import {
   allListKinds, byListKind, isNamedKind, type Item, type ListingHistory, type ListKind, type NamedKind
 } from '../../protocol/lists.ts'
 import { pushTo } from '../../protocol/grouping.ts'
-import { providedKeys, skillFileUris } from '../../protocol/skills.ts'
+import { itemKeysWithSkillFiles, skillFileUris } from '../../protocol/skills.ts'
 import { toModelSafeSeparator } from '../../schemas/names.ts'
 import { hasHashSuffix, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedPrefixOf } from '../settings/index.ts'
-import { isShownKey, isShownUri, itemKindOf, type ViewSection } from './section.ts'
+import { isSelectedAndEnabled, showsResource, itemKindOfList, type ViewSection } from './section.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** A section of a merged route, its index there, the prefix of its items' names, and the claims of its server. */
@@ -136,7 +136,7 @@ export class Precedence {
       const prefixes = kind === 'prompts' ? acceptedPrefixesOf(section.label, this.#configuredSeparator) : ['']
       return prefixes.some((prefix) => {
         const key = name.slice(prefix.length)
-        return name.startsWith(prefix) && claims.firstListing(kind, key) !== undefined && showsKey(section, kind, key)
+        return name.startsWith(prefix) && claims.firstListing(kind, key) !== undefined && showsItem(section, kind, key)
       })
     })?.section.server.name
   }
@@ -149,7 +149,7 @@ export class Precedence {
       ? known
       : [...known, also].sort((one, other) => one.at - other.at)
     for (const each of all) {
-      if (each !== also && !showsKey(each.section, kind, key)) continue
+      if (each !== also && !showsItem(each.section, kind, key)) continue
       if (!owner || !hasPrecedence(owner, key, each, key, kind)) owner = each
     }
     return owner
@@ -179,8 +179,8 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
     const { section } = claimant
     if (section.server.unprefixed !== true || !section.catalogue) continue
     for (const kind of allListKinds) {
-      for (const key of providedKeys(section.catalogue, kind)) {
-        if (found[kind].has(key) || !showsKey(section, kind, key)) continue
+      for (const key of itemKeysWithSkillFiles(section.catalogue, kind)) {
+        if (found[kind].has(key) || !showsItem(section, kind, key)) continue
         found[kind].set(key, claimant)
         // The name in the form that model APIs accept is taken, too.
         if (isNamedKind(kind)) found[kind].set(prefixedName('', key), claimant)
@@ -205,8 +205,8 @@ const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant):
   one.server.name === other.server.name && one.label === other.label
 
 /** Whether a section shows an item with this key. */
-export function showsKey (section: ViewSection, kind: ListKind, key: string): boolean {
-  if (kind === 'resources') return isShownUri(section, key)
-  const itemKind = itemKindOf(kind)
-  return itemKind === undefined || isShownKey(section, itemKind, key)
+export function showsItem (section: ViewSection, kind: ListKind, key: string): boolean {
+  if (kind === 'resources') return showsResource(section, key)
+  const itemKind = itemKindOfList(kind)
+  return itemKind === undefined || isSelectedAndEnabled(section, itemKind, key)
 }

@@ -35,7 +35,7 @@ export interface ShownItem {
  * The kind of overrides and selections that apply to the items of a list: resource templates have the kind of
  * resources; event types have none.
  */
-export function itemKindOf (kind: ListKind): ItemKind | undefined {
+export function itemKindOfList (kind: ListKind): ItemKind | undefined {
   if (kind === 'events') return undefined
   return kind === 'resourceTemplates' ? 'resources' : kind
 }
@@ -52,7 +52,7 @@ export function toShownItem (
   supportsApps: boolean
 ): ShownItem | undefined {
   if (filter?.isHidden(server.name, kind, item) === true) return undefined
-  const section = itemKindOf(kind)
+  const section = itemKindOfList(kind)
   if (section === undefined) return { text: item.text, description: undefined, enabled: true }
   if (!selectsItem(member, section, item.key)) return undefined
   const override = overrideOf(server, section, item.key)
@@ -62,18 +62,20 @@ export function toShownItem (
 }
 
 /** Whether the group selects the item with this key, and no admin has disabled it. */
-export const isShownKey = ({ server, member }: VisibleServer, kind: ItemKind, key: string): boolean =>
+export const isSelectedAndEnabled = ({ server, member }: VisibleServer, kind: ItemKind, key: string): boolean =>
   selectsItem(member, kind, key) && isItemEnabled(overrideOf(server, kind, key))
 
 /** Whether a section shows a resource. An enabled resource in the folder of a skill is shown if the skill is shown. */
-export function isShownUri (section: ViewSection, uri: string): boolean {
+export function showsResource (section: ViewSection, uri: string): boolean {
   const { server, catalogue } = section
-  if (catalogue === undefined || catalogue.lists.skills.length === 0) return isShownKey(section, 'resources', uri)
+  if (catalogue === undefined || catalogue.lists.skills.length === 0) {
+    return isSelectedAndEnabled(section, 'resources', uri)
+  }
   if (!isItemEnabled(overrideOf(server, 'resources', uri))) return false
   const skills = foldersAbove(uri).flatMap((folder) => skillFoldersOf(catalogue).get(folder) ?? [])
   return skills.length === 0
-    ? isShownKey(section, 'resources', uri)
-    : skills.some((skill) => isShownKey(section, 'skills', skill))
+    ? isSelectedAndEnabled(section, 'resources', uri)
+    : skills.some((skill) => isSelectedAndEnabled(section, 'skills', skill))
 }
 
 const skillFoldersOf = memoized(({ lists: { skills } }: Catalogue): ReadonlyMap<string, string> =>

@@ -1,6 +1,6 @@
 import type { Item, ListingHistory, ListKind } from '../../protocol/lists.ts'
 import { skillFolder } from '../../protocol/skills.ts'
-import { showsKey, type Precedence } from './precedence.ts'
+import { showsItem, type Precedence } from './precedence.ts'
 import type { ViewSection, ItemTarget } from './section.ts'
 import { templateLiterals, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
@@ -34,7 +34,7 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
       length: literalLength(literals)
     })
     const folders = (section.catalogue?.lists.skills ?? [])
-      .filter((item) => showsKey(section, 'skills', item.key) && precedence.ownsItem(at, 'skills', item))
+      .filter((item) => showsItem(section, 'skills', item.key) && precedence.ownsItem(at, 'skills', item))
       .flatMap((item) => {
         const folder = skillFolder(item.key)
         return folder === undefined ? [] : [templateOf([`${folder}/`, ''], { key: item.key, item }, 'skills')]
@@ -42,7 +42,7 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
     return [
       ...folders,
       ...[...claims.keys(kind)]
-        .filter((key) => showsKey(section, kind, key) && precedence.ownsUri(at, kind, key))
+        .filter((key) => showsItem(section, kind, key) && precedence.ownsUri(at, kind, key))
         .filter((key) => !isHiddenByRule(section, kind, items.get(key)))
         .map((key) => templateOf(templateLiterals(key), { key, item: items.get(key) }, kind))
     ]
@@ -88,7 +88,7 @@ boolean {
  * Returns a function that finds the server that owns a URI on a merged route.
  * @param admins the templates of admins' servers, which precede users' resources
  */
-export function uriOwnerLookup (
+export function createUriOwnerLookup (
   precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<ItemTarget>>
 ): (uri: string) => string | undefined {
   return (uri) => {

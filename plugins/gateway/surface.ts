@@ -10,12 +10,12 @@ import {
 } from '../settings/index.ts'
 import { ListResult, type ListEntry } from './list.ts'
 import {
-  collectHidden, hasHiddenResources, isInHiddenSkill, isListedHidden, unlistedHiddenTest, type HiddenResources
+  collectHidden, hasHiddenResources, isInHiddenSkill, isListedResourceHidden, createHiddenUriCheck, type HiddenResources
 } from './hidden-resources.ts'
 import { Precedence } from './precedence.ts'
 import { toShownItem, type ViewSection, type ShownItem, type ItemTarget } from './section.ts'
 import {
-  adminsTemplates, mergedTemplates, uriOwnerLookup, rawTemplates, createReservedUriCheck
+  adminsTemplates, mergedTemplates, createUriOwnerLookup, rawTemplates, createReservedUriCheck
 } from './surface-templates.ts'
 import { maxUriLength, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
@@ -95,7 +95,7 @@ export function buildSurface (input: SurfaceInput, before?: Surface): Surface {
         addNamed(kind, built, input, at, catalogue, precedence, unconverted ?? precedence)
       } else {
         addLocated(kind, built, section, at, catalogue, precedence, (uri) => isExcluded(uri) ||
-          (!section.isOwnedByAdmin && (isReserved(uri) || isListedHidden(hidden, server.name, uri))))
+          (!section.isOwnedByAdmin && (isReserved(uri) || isListedResourceHidden(hidden, server.name, uri))))
       }
     }
   }
@@ -103,7 +103,7 @@ export function buildSurface (input: SurfaceInput, before?: Surface): Surface {
   return {
     parts: byListKind(partsOf(built, before)),
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
-    ownerOf: precedence ? uriOwnerLookup(precedence, admins) : returnUndefined,
+    ownerOf: precedence ? createUriOwnerLookup(precedence, admins) : returnUndefined,
     adminsServer: precedence ? adminsServerIn(precedence) : returnUndefined,
     hidden,
     providers: input.sections.map(({ server }) => server.name),
@@ -249,7 +249,7 @@ function mergedInstructions (sections: readonly ViewSection[]): string | undefin
 export function isResourceHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
   const isHiddenAtServer = (): boolean =>
-    isListed ? isListedHidden(hidden, server, uri) : unlistedHiddenTest(hidden, uri)(server)
+    isListed ? isListedResourceHidden(hidden, server, uri) : createHiddenUriCheck(hidden, uri)(server)
   if (hasHiddenResources(hidden) && (uri.length > maxUriLength || isHiddenAtServer())) return true
   return (ownerOf(uri) ?? server) !== server
 }
@@ -260,7 +260,7 @@ export function findResourceTarget (
 ): ItemTarget | undefined {
   const listed = parts.resources.targets.get(uri)
   if (listed || templates.length === 0 || uri.length > maxUriLength) return listed
-  const isHiddenAt = unlistedHiddenTest(hidden, uri)
+  const isHiddenAt = createHiddenUriCheck(hidden, uri)
   // A template does not match a resource that another server has listed.
   const owner = ownerOf(uri)
   const work = { left: gatewayLimits.templateWork }

@@ -95,7 +95,7 @@ export function sameNameWarnings (snapshot: Snapshot, name: string, about: 'serv
  * Returns warnings about the name of a stored server and the names in its `sharedWithUsers`, for a principal that
  * manages the server.
  */
-export const nameAndShareWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
+export const nameAndSharingWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
   [...sameNameWarnings(snapshot, name, 'server'), ...sharingWarnings(snapshot, principal, name)]
 
 /** Max number of names in a warning; for further ones, only the number is given. */

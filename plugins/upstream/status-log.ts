@@ -17,7 +17,7 @@ export class StatusLog {
   readonly #log: Log
   readonly #now: () => number
   /** The log of the last outage, and the status that the upstream had during it. */
-  #current: { readonly status: keyof typeof statusWords, readonly outage: OutageLog } | undefined
+  #current: { readonly recordStatus: keyof typeof statusWords, readonly outage: OutageLog } | undefined
   /** When each warning was last logged, in ms since the epoch. */
   readonly #logged = new BoundedMap<string, number>(baseLimits.outages.sentences)
 
@@ -61,10 +61,10 @@ export class StatusLog {
    * server are different outages.
    */
   #outageOf (status: keyof typeof statusWords): OutageLog {
-    if (this.#current?.status === status) return this.#current.outage
+    if (this.#current?.recordStatus === status) return this.#current.outage
     this.#current?.outage.stop()
     const made = new OutageLog((level, sentence) => { this.#log(level, sentence) }, statusWords[status], this.#now)
-    this.#current = { status, outage: made }
+    this.#current = { recordStatus: status, outage: made }
     return made
   }
 }

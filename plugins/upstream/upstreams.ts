@@ -61,7 +61,7 @@ export class Upstreams implements ProviderSource {
   connect (host: ProviderHost): void { this.#host = host }
 
   /** Notifies the gateway that the listed items of the servers' catalogues have changed. */
-  listsChanged (): void { this.#host.onListsChanged() }
+  notifyListsChanged (): void { this.#host.onListsChanged() }
 
   get (name: string): Upstream | undefined { return this.#upstreams.get(name) }
 

@@ -1,12 +1,12 @@
 import { Call, type CallOptions } from '../call.ts'
-import { refuseEcho, instanceId, instanceKey } from '../instance.ts'
-import { serverIdentityRestOf } from '../identity.ts'
+import { refuseEcho, instanceId, instanceMetaKey } from '../instance.ts'
+import { identityExtraOf } from '../identity.ts'
 import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
 import type { Notification, Request, Response } from '../message.ts'
-import { Peer, type PeerHandlers, startPeer } from '../peer.ts'
+import { RpcConnection, type RpcConnectionHandlers, openRpcConnection } from '../peer.ts'
 import { progressTokenOf, restoreProgressToken } from '../progress.ts'
 import { RequestTable } from '../table.ts'
 import { detachedCopy, largeTextLength } from '../text.ts'
@@ -33,7 +33,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   readonly #transport: Transport
-  readonly #connection: Peer
+  readonly #connection: RpcConnection
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
   readonly #calls = new RequestTable<number, Call>()
@@ -48,11 +48,11 @@ export class LegacyUpstreamSession implements UpstreamSession {
   #closed = false
 
   /** @param connection an open connection; undefined: `open` opens one */
-  constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers, connection?: Peer) {
+  constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers, connection?: RpcConnection) {
     this.#transport = transport
     this.#client = client
     this.#handlers = handlers
-    const inbound: PeerHandlers = {
+    const inbound: RpcConnectionHandlers = {
       request: (request, origin) => { void this.#question(request, origin) },
       notification: (notification, origin) => { this.#notification(notification, origin) },
       // A server that has lost the session says so in its answer; the transport then closes the connection.
@@ -60,7 +60,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
     }
-    this.#connection = connection ?? new Peer(transport, inbound)
+    this.#connection = connection ?? new RpcConnection(transport, inbound)
     this.#connection.handlers = inbound
   }
 
@@ -70,7 +70,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async open (onDialled: () => void): Promise<void> {
     try {
-      await startPeer(this.#connection, onDialled, this.#client.initTimeout)
+      await openRpcConnection(this.#connection, onDialled, this.#client.initTimeout)
       await this.handshake()
     } catch (error) {
       await this.close()
@@ -96,7 +96,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     let failure: unknown
     do {
       // The instance id lets a gateway detect that it is its own upstream.
-      const params = { protocolVersion: left[0], capabilities, clientInfo, _meta: { [instanceKey]: instanceId } }
+      const params = { protocolVersion: left[0], capabilities, clientInfo, _meta: { [instanceMetaKey]: instanceId } }
       try {
         return await this.request('initialize', JSON.stringify(params))
       } catch (error) {
@@ -255,6 +255,6 @@ function identityOf (result: string): ServerIdentity {
     capabilities: isObject(capabilities) ? capabilities : {},
     serverInfo: memberOf(result, 'serverInfo') ?? '{}',
     instructions: typeof instructions === 'string' ? instructions : undefined,
-    identityExtra: serverIdentityRestOf(result)
+    identityExtra: identityExtraOf(result)
   }
 }

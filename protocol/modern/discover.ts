@@ -1,12 +1,12 @@
 import { RpcError, UpstreamError } from '../errors.ts'
-import { serverIdentityRestOf } from '../identity.ts'
-import { instanceId, instanceKey } from '../instance.ts'
+import { identityExtraOf } from '../identity.ts'
+import { instanceId, instanceMetaKey } from '../instance.ts'
 import { isObject, memberOf } from '../json.ts'
 import { isLegacyVersion } from '../legacy/versions.ts'
 import { serverInfoShape } from '../message-shapes.ts'
 import { mend } from '../mending.ts'
 import { toRpcError } from '../message.ts'
-import type { Peer } from '../peer.ts'
+import type { RpcConnection } from '../peer.ts'
 import type { ClientIdentity, ServerIdentity } from '../upstream-session.ts'
 import { isModernVersion, metaKeys, modernErrorCode, type ModernVersion } from './envelope.ts'
 import { OutgoingEnvelope } from './outgoing.ts'
@@ -26,7 +26,7 @@ export class NotModernError extends Error {
  * @throws NotModernError; UpstreamError if there is no answer, or if server and gateway have no revision in common
  */
 export async function discoverServer (
-  connection: Peer,
+  connection: RpcConnection,
   client: ClientIdentity,
   tools: ToolParamHeaders,
   version: ModernVersion,
@@ -34,7 +34,7 @@ export async function discoverServer (
 ): Promise<DiscoveredServer> {
   const outgoing = new OutgoingEnvelope(version, client, tools)
   // The instance id lets a gateway detect that it is its own upstream.
-  const params = outgoing.ownParams('{}', { [instanceKey]: JSON.stringify(instanceId) })
+  const params = outgoing.ownParams('{}', { [instanceMetaKey]: JSON.stringify(instanceId) })
   const { resultText, errorText } =
     await connection.request('server/discover', params, undefined, { protocol: outgoing.ownHeaders('server/discover') })
       .catch((error: unknown) => { throw toNotModernError(error) })
@@ -93,7 +93,7 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
     capabilities: isObject(capabilities) ? capabilities : {},
     serverInfo: mend(info, serverInfoShape, true).text,
     instructions: typeof instructions === 'string' ? instructions : undefined,
-    identityExtra: serverIdentityRestOf(result)
+    identityExtra: identityExtraOf(result)
   }
 }
 

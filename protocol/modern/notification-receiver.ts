@@ -2,7 +2,7 @@ import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import { listCapabilityOf } from '../lists.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
-import type { Peer } from '../peer.ts'
+import type { RpcConnection } from '../peer.ts'
 import { reconnectDelays } from '../transports/reconnect.ts'
 import { metaKeys } from './envelope.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
@@ -22,7 +22,7 @@ const maxFailures = 5
 const steadyAfter = 3_000
 
 interface ListeningDeps {
-  readonly connection: Peer
+  readonly connection: RpcConnection
   readonly outgoing: OutgoingEnvelope
   readonly capabilities: Readonly<Record<string, unknown>>
   /** Max time for the acknowledgment, in ms. */

@@ -3,7 +3,7 @@ import { isObject, memberOf } from '../json.ts'
 import { resultTypes } from './envelope.ts'
 
 /** Matches every result whose `resultType` the core protocol does not define, and possibly others. */
-export const otherResultTypePattern = /"resultType"\s*:\s*(?!"complete"|"input_required")/
+export const nonCoreResultTypePattern = /"resultType"\s*:\s*(?!"complete"|"input_required")/
 const knownTypeTexts: ReadonlySet<string | undefined> =
   new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
 

@@ -5,7 +5,7 @@ import { rpcCode, type RpcError } from '../errors.ts'
 import { DerivedExchange, type Exchange } from '../exchange.ts'
 import { isObject, memberOf, parseSmallMember, withMembers } from '../json.ts'
 import type { Response } from '../message.ts'
-import type { Peer } from '../peer.ts'
+import type { RpcConnection } from '../peer.ts'
 import { withRelatedTask } from '../task-ids.ts'
 import { terminalStates, toLegacyTask, toLegacyCreateTaskResult } from '../task-shapes.ts'
 import { modernErrorCode } from './envelope.ts'
@@ -31,7 +31,7 @@ interface AwaitedTask {
 }
 
 interface ModernTasksDeps {
-  readonly connection: Peer
+  readonly connection: RpcConnection
   readonly outgoing: OutgoingEnvelope
   readonly rounds: InputRounds
   /** Max time for one request about a task, in ms. */

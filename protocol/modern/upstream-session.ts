@@ -5,7 +5,7 @@ import type { Exchange } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
-import type { Peer } from '../peer.ts'
+import type { RpcConnection } from '../peer.ts'
 import { RequestTable } from '../table.ts'
 import type { Transport } from '../transports/transport.ts'
 import type {
@@ -19,7 +19,7 @@ import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.t
 import { NotificationReceiver } from './notification-receiver.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolParamHeaders } from './param-headers.ts'
-import { otherResultTypePattern, unsupportedResultType } from './result-type.ts'
+import { nonCoreResultTypePattern, unsupportedResultType } from './result-type.ts'
 import { ModernTasks, withoutTask } from './tasks.ts'
 import { waitAtMost } from '../wait-at-most.ts'
 
@@ -46,7 +46,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   readonly identity: ServerIdentity
   /** True for stdio, which has no stream to close (MCP 2026-07-28, "Cancellation"). */
   readonly notifiesCancel: boolean
-  readonly #connection: Peer
+  readonly #connection: RpcConnection
   readonly #transport: Transport
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
@@ -63,7 +63,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
 
   /** @param connection an open connection to a server that has answered `server/discover` */
   constructor (
-    connection: Peer,
+    connection: RpcConnection,
     transport: Transport,
     client: ClientIdentity,
     handlers: SessionHandlers,
@@ -119,7 +119,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
       deadlines,
       headers,
       onEnd: this.#onCallEnd,
-      style: this
+      adapter: this
     })
     if (!call.isOver) this.#calls.set(call.id, call)
     return call.answer
@@ -142,7 +142,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#onErrorAnswer(call, response, errorText)
     const hasTasks = call.exchange !== undefined && this.#tasks.isDeclaredFor(call.exchange)
-    const type = resultText !== undefined && otherResultTypePattern.test(resultText)
+    const type = resultText !== undefined && nonCoreResultTypePattern.test(resultText)
       ? unsupportedResultType(call, resultText, hasTasks)
       : undefined
     if (type !== undefined) {

@@ -41,7 +41,7 @@ function schemaShape (hasTuples: boolean): Shape {
 const schemas = { today: schemaShape(false), withTuples: schemaShape(true) }
 const olderDraft = /draft-0[3-7]|2019-09/
 /** The shape of a JSON Schema, according to the draft that its `$schema` states. */
-export const schema: Shape = {
+export const jsonSchemaShape: Shape = {
   isObject: true,
   select: (text) => olderDraft.test(memberOf(text, '$schema') ?? '') ? schemas.withTuples : schemas.today
 }

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Success } from '../../schemas/answers.ts'
 import { ResourceToRead } from '../../schemas/builtins.ts'
-import { callerOf, wrapData } from '../caller.ts'
+import { callerOf, wrapInEnvelope } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { builtInPromptEntity, builtInResourceEntity, builtInSkillEntity } from './entities.ts'
 import { addReadRoutes } from './entity.ts'
@@ -24,7 +24,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { effect: 'run' }
   }, async (request, reply) =>
-    wrapData(
+    wrapInEnvelope(
       reply, await app.tools.readResourceByUri(callerOf(request, reply, requirePrincipal(request)), request.body.uri)
     ))
 
@@ -55,7 +55,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request, reply) => {
     const { serverName, promptName } = request.params
     const caller = callerOf(request, reply, requirePrincipal(request))
-    return wrapData(
+    return wrapInEnvelope(
       reply, await app.tools.getFilledPrompt(caller, serverName, promptName, request.body.arguments ?? {})
     )
   })

@@ -120,7 +120,9 @@ export function createApiRouter (app: FastifyInstance, tag: string): ApiRouter {
           const principal = revision ? withPrecondition(request, revision) : requirePrincipal(request)
           const result = await answer({ principal, params, query, body, request, reply })
           if (revision && method === 'GET') reply.header('etag', `"${revision({ principal, params })}"`)
-          if (result.created !== undefined && collection !== undefined) setCreated(reply, collection, result.created)
+          if (result.created !== undefined && collection !== undefined) {
+            setCreatedStatus(reply, collection, result.created)
+          }
           if (result.outcome !== undefined) reply.code(result.outcome === 'partial' ? 207 : 400)
           return toEnvelope(result)
         }
@@ -178,7 +180,7 @@ function toEnvelope ({ created: _, outcome, message, warnings = [], ...answer }:
  * @param collection the path of the collection below `/api`
  * @param key the last part of the item's path
  */
-export function setCreated (reply: FastifyReply, collection: string, key: string): void {
+export function setCreatedStatus (reply: FastifyReply, collection: string, key: string): void {
   reply.code(201).header('location', `${reply.server.config.basePath}/api${collection}/${encodeURIComponent(key)}`)
 }
 

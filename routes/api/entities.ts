@@ -29,7 +29,7 @@ export const groupEntity = ({ groups }: FastifyInstance): CrudEntity<
 })
 
 /** Returns the description of the routes for bearer keys. */
-export const keyEntity = ({ keys }: FastifyInstance): CrudEntity<
+export const bearerKeyEntity = ({ keys }: FastifyInstance): CrudEntity<
   Static<typeof KeyRecord>, typeof NewKey, typeof KeyUpdate
 > => ({
   tag: 'Bearer keys',

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import {
-  GroupParams, GroupMemberConfig, GroupMemberParams, GroupMembers, GroupRecord, NewGroupMember, ToolSelection
+  GroupParams, GroupMemberConfig, GroupMemberParams, GroupMembersUpdate, GroupRecord, NewGroupMember, ToolSelection
 } from '../../schemas/group-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { createApiRouter } from './endpoint.ts'
@@ -40,7 +40,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.put('/groups/:id/servers/batch', {
     ...ofGroup,
     summary: 'Replace all servers of a group',
-    body: GroupMembers,
+    body: GroupMembersUpdate,
     before: ({ principal, params }) => { groups.assertCanManage(principal, params.id) }
   }, async ({ principal, params, body }) => ({
     ...await groups.update(principal, params.id, { servers: body.servers }),

@@ -10,7 +10,7 @@ import approvals from './approvals.ts'
 import catalogues from './catalogues.ts'
 import builtIns from './builtins.ts'
 import groups from './groups.ts'
-import { keyEntity, teamEntity } from './entities.ts'
+import { bearerKeyEntity, teamEntity } from './entities.ts'
 import { addReadRoutes, addWriteRoutes } from './entity.ts'
 import items from './items.ts'
 import oauth from './oauth.ts'
@@ -44,8 +44,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(variables)
   await app.register(items)
   await app.register(groups)
-  addReadRoutes(app, keyEntity(app))
-  addWriteRoutes(app, keyEntity(app))
+  addReadRoutes(app, bearerKeyEntity(app))
+  addWriteRoutes(app, bearerKeyEntity(app))
   addReadRoutes(app, teamEntity(app))
   await app.register(people)
   await app.register(settings)

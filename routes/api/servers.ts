@@ -5,7 +5,7 @@ import {
   ServerTestResult, ServerToTest, ServerUpdate
 } from '../../schemas/server-api.ts'
 import { abortSignalOf } from '../caller.ts'
-import { revisionOfServer } from '../entity-tag.ts'
+import { revisionOfServerConfig } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiHandlerContext, createApiRouter } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
@@ -22,7 +22,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     }
   }
   const revision = ({ principal, params }: Pick<ApiHandlerContext<typeof ServerParams>, 'principal' | 'params'>) =>
-    revisionOfServer(servers.get(principal, params.name).config)
+    revisionOfServerConfig(servers.get(principal, params.name).config)
 
   api.list('/servers', {
     summary: 'List the servers that you may see', item: ServerRecord, key: 'name'

@@ -3,7 +3,7 @@ import { parseExactJson } from '../../plugins/downstream/index.ts'
 import { Success } from '../../schemas/answers.ts'
 import { ToolCallResult } from '../../schemas/openapi-routes.ts'
 import { addTextBodyParser } from '../bodies.ts'
-import { callerOf, wrapData } from '../caller.ts'
+import { callerOf, wrapInEnvelope } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { requirePrincipal } from './principal.ts'
 
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { toolName, arguments: args = {} } = request.body
       const caller = callerOf(request, reply, requirePrincipal(request))
-      return wrapData(reply, await app.tools.call(caller, request.params.server, toolName, args))
+      return wrapInEnvelope(reply, await app.tools.call(caller, request.params.server, toolName, args))
     }
   )
 }

@@ -9,7 +9,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const mine = {
     params: ServerParams,
     before: ({ principal, params }: Pick<ApiHandlerContext<typeof ServerParams>, 'principal' | 'params'>) => {
-      ownVariables.mustBeUser(principal, params.name)
+      ownVariables.assertIsUser(principal, params.name)
     }
   }
 
@@ -25,7 +25,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'and never returned.',
     body: MyValues,
     data: MyVariables
-  }, async ({ principal, params, body: { values } }) => await ownVariables.give(principal, params.name, values))
+  }, async ({ principal, params, body: { values } }) => await ownVariables.setValues(principal, params.name, values))
 
   api.delete('/servers/:name/my-variables', {
     ...mine, summary: 'Remove your values for a server'

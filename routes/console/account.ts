@@ -1,10 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { noticeOf, pagesOf, formFieldText } from './page.ts'
+import { noticeOf, createPageRouter, formFieldText } from './page.ts'
 
 /** The page on which users change their own password. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, users } = app
-  const { edit } = pagesOf(app)
+  const { edit } = createPageRouter(app)
   const shown = {
     title: 'Your account',
     lead: 'Changing your password ends all your other sessions and login tokens.',

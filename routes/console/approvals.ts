@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { type ShownApproval, escapeInvisible } from '../../plugins/extensions/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { pagesOf } from './page.ts'
+import { createPageRouter } from './page.ts'
 
 const minute = 60_000
 
@@ -24,7 +24,7 @@ function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: str
 /** The page with the calls that wait for approval, for admins and for the approvers named in policies. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api }, policies: { approvals } } = app
-  const { page, form, submit } = pagesOf(app)
+  const { page, form, submit } = createPageRouter(app)
 
   page('approvals', {
     title: 'Approvals',

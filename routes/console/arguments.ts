@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { argumentsIn, type Form, parseJsonObjectOrProblem, formFieldText } from './page.ts'
+import { argumentFieldsIn, type SubmittedForm, parseJsonObjectOrProblem, formFieldText } from './page.ts'
 
 /**
  * The content of a submitted form for the arguments of a call, which the user fills in as fields (`values`) or as JSON
@@ -17,11 +17,11 @@ export interface ArgumentsForm {
  * Reads a submitted form for arguments, according to the button that was pressed.
  * @param schema the JSON Schema of the arguments
  */
-export function readArgumentsForm (app: FastifyInstance, sent: Form, schema: unknown): ArgumentsForm {
+export function readArgumentsForm (app: FastifyInstance, sent: SubmittedForm, schema: unknown): ArgumentsForm {
   const form = app.kit.formOf(schema)
   const mode = formFieldText(sent.mode) === 'json' ? 'json' : 'form'
   const button = formFieldText(sent.do)
-  const values = argumentsIn(sent)
+  const values = argumentFieldsIn(sent)
   const text = formFieldText(sent.json)
   if (mode === 'json') {
     const args = parseJsonObjectOrProblem(text, 'Arguments are')

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { auditedEntities } from '../../plugins/settings/index.ts'
 import { deepDifferencesOf } from './differences.ts'
-import { pagesOf } from './page.ts'
+import { createPageRouter } from './page.ts'
 import { urlWithQuery } from './lists.ts'
 
 type Entry = Awaited<ReturnType<FastifyInstance['audit']['list']>>['data'][number]
@@ -23,7 +23,7 @@ const nounOf = (entity: string): string => nouns[entity] ?? entity
 /** The page with the audit log. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
-  pagesOf(app).page('audit', {
+  createPageRouter(app).page('audit', {
     title: 'Audit', isInNav: true
   }, async ({ request, query: { username = '', action = '', entity = '', name = '', cursor = '' } }) => {
     const path = `${kit.base}/audit`

@@ -1,11 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { serializeSettings } from '../../db/document-text.ts'
-import { pagesOf } from './page.ts'
+import { createPageRouter } from './page.ts'
 
 /** The page that explains how to back up and restore the gateway, and the download of its settings. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, settings } = app
-  pagesOf(app).page('backup', { title: 'Backup', isInNav: true }, () => {
+  createPageRouter(app).page('backup', { title: 'Backup', isInNav: true }, () => {
     const { servers, groups, users } = settings.current
     return { facts: [['Servers', servers.size], ['Groups', groups.size], ['Users', users.size]] }
   })
@@ -14,7 +13,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const { data } = await kit.api.ask(request, 'GET', '/mcp-settings/export?includeSecrets=true')
     return await reply.type('application/json')
       .header('content-disposition', 'attachment; filename="mcp_settings.json"')
-      .send(serializeSettings(data as object))
+      .send(app.export.toText(data as object))
   })
 }
 export default routes

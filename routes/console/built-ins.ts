@@ -5,10 +5,11 @@ import type { PromptRecord, ResourceRecord } from '../../schemas/builtins.ts'
 import type { SkillRecord } from '../../schemas/skills.ts'
 import { revisionOf } from '../entity-tag.ts'
 import {
-  parseEnabledUpdate, type Form, pagesOf, createRemoveAction, formFieldText, createToggleAction, type Visit
+  parseEnabledUpdate, type SubmittedForm, createPageRouter, createRemoveAction, formFieldText, createToggleAction,
+  type Visit
 } from './page.ts'
 import { paginate } from './lists.ts'
-import { addUpload } from './uploads.ts'
+import { addUploadForm } from './uploads.ts'
 import { abortSignalOf } from '../caller.ts'
 
 type StoredBuiltIn = Pick<Static<typeof PromptRecord>, 'id' | 'name' | 'enabled'> &
@@ -77,7 +78,7 @@ const secondColumnTitles = { prompts: 'Arguments', resources: 'Media type', skil
 /** The page with the built-in prompts, resources and skills. */
 export const builtInsPages: FastifyPluginAsync = async (app) => {
   const { base } = app.kit
-  pagesOf(app).page('built-ins', { title: 'Built-ins', isInNav: true }, async (visit) => ({
+  createPageRouter(app).page('built-ins', { title: 'Built-ins', isInNav: true }, async (visit) => ({
     parts: await Promise.all(kindNames.map(async (kind) => {
       const { noun, heading } = kinds[kind]
       const { items, pages } = paginate(await listOf(app, visit, kind), `${base}/built-ins`, {})
@@ -100,10 +101,10 @@ export const builtInsPages: FastifyPluginAsync = async (app) => {
 /** The pages and forms that add, change and remove built-in items, for admins. */
 export const builtInsAdminPages: FastifyPluginAsync = async (app) => {
   const { builtIns, kit: { base, api, renderer } } = app
-  const { page, form, edit, removal, submit } = pagesOf(app)
+  const { page, form, edit, removal, submit } = createPageRouter(app)
   const uploadPage = { title: 'Upload a skill', lead: 'Agents that support skills get it.' }
   page('skill-upload', { title: uploadPage.title, path: '/built-ins/skills/upload' }, () => uploadPage)
-  await addUpload(app, {
+  await addUploadForm(app, {
     path: '/built-ins/skills/upload',
     field: 'skillFile',
     receive: async (request, file, reply) => {
@@ -210,7 +211,7 @@ function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string):
 /**
  * Converts a form to a request body for the API. An empty optional field becomes null, which removes a stored value.
  */
-function toRequestBody (kind: Kind, sent: Form): object {
+function toRequestBody (kind: Kind, sent: SubmittedForm): object {
   return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {
     const text = formFieldText(sent[field.name]).replaceAll('\r\n', '\n')
     if (field.name === 'arguments') {

@@ -2,8 +2,8 @@ import type { FastifyPluginAsync } from 'fastify'
 import { abortSignalOf } from '../caller.ts'
 import type { BundleManifest, UploadedBundle } from '../../schemas/bundle.ts'
 import { showServersToAdd, tabsOfAddServerPage } from './entries.ts'
-import { pagesOf } from './page.ts'
-import { addUpload } from './uploads.ts'
+import { createPageRouter } from './page.ts'
+import { addUploadForm } from './uploads.ts'
 
 type Uploaded = UploadedBundle & { readonly manifest: Pick<BundleManifest, 'version' | 'description' | 'display_name'> }
 
@@ -13,10 +13,10 @@ const path = '/add-a-server/bundle'
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const lead = 'A local server in one file. The upload is stored; it runs once you add the server.'
-  pagesOf(app).page('bundle', { title: 'Bundle', path }, ({ principal }) =>
+  createPageRouter(app).page('bundle', { title: 'Bundle', path }, ({ principal }) =>
     ({ lead, tabs: tabsOfAddServerPage(app, principal, 'bundle') }))
 
-  await addUpload(app, {
+  await addUploadForm(app, {
     path,
     field: 'mcpbFile',
     receive: async (request, file, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
 import { isAutoRefresh, type LoadLivePageData, parseIfJson } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { decisionWords, toSentence, pagesOf } from './page.ts'
+import { decisionWords, toSentence, createPageRouter } from './page.ts'
 import { urlWithQuery } from './lists.ts'
 import { serverPageUrl } from './server-states.ts'
 
@@ -12,7 +12,7 @@ type Query = Readonly<Record<string, string>>
 /** The pages with the list of recorded calls, a single call, and two calls side by side. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base }, activities } = app
-  const { page } = pagesOf(app)
+  const { page } = createPageRouter(app)
 
   const callOf = async (principal: Principal, id: string): Promise<Call> =>
     await activities.find(principal, id).catch((error: unknown) => {
@@ -53,7 +53,9 @@ const routes: FastifyPluginAsync = async (app) => {
         from: data.length === 0 ? 0 : (pageNumber - 1) * pageSize + 1,
         to: data.length === 0 ? 0 : (pageNumber - 1) * pageSize + data.length,
         total,
-        ...pageNumber > 1 && { previous: urlWithQuery(path, { ...criteria, page: String(Math.min(pageNumber - 1, totalPages)) }) },
+        ...pageNumber > 1 && {
+          previous: urlWithQuery(path, { ...criteria, page: String(Math.min(pageNumber - 1, totalPages)) })
+        },
         ...pageNumber < totalPages && { next: urlWithQuery(path, { ...criteria, page: String(pageNumber + 1) }) }
       }
     }

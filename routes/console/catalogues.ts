@@ -4,7 +4,7 @@ import type {
   CloudServer, RequiredInput, MarketServer, OptionalInput, ConvertedPackage, RegistryEntry, RegistryPage
 } from '../../schemas/catalogues.ts'
 import { type ServerToAdd, showServersToAdd, tabsOfAddServerPage, type VariableToFill } from './entries.ts'
-import { filterByText, pagesOf, type Visit } from './page.ts'
+import { filterByText, createPageRouter, type Visit } from './page.ts'
 import { paginate, urlWithQuery } from './lists.ts'
 
 /** A catalogue entry, as a row of the list. */
@@ -39,7 +39,7 @@ interface Catalogue {
 /** The pages with the list of each catalogue, and the pages that show an entry as servers to add. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
-  const { page } = pagesOf(app)
+  const { page } = createPageRouter(app)
   for (const [name, catalogue] of Object.entries(cataloguesOf(app))) {
     const path = `/add-a-server/${name}`
 

@@ -3,7 +3,7 @@ import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import type { DefinitionChange } from '../../schemas/definitions-api.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { differencesOf, markDifference } from './differences.ts'
-import { noticeOf, pagesOf, formFieldText } from './page.ts'
+import { noticeOf, createPageRouter, formFieldText } from './page.ts'
 import type { ShownServer } from './server-states.ts'
 import { serverHeadOf, canManageServer, listedItemsOf, serverItemKinds } from './server-head.ts'
 
@@ -12,7 +12,7 @@ const serverPath = (name: string): string => `/servers/${encodeURIComponent(name
 /** The page with a server's changed definitions, and with the warnings about suspicious ones. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
-  const { page, form } = pagesOf(app)
+  const { page, form } = createPageRouter(app)
 
   page('server-definitions', {
     title: 'Definitions', path: '/servers/:name/definitions'

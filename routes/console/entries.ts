@@ -3,8 +3,8 @@ import {
   type ApiAnswer, ApiError, newServerNameProblem, type Notice, parseIfJson
 } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { type CharacterBudget, fillVariables, newCharacterBudget, assignVariableValues } from './fill-variables.ts'
-import { type Form, formFieldText } from './page.ts'
+import { type CharacterBudget, fillVariables, newCharacterBudget, typedValuesOf } from './fill-variables.ts'
+import { type SubmittedForm, formFieldText } from './page.ts'
 import { serverPageUrl, commandOrAddressOf, transportOf } from './server-states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
@@ -107,7 +107,7 @@ function nameProblemsOf (
  * redirects to the stored servers if all were stored.
  */
 export async function testOrStoreServers (
-  app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, form: Form
+  app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, form: SubmittedForm
 ): Promise<FastifyReply> {
   const { kit } = app
   const entries = entriesIn(form)
@@ -141,7 +141,7 @@ function sourceIn (text: string): AddServerSource | undefined {
 }
 
 /** Returns the entries in a submitted form. */
-function entriesIn (form: Form): ServerToAdd[] {
+function entriesIn (form: SubmittedForm): ServerToAdd[] {
   const chosen = new Set([form.chosen ?? []].flat())
   return Object.keys(form).flatMap((field) => /^name-(\d{1,4})$/.exec(field)?.[1] ?? []).map((index) => {
     const variables = variablesIn(formFieldText(form[`variables-${index}`]))
@@ -153,14 +153,14 @@ function entriesIn (form: Form): ServerToAdd[] {
       remarks: [],
       variables,
       values: Object.fromEntries(
-        variables.map((_, at) => variableFieldOf(index, at)).map((name) => [name, formFieldText(form[name])])
+        variables.map((_, at) => variableFieldName(index, at)).map((name) => [name, formFieldText(form[name])])
       )
     }
   })
 }
 
 /** Returns the name of the form field for the variable at position `at` (from 0) of the entry with this `index`. */
-export const variableFieldOf = (index: number | string, at: number): string => `value-${index}-${at}`
+export const variableFieldName = (index: number | string, at: number): string => `value-${index}-${at}`
 
 function variablesIn (text: string): VariableToFill[] {
   const { variables } = objectOf(text)
@@ -188,8 +188,8 @@ function parseEntries (
     try {
       const value: unknown = JSON.parse(config)
       if (isPlainObject(value)) {
-        const typed = assignVariableValues(
-          variables, variables.map((_, at) => values[variableFieldOf(index, at)] ?? '')
+        const typed = typedValuesOf(
+          variables, variables.map((_, at) => values[variableFieldName(index, at)] ?? '')
         )
         configs.set(index, fillVariables(value, typed, budget) as Record<string, unknown>)
       } else errors[`config-${index}`] = 'A configuration is a JSON object.'
@@ -198,7 +198,7 @@ function parseEntries (
       errors[`config-${index}`] = error instanceof SyntaxError ? `This is not JSON: ${reason}.` : `${reason}.`
     }
     for (const [at, { isNeeded }] of variables.entries()) {
-      const field = variableFieldOf(index, at)
+      const field = variableFieldName(index, at)
       if (isChosen && isNeeded === true && values[field] === '') errors[field] = 'Enter a value.'
     }
   }
@@ -216,14 +216,14 @@ function toPageData (entry: ServerToAdd, budget: CharacterBudget): object {
     target: commandOrAddressOf(server),
     variables: JSON.stringify({ variables }),
     fields: variables.map(({ key, title: label = key, description, choices, multiple, isSecret, isNeeded }, at) => {
-      const value = values[variableFieldOf(index, at)] ?? ''
+      const value = values[variableFieldName(index, at)] ?? ''
       const hints = [
         description === undefined || /[.!?…]$/.test(description) ? description : `${description}.`,
         ...multiple === true ? ['One per line.'] : [],
         ...isNeeded === true ? [] : [`Leave empty to use the gateway’s environment variable ${key}.`]
       ]
       return {
-        name: variableFieldOf(index, at),
+        name: variableFieldName(index, at),
         label,
         hint: hints.filter((each) => each !== undefined).join(' '),
         value,

@@ -20,7 +20,7 @@ interface TypedValues {
  * key, the first value applies.
  * @param values the texts of the form fields, in the order of the variables
  */
-export function assignVariableValues (
+export function typedValuesOf (
   variables: ReadonlyArray<{ readonly key: string, readonly multiple?: boolean }>, values: readonly string[]
 ): TypedValues {
   const texts = new Map<string, string>()

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, isIdentifiedByUri, type ItemKind, itemKinds, type Principal } from '../../plugins/settings/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import {
-  mcpEndpointUrl, filterByText, type Form, formFieldValues, noticeOf, pagesOf, createRemoveAction, revisionIn,
-  formFieldText, type Visit
+  mcpEndpointUrl, filterByText, type SubmittedForm, formFieldValues, noticeOf, createPageRouter, createRemoveAction,
+  revisionIn, formFieldText, type Visit
 } from './page.ts'
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { listedItemsOf } from './server-head.ts'
@@ -17,7 +17,7 @@ type Member = Exclude<ShownGroup['servers'][number], string>
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, groups } = app
   const { base, api } = kit
-  const { page, edit, removal, submit } = pagesOf(app)
+  const { page, edit, removal, submit } = createPageRouter(app)
   const pathOf = (name: string): string => `/groups/${encodeURIComponent(name)}`
 
   page('groups', {
@@ -190,7 +190,7 @@ const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> =>
 ]
 
 /** Returns the members in a submitted form. A kind of which all items are selected is left out. */
-const membersIn = (form: Form): ChosenMember[] => formFieldValues(form.servers).map((name) => ({
+const membersIn = (form: SubmittedForm): ChosenMember[] => formFieldValues(form.servers).map((name) => ({
   name,
   ...Object.fromEntries(itemKinds.flatMap((kind) => {
     const items = formFieldValues(form[`${kind}:${name}`])
@@ -201,6 +201,6 @@ const membersIn = (form: Form): ChosenMember[] => formFieldValues(form.servers).
   }))
 }))
 
-const groupIn = (form: Form): object => ({
+const groupIn = (form: SubmittedForm): object => ({
   name: formFieldText(form.name).trim(), description: formFieldText(form.description), servers: membersIn(form)
 })

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { Guard } from '../../schemas/guards.ts'
 import { addOrderedEntityPages, toSelectOptions } from './ordered.ts'
-import { type Form, formFieldValues, toNumberOrText, formFieldText } from './page.ts'
+import { type SubmittedForm, formFieldValues, toNumberOrText, formFieldText } from './page.ts'
 
 const sides = [
   { value: 'both', text: 'Arguments and results' },
@@ -113,7 +113,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
  * webhook but no URL, the body contains the webhook, so that the API reports the missing URL.
  * @param former the guard to replace, if any
  */
-function toGuard (sent: Form, former?: Guard): object {
+function toGuard (sent: SubmittedForm, former?: Guard): object {
   const [servers, tools] = [sent.servers, sent.tools].map((field) => namesIn(formFieldText(field), true))
   const detect = formFieldValues(sent.detect)
   const [url, secret] = [formFieldText(sent['webhook.url']).trim(), formFieldText(sent['webhook.secret'])]

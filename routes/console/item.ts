@@ -3,7 +3,7 @@ import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import { isIdentifiedByUri, type ItemKind } from '../../plugins/settings/index.ts'
 import { type TrialRequest, runTrialAndShowResult } from './trial.ts'
 import { type ArgumentsForm, readArgumentsForm } from './arguments.ts'
-import { noticeOf, pagesOf, formFieldText, type Visit } from './page.ts'
+import { noticeOf, createPageRouter, formFieldText, type Visit } from './page.ts'
 import { canManageServer, type ListedItem } from './server-head.ts'
 import { serverPageUrl } from './server-states.ts'
 
@@ -28,7 +28,7 @@ interface ItemPages {
 /** Adds the page of a single item, the form that runs it, and the form that overrides it (on or off, description). */
 export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
   const { kit } = app
-  const { page, form } = pagesOf(app)
+  const { page, form } = createPageRouter(app)
   const { kind, schemaOf, method, paramsOf } = pages
   const path = `/servers/:name/${kind}/:item`
 

@@ -3,8 +3,8 @@ import { linkedSnippets } from '../../plugins/base/config/index.ts'
 import type { Notice, PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import {
-  parseEnabledUpdate, mcpEndpointUrl, filterByText, formFieldValues, pagesOf, createRemoveAction, formFieldText,
-  createToggleAction, type Visit
+  parseEnabledUpdate, mcpEndpointUrl, filterByText, formFieldValues, createPageRouter, createRemoveAction,
+  formFieldText, createToggleAction, type Visit
 } from './page.ts'
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { paginate } from './lists.ts'
@@ -15,7 +15,7 @@ type Key = ReturnType<FastifyInstance['keys']['list']>[number]
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, servers, groups, users } = app
   const { base, api, renderer } = kit
-  const { page, form, edit, removal, submit } = pagesOf(app)
+  const { page, form, edit, removal, submit } = createPageRouter(app)
 
   page('keys', {
     title: 'Keys',

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { pagesOf } from './page.ts'
+import { createPageRouter } from './page.ts'
 import { paginate } from './lists.ts'
 
 /** The log levels, in increasing severity. */
@@ -11,7 +11,7 @@ const ownLines = '/'
 /** The page with the newest lines of the log. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, logs } = app
-  pagesOf(app).page('logs', {
+  createPageRouter(app).page('logs', {
     title: 'Logs', isInNav: true, watch: () => logs.newest?.id
   }, ({ query: { server = '', level = '', q = '', page = '1' } }) => {
     const all = logs.list()

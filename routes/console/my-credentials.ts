@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { canManageServer } from './server-head.ts'
-import { pagesOf, formFieldText } from './page.ts'
+import { createPageRouter, formFieldText } from './page.ts'
 import { serverPageUrl } from './server-states.ts'
 
 /** The prefix of the form fields that contain values. */
@@ -12,7 +12,7 @@ const fieldPrefix = 'values.'
  */
 const routes: FastifyPluginAsync = async (app) => {
   const { ownVariables, kit: { base } } = app
-  const { form, edit, submit } = pagesOf(app)
+  const { form, edit, submit } = createPageRouter(app)
   const [path, stored] = ['/servers/:name', '/servers/:name/my-variables']
 
   edit('form', {

@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ConsentRecord, OAuthClientRecord } from '../../schemas/oauth.ts'
 import type { ApiAnswer } from '../../plugins/management/index.ts'
-import { pagesOf, createRemoveAction } from './page.ts'
+import { createPageRouter, createRemoveAction } from './page.ts'
 import { paginate, pageSize, urlWithQuery } from './lists.ts'
 import { serverPageUrl } from './server-states.ts'
 
@@ -15,7 +15,7 @@ interface Pagination { readonly page: number, readonly total: number, readonly t
 export const oauthPages: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base, api } = kit
-  const { page, form, submit } = pagesOf(app)
+  const { page, form, submit } = createPageRouter(app)
 
   page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
     const { principal, request } = visit
@@ -50,7 +50,7 @@ export const oauthPages: FastifyPluginAsync = async (app) => {
 /** The page that removes an OAuth client, for admins. */
 export const oauthAdminPages: FastifyPluginAsync = async (app) => {
   const { base, api } = app.kit
-  pagesOf(app).removal('/oauth/clients/:id', '/oauth', async ({ request, params: { id = '' } }) => ({
+  createPageRouter(app).removal('/oauth/clients/:id', '/oauth', async ({ request, params: { id = '' } }) => ({
     name: ((await api.ask(request, 'GET', `/oauth/clients/${encodeURIComponent(id)}`)).data as Client).name,
     crumbs: [{ label: 'OAuth', href: `${base}/oauth` }],
     consequences: ['Its consents and tokens are removed: it loses access.']

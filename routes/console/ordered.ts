@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Notice } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import {
-  parseEnabledUpdate, type Form, pagesOf, createRemoveAction, formFieldText, createToggleAction, type Visit
+  parseEnabledUpdate, type SubmittedForm, createPageRouter, createRemoveAction, formFieldText, createToggleAction,
+  type Visit
 } from './page.ts'
 
 /** An entry of a list in which order can matter: a policy, a guard or a quota. */
@@ -34,7 +35,7 @@ interface OrderedPages<Item extends Entry> {
   /** Returns the fields of an entry's form. @param entry the entry; an empty object for a new one */
   readonly fieldsOf: (entry: Partial<Item>) => object[]
   /** Converts a submitted form to a request body for the API. @param former the entry to replace, if any */
-  readonly toBody: (form: Form, former?: Item) => object
+  readonly toBody: (form: SubmittedForm, former?: Item) => object
 }
 
 /**
@@ -47,7 +48,7 @@ export function addOrderedEntityPages<Item extends Entry> (
   more: (visit: Visit) => object | Promise<object> = () => ({})
 ): void {
   const { base } = app.kit
-  const { page, form, edit, removal, submit } = pagesOf(app)
+  const { page, form, edit, removal, submit } = createPageRouter(app)
   const [title, noun] = [name.charAt(0).toUpperCase() + name.slice(1), name.replace(/s$/, '')]
   const list = `/${name}`
   const entryOf = ({ params: { id = '' } }: Pick<Visit, 'params'>): Item => entries.get(id)

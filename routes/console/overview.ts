@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
 import { approvalsFingerprint } from './approvals.ts'
-import { mcpEndpointUrl, toSentence, pagesOf } from './page.ts'
+import { mcpEndpointUrl, toSentence, createPageRouter } from './page.ts'
 import {
   connectionErrorText, repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates
 } from './server-states.ts'
@@ -9,7 +9,7 @@ import {
 /** The start page, with the state of the gateway and the problems that need attention. */
 const routes: FastifyPluginAsync = async (app) => {
   const { servers } = app
-  pagesOf(app).page('overview', {
+  createPageRouter(app).page('overview', {
     title: 'Overview',
     isInNav: true,
     watch: (principal) => [

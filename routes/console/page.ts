@@ -9,14 +9,14 @@ import { requirePrincipal } from '../api/principal.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** The values of the fields of a submitted form, by name. A field that occurs several times has a list of values. */
-export type Form = Readonly<Record<string, string | string[] | undefined>>
+export type SubmittedForm = Readonly<Record<string, string | string[] | undefined>>
 
 /** A request of a signed-in user for a page, or the submission of a form. `form` is empty for a page. */
 export interface Visit {
   readonly principal: Principal
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
-  readonly form: Form
+  readonly form: SubmittedForm
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 }
@@ -98,7 +98,7 @@ interface Removal {
 }
 
 /** Returns the functions that add pages and forms for signed-in users to `app`. */
-export function pagesOf (app: FastifyInstance): PageRouter {
+export function createPageRouter (app: FastifyInstance): PageRouter {
   const { kit } = app
   const mayOpen = ({ isAdmin }: Principal): boolean => isAdmin || app.scope !== 'console-admin'
   const fillPath = (path: string, { params }: Visit): string =>
@@ -180,7 +180,7 @@ export const createToggleAction = (href: string, isEnabled: boolean): object => 
 })
 
 /** Converts the form of the button from `createToggleAction` to a request body for the API. */
-export const parseEnabledUpdate = (form: Form): { enabled: boolean } =>
+export const parseEnabledUpdate = (form: SubmittedForm): { enabled: boolean } =>
   ({ enabled: formFieldText(form.enabled) === 'true' })
 
 /**
@@ -212,7 +212,7 @@ export const editConflictMessage = 'This was changed in the meantime, in another
   'saved. Below is what you typed: saving again replaces that change.'
 
 /** Returns the revision of the record at the time when a form was shown; undefined if the form contains none. */
-export const revisionIn = (form: Form): string | undefined => formFieldText(form.revision) || undefined
+export const revisionIn = (form: SubmittedForm): string | undefined => formFieldText(form.revision) || undefined
 
 /**
  * Makes the `watch` of an admin page throw NotFound for other users. This is needed since every user can request the
@@ -224,14 +224,14 @@ const restrictToAdmins = (watch: LoadLivePageData): LoadLivePageData => (princip
 }
 
 /** Returns the submitted values that may be shown again: those of all fields except passwords and the CSRF token. */
-const valuesToShowAgain = (form: Form): Form =>
+const valuesToShowAgain = (form: SubmittedForm): SubmittedForm =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
 const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
   principal: requirePrincipal(request),
   params: request.params as Visit['params'],
   query: request.query as Visit['query'],
-  form: (request.body ?? {}) as Form,
+  form: (request.body ?? {}) as SubmittedForm,
   request,
   reply
 })
@@ -272,11 +272,11 @@ export const formFieldValues = (field: string | string[] | undefined): string[] 
 export const formFieldText = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''
 
 /** Returns the texts of those fields that `kit.formOf` has created from a JSON Schema, by field name. */
-export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
+export const argumentFieldsIn = (sent: SubmittedForm): Record<string, string> => Object.fromEntries(Object.entries(sent)
   .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, formFieldText(value)]))
 
 /** Returns the trimmed lines of a form field, without empty ones. */
-export const fieldLinesOf = (field: Form[string]): string[] =>
+export const formFieldLines = (field: SubmittedForm[string]): string[] =>
   formFieldText(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
 
 /** Converts a text to a whole number. Other text is returned unchanged, so that the API rejects it with a message. */

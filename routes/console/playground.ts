@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ViewerIdentity, ProgressOptions, McpAnswer, PageData } from '../../plugins/management/index.ts'
 import { readArgumentsForm } from './arguments.ts'
-import { viewerOptions, resolveViewer, mcpPathOf, mcpRouteOptions } from './viewers.ts'
+import { viewerSelectOptions, resolveChosenViewer, mcpPathOf, mcpRouteSelectOptions } from './viewers.ts'
 import { type RouteItem, type RouteItemKind, routeItemKindNames, routeItemKinds } from './route-item-kinds.ts'
-import { filterByText, pagesOf, formFieldText, type Visit } from './page.ts'
+import { filterByText, createPageRouter, formFieldText, type Visit } from './page.ts'
 import {
   type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readQuestions, readWaitingCall
 } from './questions.ts'
@@ -19,7 +19,7 @@ interface ChosenItem { readonly kind: RouteItemKind, readonly item: RouteItem, r
 /** The page that lists the tools, prompts and resources of an MCP route, and runs them. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
-  const { page, form } = pagesOf(app)
+  const { page, form } = createPageRouter(app)
   const title = 'Playground'
 
   page('playground', { title, isInNav: true }, async (visit) => {
@@ -89,8 +89,8 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
   const path = `${kit.base}/playground`
   const common = {
     title: 'Playground',
-    routes: mcpRouteOptions(app, principal, route),
-    eyes: viewerOptions(app, principal, eyes),
+    routes: mcpRouteSelectOptions(app, principal, route),
+    eyes: viewerSelectOptions(app, principal, eyes),
     route,
     eye: eyes,
     q,
@@ -99,7 +99,7 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
     run: `${run} as ${eyes === 'nobody' ? 'anonymous' : own}`
   }
   if (query.route === undefined) return { data: common }
-  const listed = await kit.mcp.list(request, mcpPathOf(route), resolveViewer(app, principal, eyes, route), kind)
+  const listed = await kit.mcp.list(request, mcpPathOf(route), resolveChosenViewer(app, principal, eyes, route), kind)
   if ('problem' in listed) return { data: { ...common, problem: listed.problem } }
   const all: RouteItem[] = listed.items
   // `urlWithQuery` omits empty values, so the route, which is empty for the global route, is appended here.

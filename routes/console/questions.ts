@@ -5,7 +5,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { managementLimits, parseIfJson } from '../../plugins/management/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
-import { argumentsIn, type Form, formFieldText } from './page.ts'
+import { argumentFieldsIn, type SubmittedForm, formFieldText } from './page.ts'
 
 /** A server's question to the client during a call (`inputRequests`): elicitation, sampling or roots. */
 const Question = Type.Object({
@@ -74,7 +74,7 @@ export function readWaitingCall (text: string): AnsweredCall | undefined {
 
 /** An invalid answer to the question `name`: the submitted form, and the error messages by field. */
 interface RefusedAnswer {
-  readonly name: string, readonly form: Form, readonly errors: Readonly<Record<string, string>>
+  readonly name: string, readonly form: SubmittedForm, readonly errors: Readonly<Record<string, string>>
 }
 
 /**
@@ -118,7 +118,7 @@ const toMessageText = (content: unknown): string => {
   return typeof text === 'string' ? text : JSON.stringify(content)
 }
 
-function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, form: Form): object[] {
+function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, form: SubmittedForm): object[] {
   const value = formFieldText(form.text)
   if (method === 'sampling/createMessage') {
     return [{ kind: 'long', name: 'text', label: 'Answer', isRequired: true, value }]
@@ -127,12 +127,12 @@ function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, 
     const hint = 'One per line, such as file:///home/me/project'
     return [{ kind: 'long', name: 'text', label: 'Addresses', hint, isRequired: false, value }]
   }
-  return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields(argumentsIn(form))
+  return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields(argumentFieldsIn(form))
 }
 
 /** Adds the answer in a submitted form to a call. @returns the call with the answer, or error messages by field */
 export function addAnswer (
-  { kit }: FastifyInstance, { name, ...call }: AnsweredCall, form: Form
+  { kit }: FastifyInstance, { name, ...call }: AnsweredCall, form: SubmittedForm
 ): WaitingCall | { readonly errors: Readonly<Record<string, string>> } {
   const question = call.open.find(([each]) => each === name)?.[1]
   const open = call.open.filter(([each]) => each !== name)
@@ -157,7 +157,7 @@ export function addAnswer (
     default: {
       if (action !== 'accept') return withAnswer({ action: action === 'decline' ? 'decline' : 'cancel' })
       if (question.params?.mode === 'url') return withAnswer({ action: 'accept' })
-      const read = kit.formOf(question.params?.requestedSchema, { wantsText: true }).read(argumentsIn(form))
+      const read = kit.formOf(question.params?.requestedSchema, { wantsText: true }).read(argumentFieldsIn(form))
       return 'errors' in read ? read : withAnswer({ action: 'accept', content: JSON.parse(read.json) as unknown })
     }
   }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Quota } from '../../schemas/quotas.ts'
 import { addOrderedEntityPages, toSelectOptions } from './ordered.ts'
-import { type Form, toNumberOrText, formFieldText } from './page.ts'
+import { type SubmittedForm, toNumberOrText, formFieldText } from './page.ts'
 
 const periods = [{ value: 'day', text: 'Day' }, { value: 'minute', text: 'Minute' }]
 
@@ -90,7 +90,7 @@ const withStored = (names: ReadonlyMap<string, string>, stored = '*'): Array<{ v
     .map(([value, text]) => ({ value, text }))
 
 /** Converts a form to a request body for the API, without optional members whose fields are empty. */
-function toQuota (sent: Form): object {
+function toQuota (sent: SubmittedForm): object {
   const limit = (field: string): object => {
     const text = formFieldText(sent[field]).trim()
     return text === '' ? {} : { [field]: toNumberOrText(text) }

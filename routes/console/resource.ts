@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { UriTemplate } from '@modelcontextprotocol/sdk/shared/uriTemplate.js'
 import { ApiError, managementLimits, type PageData } from '../../plugins/management/index.ts'
 import { addItemPages, runTrialFromForm } from './item.ts'
-import { pagesOf, type Visit } from './page.ts'
+import { createPageRouter, type Visit } from './page.ts'
 import { readArgumentsForm } from './arguments.ts'
 import { serverPageUrl } from './server-states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
@@ -33,7 +33,7 @@ const routes: FastifyPluginAsync = async (app) => {
     paramsOf: (uri) => JSON.stringify({ uri })
   })
 
-  const { page, form } = pagesOf(app)
+  const { page, form } = createPageRouter(app)
   const path = '/servers/:name/templates/:item'
   page('item', { title: 'Template', path }, async (visit) => {
     const template = await templateOf(app, visit)

@@ -3,7 +3,7 @@ import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { ApiError, namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { Policy, PolicyTestResult } from '../../schemas/policies.ts'
 import { addOrderedEntityPages, toSelectOptions } from './ordered.ts'
-import { decisionWords, type Form, parseJsonObjectOrProblem, formFieldText, type Visit } from './page.ts'
+import { decisionWords, type SubmittedForm, parseJsonObjectOrProblem, formFieldText, type Visit } from './page.ts'
 
 const decisions = [
   { value: 'deny', text: 'Deny' },
@@ -92,7 +92,7 @@ const fieldsOf = (
 ]
 
 /** Converts a form to a request body for the API, without optional members whose fields are empty. */
-function toPolicy (sent: Form): object {
+function toPolicy (sent: SubmittedForm): object {
   const approvers = namesIn(formFieldText(sent.approvers))
   const message = formFieldText(sent.message).trim()
   return {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { explanationKey, type ScoreReasons } from '../../plugins/extensions/index.ts'
-import { mcpPathOf, mcpRouteOptions } from './viewers.ts'
-import { pagesOf } from './page.ts'
+import { mcpPathOf, mcpRouteSelectOptions } from './viewers.ts'
+import { createPageRouter } from './page.ts'
 import { urlWithQuery } from './lists.ts'
 
 /** A tool that `search_tools` has found. */
@@ -12,9 +12,10 @@ interface FoundTool {
 /** The page that shows which tools smart routing (`search_tools` of `$smart`) finds for a query, and why. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
-  pagesOf(app).page('search-lab', { title: 'Search lab', isInNav: true }, async ({ principal, query, request }) => {
+  const { page } = createPageRouter(app)
+  page('search-lab', { title: 'Search lab', isInNav: true }, async ({ principal, query, request }) => {
     const { query: words = '', route = '' } = query
-    const routes = mcpRouteOptions(app, principal, route).filter(({ value }) => value !== '$smart')
+    const routes = mcpRouteSelectOptions(app, principal, route).filter(({ value }) => value !== '$smart')
     const common = { query: words, routes }
     if (words.trim() === '') return common
     const path = route === '' ? '/mcp/$smart' : mcpPathOf(route).replace('/mcp/', '/mcp/$smart/')

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { noticeOf, pagesOf, formFieldText } from './page.ts'
+import { noticeOf, createPageRouter, formFieldText } from './page.ts'
 import { serverPageUrl } from './server-states.ts'
 
 /** The pages that rename and remove a server. Both list the consequences. */
 const routes: FastifyPluginAsync = async (app) => {
   const { servers, kit: { api, base } } = app
-  const { edit, removal } = pagesOf(app)
+  const { edit, removal } = createPageRouter(app)
   const pathOf = (name: string): string => `/servers/${encodeURIComponent(name)}`
   const crumbsOf = (name: string): object[] =>
     [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: serverPageUrl(base, name) }]

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError, type Notice, type PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { revisionOfServer } from '../entity-tag.ts'
+import { revisionOfServerConfig } from '../entity-tag.ts'
 import {
-  argumentsIn, editConflictMessage, isEditConflict, noticeOf, parseJsonObjectOrProblem, pagesOf, revisionIn,
-  formFieldText, type Visit
+  argumentFieldsIn, editConflictMessage, isEditConflict, noticeOf, parseJsonObjectOrProblem, createPageRouter,
+  revisionIn, formFieldText, type Visit
 } from './page.ts'
 import { describeTestResult } from './entries.ts'
 import { serverHeadOf, canManageServer } from './server-head.ts'
@@ -16,7 +16,7 @@ type Texts = Readonly<Record<string, string>>
 /** The page on which a server's config is changed, as a form or as JSON. */
 const routes: FastifyPluginAsync = async (app) => {
   const { api, renderer, serverFormOf } = app.kit
-  const { page, form } = pagesOf(app)
+  const { page, form } = createPageRouter(app)
   const path = '/servers/:name/configuration'
 
   page('server-configuration', { title: 'Configuration', path }, async (visit) => {
@@ -67,7 +67,7 @@ const routes: FastifyPluginAsync = async (app) => {
         ...edited,
         errors: edited.mode === 'json'
           ? { json: asText }
-          : serverFormOf(config, principal.isAdmin).toFieldErrors(error.fields, argumentsIn(sent))
+          : serverFormOf(config, principal.isAdmin).toFieldErrors(error.fields, argumentFieldsIn(sent))
       })
     }
   })
@@ -92,7 +92,7 @@ async function toPageData (
     title: `Configuration of ${name}`,
     ...serverHeadOf(app, principal, server, 'configuration'),
     isEditable: canManageServer(app, principal, name),
-    revision: revisionIn(sent) ?? revisionOfServer(server.config),
+    revision: revisionIn(sent) ?? revisionOfServerConfig(server.config),
     rename: `${serverPageUrl(app.kit.base, name)}/rename`
   }
   return { config: server.config, data }
@@ -138,7 +138,7 @@ function editedOf (app: FastifyInstance, visit: Visit, stored: Config): EditedCo
   const rest = parseJsonObjectOrProblem(formFieldText(sent.rest), 'A configuration is')
   const former = typeof rest === 'string' ? {} : rest
   const form = kit.serverFormOf({ type: formFieldText(sent.type) }, isAdmin)
-  const values = argumentsIn(sent)
+  const values = argumentFieldsIn(sent)
   if (/^(?:add|remove):/.test(button)) {
     return {
       mode: 'form',

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { isIdentifiedByUri } from '../../plugins/settings/index.ts'
-import { parseEnabledUpdate, filterByText, pagesOf, formFieldText, type Visit } from './page.ts'
+import { parseEnabledUpdate, filterByText, createPageRouter, formFieldText, type Visit } from './page.ts'
 import { fetchResourceTemplates } from './resource.ts'
 import { serverHeadOf, listedItemsOf, serverItemKinds, canManageServer, serverSummaryOf } from './server-head.ts'
 import { paginate, urlWithQuery } from './lists.ts'
@@ -12,7 +12,7 @@ import {
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base } = kit
-  const { page, form, submit } = pagesOf(app)
+  const { page, form, submit } = createPageRouter(app)
 
   page('servers', {
     title: 'Servers',

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
 import { ApiError } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, toSentence, toNumberOrText, pagesOf, formFieldText, type Visit } from './page.ts'
+import { type SubmittedForm, toSentence, toNumberOrText, createPageRouter, formFieldText, type Visit } from './page.ts'
 
 /** The JSON Schema keywords that determine the form field of a setting. */
 interface Schema {
@@ -25,7 +25,7 @@ interface Setting {
 /** The page on which the system configuration is changed. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
-  const { edit, submit } = pagesOf(app)
+  const { edit, submit } = createPageRouter(app)
   edit('settings', { title: 'Settings', isInNav: true }, async ({ request, principal, form: sent }) => {
     // The revision is computed before the values are read. If they change in between, the API rejects the form.
     const revision = revisionOf(app.system.get(principal))
@@ -137,7 +137,7 @@ function fieldOf ({ path, schema: { title = path, description, ...schema } }: Se
 }
 
 /** Returns the stored values of the fields whose submitted text differs, one per line. Secrets are left out. */
-const storedDifferences = (sent: Form, current: ReadonlyMap<string, unknown>): string =>
+const storedDifferences = (sent: SubmittedForm, current: ReadonlyMap<string, unknown>): string =>
   allSettings
     .filter(({ path, schema }) => sent[path] !== undefined && !isSecret(path) &&
       fieldTextOf(sent[path]) !== textIn(current.get(path) ?? schema.default, 2))
@@ -147,7 +147,7 @@ const storedDifferences = (sent: Form, current: ReadonlyMap<string, unknown>): s
  * Returns the changes in a submitted form as a request body for the API. It contains the settings whose text differs
  * from the current value. The value of an emptied field is null, which resets the setting to its default.
  */
-function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
+function changesOf (sent: SubmittedForm, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const { path, schema } of allSettings) {
     if (sent[path] === undefined) continue
@@ -163,7 +163,7 @@ function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<s
 }
 
 /** Returns the trimmed text of a form field, with `\n` as line ends. */
-const fieldTextOf = (field: Form[string]): string => formFieldText(field).replaceAll('\r\n', '\n').trim()
+const fieldTextOf = (field: SubmittedForm[string]): string => formFieldText(field).replaceAll('\r\n', '\n').trim()
 
 /**
  * Converts the text of a field to the type in the schema of the setting. If a number is expected, text that is not a

@@ -1,4 +1,4 @@
-import { type Form, filterByText, formFieldText } from './page.ts'
+import { type SubmittedForm, filterByText, formFieldText } from './page.ts'
 
 /** Which names of a long list a form shows as checkboxes. */
 interface ShownChoices {
@@ -33,5 +33,5 @@ export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<stri
  * Whether a form was submitted to show other choices, not to be saved: by a button that does so, or with Enter in the
  * search field.
  */
-export const asksForOtherChoices = (form: Form): boolean =>
+export const asksForOtherChoices = (form: SubmittedForm): boolean =>
   /^(?:find$|open:)/.test(formFieldText(form.do)) || formFieldText(form.find) !== formFieldText(form.found)

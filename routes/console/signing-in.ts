@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { type Form, formFieldText } from './page.ts'
+import { type SubmittedForm, formFieldText } from './page.ts'
 
 /** The page on which users sign in with a password or, if social login is enabled, with a login provider. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -36,7 +36,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   app.post('/login', { config: run }, async (request, reply) => {
-    const form = (request.body ?? {}) as Form
+    const form = (request.body ?? {}) as SubmittedForm
     const [username, next] = [formFieldText(form.username), formFieldText(form.next)]
     try {
       const user = await auth.authenticate(request, username, formFieldText(form.password))

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { pagesOf } from './page.ts'
+import { createPageRouter } from './page.ts'
 import { paginate, shortNameOf } from './lists.ts'
 
 type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
@@ -9,7 +9,7 @@ type Failed = Awaited<ReturnType<FastifyInstance['eventWebhooks']['listFailed']>
 /** The page with running tasks, the webhooks that clients registered for events, and undelivered events. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base }, tasks, eventWebhooks } = app
-  const { page, form, submit } = pagesOf(app)
+  const { page, form, submit } = createPageRouter(app)
 
   page('tasks-and-webhooks', {
     title: 'Tasks and webhooks',

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, filterByText, fieldLinesOf, pagesOf, createRemoveAction, formFieldText } from './page.ts'
+import {
+  type SubmittedForm, filterByText, formFieldLines, createPageRouter, createRemoveAction, formFieldText
+} from './page.ts'
 import { paginate } from './lists.ts'
 
 type Team = ReturnType<FastifyInstance['teams']['list']>[number]
@@ -11,7 +13,7 @@ const pathOf = (name: string): string => `/teams/${encodeURIComponent(name)}`
 /** The page with the teams that the user belongs to; for admins, with all teams. */
 export const teamsPages: FastifyPluginAsync = async (app) => {
   const { base } = app.kit
-  pagesOf(app).page('teams', {
+  createPageRouter(app).page('teams', {
     title: 'Teams', isInNav: true, watch: (principal) => app.teams.list(principal)
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
     const chosen = filterByText(app.teams.list(principal), q, ({ name, description }) => [name, description])
@@ -40,7 +42,7 @@ export const teamsPages: FastifyPluginAsync = async (app) => {
 /** The pages that create, change and remove teams, for admins. */
 export const teamsAdminPages: FastifyPluginAsync = async (app) => {
   const { kit: { base }, keys } = app
-  const { edit, removal, submit } = pagesOf(app)
+  const { edit, removal, submit } = createPageRouter(app)
   const crumbs = [{ label: 'Teams', href: `${base}/teams` }]
 
   const newTeamPage = {
@@ -112,10 +114,10 @@ function fieldsOf (team?: Team): object[] {
   ]
 }
 
-const teamIn = (form: Form): object => ({
+const teamIn = (form: SubmittedForm): object => ({
   description: formFieldText(form.description),
   members: namesIn(
     formFieldText(form.members)
   ),
-  claims: fieldLinesOf(form.claims)
+  claims: formFieldLines(form.claims)
 })

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { serializeSettings } from '../../db/document-text.ts'
 import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import {
-  type Form, formFieldValues, noticeOf, parseJsonObjectOrProblem, pagesOf, formFieldText, type Visit
+  type SubmittedForm, formFieldValues, noticeOf, parseJsonObjectOrProblem, createPageRouter, formFieldText, type Visit
 } from './page.ts'
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { commandOrAddressOf } from './server-states.ts'
@@ -18,7 +17,7 @@ interface PastedTemplate {
 /** The page that exports and imports templates. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, groups, servers } = app
-  const { page, form } = pagesOf(app)
+  const { page, form } = createPageRouter(app)
   const choices = ({ principal, form }: Visit): PageData => ({
     title: 'Templates',
     groups: groups.list(principal).map(({ id, name }) =>
@@ -43,7 +42,7 @@ const routes: FastifyPluginAsync = async (app) => {
     })
     const file = `${name.replace(/[^\w-]+/g, '-').slice(0, 60) || 'template'}.json`
     void reply.type('application/json').header('content-disposition', `attachment; filename="${file}"`)
-      .send(serializeSettings(data as object))
+      .send(app.export.toText(data as object))
     return undefined
   })
 
@@ -82,7 +81,7 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 /** Returns the data of the list from which the user selects servers to export. */
-function serversOf (all: readonly string[], form: Form): object {
+function serversOf (all: readonly string[], form: SubmittedForm): object {
   const chosen = new Set(formFieldValues(form.serverNames))
   const find = formFieldText(form.find)
   const { names, kept, rest } = shownChoicesOf(all, chosen, find)

@@ -17,7 +17,9 @@ interface UploadForm {
 }
 
 /** Adds the route of a multipart form, whose first part must be the CSRF token, and whose second part the file. */
-export async function addUpload (app: FastifyInstance, { path, field, receive, refuse }: UploadForm): Promise<void> {
+export async function addUploadForm (
+  app: FastifyInstance, { path, field, receive, refuse }: UploadForm
+): Promise<void> {
   const remainingParts = new WeakMap<FastifyRequest, AsyncIterator<unknown>>()
   await app.register(async (upload) => {
     upload.removeAllContentTypeParsers()

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { pagesOf } from './page.ts'
+import { createPageRouter } from './page.ts'
 import { paginate, shortNameOf, urlWithQuery } from './lists.ts'
 
 /** The ways to group usage. `nameless`: the label for usage whose name on this axis is empty. */
@@ -35,7 +35,8 @@ const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api, renderer } } = app
   const path = `${base}/usage`
 
-  pagesOf(app).page('usage', { title: 'Usage', isInNav: true }, async ({ principal, query, request, reply }) => {
+  const { page } = createPageRouter(app)
+  page('usage', { title: 'Usage', isInNav: true }, async ({ principal, query, request, reply }) => {
     const { from = '', to = '', of, server, page = '1' } = query
     const axis = axes.find(({ value }) => value === query.by) ?? axes[principal.isAdmin ? 0 : 2]
     const period = { by: axis.value, from, to }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { consequencesOf } from '../../plugins/identity/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { filterByText, noticeOf, pagesOf, createRemoveAction, revisionIn, formFieldText } from './page.ts'
+import { filterByText, noticeOf, createPageRouter, createRemoveAction, revisionIn, formFieldText } from './page.ts'
 import { serverSummaryOf } from './server-head.ts'
 import { paginate } from './lists.ts'
 import type { ShownServer } from './server-states.ts'
@@ -19,7 +19,7 @@ interface SeenByUser {
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, settings, users } = app
   const { base, api } = kit
-  const { page, edit, removal, submit } = pagesOf(app)
+  const { page, edit, removal, submit } = createPageRouter(app)
   const pathOf = (username: string): string => `/users/${encodeURIComponent(username)}`
 
   page('users', {

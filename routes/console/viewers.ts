@@ -4,13 +4,15 @@ import type { ViewerIdentity } from '../../plugins/management/index.ts'
 import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 
 /** An option of a select field. */
-export interface Option { readonly value: string, readonly text: string, readonly isChosen: boolean }
+export interface SelectOption { readonly value: string, readonly text: string, readonly isChosen: boolean }
 
 /**
  * Returns the options of a select field for an MCP route. The value '' is the global route; the others are `$smart` and
  * the names of groups and servers.
  */
-export function mcpRouteOptions ({ groups, servers }: FastifyInstance, principal: Principal, chosen: string): Option[] {
+export function mcpRouteSelectOptions (
+  { groups, servers }: FastifyInstance, principal: Principal, chosen: string
+): SelectOption[] {
   const names = [
     ['', 'everything'], ['$smart', 'everything, through $smart'],
     ...groups.list(principal).map(({ name }) => [name, `the group ${name}`]),
@@ -19,7 +21,7 @@ export function mcpRouteOptions ({ groups, servers }: FastifyInstance, principal
   return names.map(([value = '', text = '']) => ({ value, text, isChosen: value === chosen }))
 }
 
-/** Returns the path of an MCP route. @param route the value of an option from `mcpRouteOptions` */
+/** Returns the path of an MCP route. @param route the value of an option from `mcpRouteSelectOptions` */
 export const mcpPathOf = (route: string): string =>
   route === '' ? '/mcp' : route === '$smart' ? '/mcp/$smart' : `/mcp/${encodeURIComponent(route)}`
 
@@ -27,7 +29,9 @@ export const mcpPathOf = (route: string): string =>
  * Returns the options of a select field for the viewer of a route: the user, a key that the user may manage, an
  * anonymous caller or, for admins, another user.
  */
-export function viewerOptions ({ keys, users }: FastifyInstance, principal: Principal, chosen: string): Option[] {
+export function viewerSelectOptions (
+  { keys, users }: FastifyInstance, principal: Principal, chosen: string
+): SelectOption[] {
   const own = principal.username ?? ''
   const others = principal.isAdmin ? users.list().map(({ username }) => username).filter((name) => name !== own) : []
   const all = [
@@ -40,10 +44,10 @@ export function viewerOptions ({ keys, users }: FastifyInstance, principal: Prin
 
 /**
  * Returns the identity of a viewer, and adds an entry to the audit log if it is another user or a key of another owner.
- * @param chosen the value of an option from `viewerOptions`
+ * @param chosen the value of an option from `viewerSelectOptions`
  * @throws NoSuch, Forbidden for an identity that the user may not choose, InvalidInput
  */
-export function resolveViewer (
+export function resolveChosenViewer (
   app: FastifyInstance, principal: Principal, chosen: string, route: string
 ): ViewerIdentity {
   const own = { username: principal.username ?? '' }

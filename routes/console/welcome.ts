@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { isLocalRequest } from '../../plugins/identity/index.ts'
-import { type Form, formFieldText } from './page.ts'
+import { type SubmittedForm, formFieldText } from './page.ts'
 
 const passwordRule = 'At least 6 characters. Better: 8 or more, with a letter, a digit and another character.'
 const linkAdvice =
@@ -30,7 +30,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   app.post('/welcome', { config: { effect: 'change' } }, async (request, reply) => {
-    const form = (request.body ?? {}) as Form
+    const form = (request.body ?? {}) as SubmittedForm
     const [code, password, repeated] = [form.code, form.password, form.repeated].map(formFieldText)
     const user = code !== undefined && isLocalRequest(request) ? welcome.find(code) : undefined
     if (code === undefined || password === undefined || !user) return refuse(reply)

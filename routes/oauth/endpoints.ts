@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { checkFormFieldCount, chunkedBodyReservation, readBodyText } from '../../plugins/base/body/index.ts'
+import { checkFormFieldCount, chunkedBodyReserver, readBodyText } from '../../plugins/base/body/index.ts'
 import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { passToProvider } from '../../plugins/identity/index.ts'
-import { addFormMemoryReservation } from '../bodies.ts'
+import { addBodyMemoryReservation } from '../bodies.ts'
 
 /** Max size of a form, in bytes. */
 const maxForm = 64 * 1024
@@ -10,7 +10,7 @@ const maxForm = 64 * 1024
 /** The endpoints that the OAuth library serves: authorization, token (RFC 6749) and revocation (RFC 7009). */
 const routes: FastifyPluginAsync = async (app) => {
   // Only memory is reserved here: the library parses the bodies of /token and /revoke, with at most 1,000 fields.
-  addFormMemoryReservation(app, maxForm)
+  addBodyMemoryReservation(app, maxForm)
   const answer = async (request: FastifyRequest, reply: FastifyReply, url = request.url): Promise<void> => {
     const issuer = app.oauth.issuer(request)
     const provider = await app.oauth.provider(issuer)
@@ -33,7 +33,7 @@ const routes: FastifyPluginAsync = async (app) => {
       '/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) }
     )
     authorization.post('/authorize', { config, onRequest }, async (request, reply) => {
-      const query = checkFormFieldCount(await readBodyText(request.raw, maxForm, chunkedBodyReservation(request)))
+      const query = checkFormFieldCount(await readBodyText(request.raw, maxForm, chunkedBodyReserver(request)))
       request.raw.method = 'GET'
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })
@@ -45,7 +45,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   const post = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     // The library does not report how much of a chunked body it has read, so memory for the max size is reserved.
-    chunkedBodyReservation(request)?.()
+    chunkedBodyReserver(request)?.()
     await answer(request, reply)
   }
   app.post('/token', { config }, post)

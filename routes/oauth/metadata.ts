@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import {
-  issuerPath, resourceMetadata, resourcePathAsSent, authorizationServerMetadata
+  issuerPath, protectedResourceMetadata, resourcePathAsSent, authorizationServerMetadata
 } from '../../plugins/identity/index.ts'
 import { allowAnyOrigin } from '../any-origin.ts'
 
@@ -36,7 +36,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const describeResource = (issuer: string, rest: string): object => {
     const path = resourcePathAsSent(issuer, `${issuer}${rest}`)
     if (path === undefined) throw new errors.NotFound()
-    return resourceMetadata(issuer, path, app.oauth.settings)
+    return protectedResourceMetadata(issuer, path, app.oauth.settings)
   }
   const describeResourceBelow = async (request: FastifyRequest): Promise<object> =>
     describeResource(app.oauth.issuer(request), pathAfterWellKnown(request))

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
-import { checkFormFieldCount, chunkedBodyReservation, readBodyText } from '../../plugins/base/body/index.ts'
+import { checkFormFieldCount, chunkedBodyReserver, readBodyText } from '../../plugins/base/body/index.ts'
 import {
   rewriteToIssuerAddress, type BrowserResponse, type BrowserRequest, type FormFields, issuerPath, newCsrfKey
 } from '../../plugins/identity/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
-import { addFormMemoryReservation } from '../bodies.ts'
+import { addBodyMemoryReservation } from '../bodies.ts'
 
 const csrfCookie = 'tool-hub-csrf'
 
@@ -16,10 +16,10 @@ const maxForm = 8 * 1024
 const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler(oauthPageErrorHandler(app.pages))
   app.removeAllContentTypeParsers()
-  addFormMemoryReservation(app, maxForm)
+  addBodyMemoryReservation(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => fieldsOf(checkFormFieldCount(await readBodyText(payload, maxForm, chunkedBodyReservation(request)))))
+  ) => fieldsOf(checkFormFieldCount(await readBodyText(payload, maxForm, chunkedBodyReserver(request)))))
   app.addHook('onRequest', (request, _reply, done) => {
     app.auth.checkOrigin(request)
     done()

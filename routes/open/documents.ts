@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { chargedOwnerOf } from '../../plugins/settings/index.ts'
-import { pacedReply, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
+import { pacedReply, memoryBudget, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import {
   DocumentQuery, GroupOrServerDocumentQuery, GroupOrServerParams, OpenApiDocument, OpenApiServerNames, OpenRouteError,
   ToolStats
@@ -44,7 +44,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const owner = chargedOwnerOf(principal, request.ip)
     const releases: Release[] = []
     const hold = (bytes: number): void => {
-      if (bytes > baseLimits.smallText) releases.push(memory.reserve(owner, bytes))
+      if (bytes > baseLimits.smallText) releases.push(memoryBudget.reserve(owner, bytes))
     }
     let body: string | Buffer | Readable = ''
     try {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { extensionsLimits } from '../../plugins/extensions/index.ts'
 import { Failure } from '../../schemas/answers.ts'
 import { EventChallenge, EventReceipt, EventWebhookParams } from '../../schemas/events.ts'
-import { addFormMemoryReservation } from '../bodies.ts'
+import { addBodyMemoryReservation } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { size: bodyLimit } = extensionsLimits.eventWebhooks
-  addFormMemoryReservation(app, bodyLimit)
+  addBodyMemoryReservation(app, bodyLimit)
   app.removeAllContentTypeParsers()
   // The body is kept as bytes, since the signature covers the raw bytes.
   const keepBytes = async (_request: FastifyRequest, body: Buffer): Promise<Buffer> => body

@@ -5,7 +5,7 @@ import { toShownAccount } from '../../plugins/identity/index.ts'
 import { LoginCredentials, LoginResult } from '../../schemas/login.ts'
 import { RegistrationResult, Registration } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { setCreated } from '../api/endpoint.ts'
+import { setCreatedStatus } from '../api/endpoint.ts'
 
 interface LoginOptions { developmentPassword: string | undefined }
 
@@ -78,7 +78,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
       const {
         user, warnings
       } = await (principal?.isAdmin === true ? create() : app.attempts.registerAccount(request, create))
-      setCreated(reply, '/users', user.username)
+      setCreatedStatus(reply, '/users', user.username)
       return {
         success: true as const,
         message: 'The account was created',

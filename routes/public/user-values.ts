@@ -1,12 +1,12 @@
 import { basename } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { checkFormFieldCount, readBodyText, chunkedBodyReservation } from '../../plugins/base/body/index.ts'
+import { checkFormFieldCount, readBodyText, chunkedBodyReserver } from '../../plugins/base/body/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
 import { publicBaseUrl } from '../../plugins/settings/index.ts'
 import { isStartPageToken, startPageToken } from '../../plugins/upstream/index.ts'
-import { addFormMemoryReservation } from '../bodies.ts'
+import { addBodyMemoryReservation } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { browserKeyOf, ensureBrowserKey } from './browser-key.ts'
 
@@ -63,7 +63,7 @@ async function showForm (
   const { protocol, pathname } = new URL(publicBaseUrl(app))
   const folder = `${pathname.replace(/\/$/, '')}/oauth`
   const key = ensureBrowserKey(request, reply, folder, protocol === 'https:')
-  return await sendPage(reply, app.pages.values({
+  return await sendPage(reply, app.pages.userValues({
     server: server.name,
     whose: `the user ${user}`,
     destination: destinationOf(server.config),
@@ -90,10 +90,10 @@ export async function sendUserValuesPage (
 /** The route that stores the values which a user submits on the page of `sendUserValuesPage`. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
-  addFormMemoryReservation(app, maxForm)
+  addBodyMemoryReservation(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => checkFormFieldCount(await readBodyText(payload, maxForm, chunkedBodyReservation(request))))
+  ) => checkFormFieldCount(await readBodyText(payload, maxForm, chunkedBodyReserver(request))))
 
   app.post('/oauth/login/:ticket', {
     schema: { hide: true, params: Type.Object({ ticket: Type.String({ maxLength: 100 }) }) },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { itemKinds } from '../../plugins/settings/index.ts'
-import { revisionOfServer } from '../../routes/entity-tag.ts'
+import { revisionOfServerConfig } from '../../routes/entity-tag.ts'
 import { appFor } from '../helpers/app.ts'
 import { admin, key } from '../helpers/doors.ts'
 
@@ -56,7 +56,7 @@ void test('the state of a server does not count, and what it lists', async (t) =
 
 void test('overrides of no kind of items count, since they stay where a new config omits them', async () => {
   for (const kind of itemKinds) {
-    assert.equal(revisionOfServer({ ...config, [kind]: { one: { enabled: false } } }), revisionOfServer(config), kind)
+    assert.equal(revisionOfServerConfig({ ...config, [kind]: { one: { enabled: false } } }), revisionOfServerConfig(config), kind)
   }
-  assert.notEqual(revisionOfServer({ ...config, description: 'another' }), revisionOfServer(config))
+  assert.notEqual(revisionOfServerConfig({ ...config, description: 'another' }), revisionOfServerConfig(config))
 })

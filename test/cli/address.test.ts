@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { test } from 'tap'
-import { ManagementApi } from '../../cli/api.ts'
+import { ManagementApiClient } from '../../cli/api.ts'
 import { parseExpiry } from '../../cli/commands/keys.ts'
 import { connectToManagementApi } from '../../cli/connect.ts'
 import { exitCodes, CommandError } from '../../cli/errors.ts'
@@ -36,7 +36,8 @@ test('--url', async (t) => {
 })
 
 test('what an answer finds wrong is told once, and not as JSON', async () => {
-  const answer = (body: object): ManagementApi => new ManagementApi(async () => ({ status: 400, text: JSON.stringify(body) }), {})
+  const answer = (body: object): ManagementApiClient =>
+    new ManagementApiClient(async () => ({ status: 400, text: JSON.stringify(body) }), {})
   const weak = { message: 'The password needs a digit', errors: ['The password needs a digit', 'and a letter'] }
   await assert.rejects(answer(weak).get('/'), { message: 'The password needs a digit: and a letter' })
   const schema = { message: 'body.kind must be one of user, system', errors: [{ path: '/kind', params: { a: 1 } }] }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { connectToManagementApi } from '../../cli/connect.ts'
 import { CommandError, exitCodes } from '../../cli/errors.ts'
-import { createOfflineApi } from '../../cli/offline.ts'
+import { createOfflineApiClient } from '../../cli/offline.ts'
 import { gatewayPathsOf } from '../../cli/gateway-paths.ts'
 import { FileLock } from '../../db/file-lock.ts'
 import { storageLocation, writeAccessFile } from '../../plugins/base/config/local-access.ts'
@@ -18,7 +18,7 @@ import { listen } from '../helpers/listen.ts'
 
 const opened = async (environment: Record<string, string>): Promise<void> => {
   const env = readEnv(environment)
-  const api = await createOfflineApi(env, gatewayPathsOf(env))
+  const api = await createOfflineApiClient(env, gatewayPathsOf(env))
   await api.close()
 }
 const isUnreachable = (pattern: RegExp) => (error: unknown): boolean =>

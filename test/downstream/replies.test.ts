@@ -15,7 +15,7 @@ import { HttpReply, writeJson } from '../../plugins/downstream/http-reply.ts'
 import { LegacyMessageHandler } from '../../plugins/downstream/legacy/message-handler.ts'
 import { Annexes } from '../../plugins/base/annexes/index.ts'
 import config, { type SharedEnv } from '../../plugins/base/config/config.ts'
-import { memory } from '../../plugins/base/limits/memory.ts'
+import { memoryBudget } from '../../plugins/base/limits/memory.ts'
 import largeReplies from '../../plugins/base/limits/large-replies.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
 import type { Snapshot } from '../../db/store.ts'
@@ -115,10 +115,10 @@ test('a long batch is handled in steps: others have the event loop between them'
 })
 
 test('what clients do not read is bounded, whoever answers', async (t) => {
-  t.after(() => { memory.configure(baseLimits.memory) })
+  t.after(() => { memoryBudget.configure(baseLimits.memory) })
   const app = Fastify({ forceCloseConnections: true })
   // What other tests of this process left unread counts, too.
-  const budget = memory.held + 12 * 1024 * 1024 * baseLimits.unreadCost
+  const budget = memoryBudget.held + 12 * 1024 * 1024 * baseLimits.unreadCost
   await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: budget } as SharedEnv })
   app.decorate('annexes', new Annexes(() => app))
   await app.register(largeReplies)
@@ -182,14 +182,14 @@ test('a large answer is written piece by piece, byte for byte', async (t) => {
 
   // Who does not read has the text of his answer kept, and no copy of it.
   parts = ['y'.repeat(20 * 1024 * 1024)]
-  const held = memory.held
+  const held = memoryBudget.held
   const socket = connect(Number(new URL(url).port), '127.0.0.1', () => { socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n') })
   socket.pause()
   socket.on('error', () => {})
-  await until(() => memory.held > held + 10 * 1024 * 1024)
+  await until(() => memoryBudget.held > held + 10 * 1024 * 1024)
   assert.ok(unwritten < 1024 * 1024, `${unwritten} bytes are encoded`)
   socket.destroy()
-  await until(() => memory.held <= held)
+  await until(() => memoryBudget.held <= held)
 })
 
 test('the answer to one POST', async (t) => {

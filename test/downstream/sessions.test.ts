@@ -5,7 +5,7 @@ import { address, beginSession, begun, connection, listening, messagesIn, minute
 import fc from 'fast-check'
 import { eventId, parseEventId, ReplayBuffer } from '../../plugins/downstream/legacy/message-buffer.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
-import { memory } from '../../plugins/base/limits/memory.ts'
+import { memoryBudget } from '../../plugins/base/limits/memory.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 import { identityLimits } from '../../plugins/identity/limits.ts'
@@ -452,11 +452,11 @@ test('a session and its streams', async (t) => {
     const { session } = begun(t)
     const held = listening(session)
     held.reads(false)
-    const before = memory.held
+    const before = memoryBudget.held
     session.deliver('large', JSON.stringify('ж'.repeat(100_000)))
-    assert.ok(memory.held - before >= 200_000 * baseLimits.unreadCost, String(memory.held - before))
+    assert.ok(memoryBudget.held - before >= 200_000 * baseLimits.unreadCost, String(memoryBudget.held - before))
     held.break()
-    assert.equal(memory.held, before)
+    assert.equal(memoryBudget.held, before)
   })
   await t.test('a slow reader is let go; a burst is no sign of one', async (t) => {
     const { session, tick } = begun(t)

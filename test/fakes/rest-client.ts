@@ -4,7 +4,7 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import type { UpstreamSession } from '../../protocol/upstream-session.ts'
 import { readCatalogue, UndeclaredToolsReader } from '../../plugins/upstream/catalogues/read-catalogue.ts'
 import { Link } from '../../plugins/upstream/links/link.ts'
-import { baseKey } from '../../plugins/upstream/links/link-key.ts'
+import { gatewayLinkKey } from '../../plugins/upstream/links/link-key.ts'
 import { OpenApiTransport } from '../../plugins/upstream/openapi/transport.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
 import { Outbound } from '../../plugins/base/outbound/outbound.ts'
@@ -65,7 +65,7 @@ export async function restClient (
       made.push(session)
       return session
     },
-    { key: baseKey, owner: undefined, capabilities: {}, clientInfo: { name: 'test', version: '0' }, initTimeout: 60_000 },
+    { key: gatewayLinkKey, owner: undefined, capabilities: {}, clientInfo: { name: 'test', version: '0' }, initTimeout: 60_000 },
     {
       question: () => { throw new Error('a REST API asks nothing') },
       notification: (_link, { method }) => { news.push(method) },

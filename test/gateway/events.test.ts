@@ -171,7 +171,7 @@ test('events: a stream whose access ends before it is sent to the server is canc
   const sent: string[] = []
   const exchange = { params: {}, paramsText: '{}', notify: (method: string) => { sent.push(method) }, onCancel: () => {} }
   const stream = new EventsStreamExchange(
-    exchange as unknown as Exchange<View>, { name: 'alarm', cursor: (own) => own }
+    exchange as unknown as Exchange<View>, { name: 'alarm', toClientCursor: (own) => own }
   )
   stream.terminate(accessRevokedError.toText())
   const reasons: string[] = []

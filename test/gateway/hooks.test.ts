@@ -6,7 +6,7 @@ import { RpcError } from '../../protocol/errors.ts'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { makeView } from '../../plugins/settings/access/view.ts'
 import { toActivity, isRecordableCall } from '../../plugins/extensions/activities/describe.ts'
-import { HttpCallExchange } from '../../plugins/downstream/tools/exchange.ts'
+import { PlainHttpExchange } from '../../plugins/downstream/tools/exchange.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { toy } from '../fakes/toy.ts'
@@ -111,7 +111,7 @@ test('onDone sees each call once, with who asked and what came of it', async (t)
     seen.length = 0
     const principal = { key: 'x', kind: 'guest', user: 'guest', isAdmin: true } as const
     const view = app.access.viewOfRoute(principal, {})
-    const exchange = new HttpCallExchange(view, 'tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } }, { headers: {}, address: 'here' })
+    const exchange = new PlainHttpExchange(view, 'tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } }, { headers: {}, address: 'here' })
     assert.equal(await app.gateway.handle(exchange), sum)
     assert.equal(seen[0]?.exchange, exchange)
   })
@@ -183,7 +183,7 @@ test('onDone: a call whose server asks its client: each round, and the call once
 
 test('onDone: the params of a prompt are recorded without a state', async () => {
   const paramsText = '{"name":"greet","arguments":{"a":1},"requestState":"RAW-STATE","inputResponses":{"a":{}},"_meta":{}}'
-  const { view } = new HttpCallExchange(makeView({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true }, {
+  const { view } = new PlainHttpExchange(makeView({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true }, {
     kind: 'global', open: false
   }), 'prompts/get', {}, { headers: {}, address: 'here' })
   const exchange = { view, method: 'prompts/get', address: undefined, paramsText }

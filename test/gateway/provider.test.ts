@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test, type Test } from 'tap'
 import { NonMcpClient } from '../../protocol/exchange.ts'
-import type { ProviderEntry } from '../../plugins/gateway/gateway.ts'
+import type { ProviderSettings } from '../../plugins/gateway/gateway.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
 import { at, initialize, names, text, type Json } from '../helpers/client.ts'
@@ -17,7 +17,7 @@ const [ann, bob] = [keyOf('ann', 'a'), keyOf('bob', 'b')]
 const system = { ...bearerKey(), token: `thk_${'0'.repeat(64)}` }
 const password = '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234'
 
-async function start (t: Test, entry?: ProviderEntry): Promise<FastifyInstance> {
+async function start (t: Test, entry?: ProviderSettings): Promise<FastifyInstance> {
   const users = ['ann', 'bob'].map((username) => ({ username, password, isAdmin: false }))
   const app = await appFor(t, { users, bearerKeys: [system, ann, bob] })
   app.gateway.addProvider(toy, entry)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Message, Notification, RequestId, Response } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
-import { Peer } from '../../protocol/peer.ts'
+import { RpcConnection } from '../../protocol/peer.ts'
 import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
 
 /** A transport that only writes down what it is told. */
@@ -23,10 +23,12 @@ export class FakeTransport implements Transport {
   notifications (): Notification[] { return this.sent.flatMap(({ message }) => message.kind === 'notification' ? [message] : []) }
 }
 
-export async function startPeer (): Promise<{ transport: FakeTransport, peer: Peer, seen: Array<[string, unknown, number | undefined]> }> {
+export async function startPeer (): Promise<{
+  transport: FakeTransport, peer: RpcConnection, seen: Array<[string, unknown, number | undefined]>
+}> {
   const transport = new FakeTransport()
   const seen: Array<[string, unknown, number | undefined]> = []
-  const peer = new Peer(transport, {
+  const peer = new RpcConnection(transport, {
     request: (request, origin) => { seen.push(['request', request.method, origin]) },
     notification: (notification, origin) => { seen.push(['notification', notification.method, origin]) },
     closed: (error) => { seen.push(['closed', error.message, undefined]) }

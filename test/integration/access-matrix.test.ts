@@ -8,7 +8,7 @@ import type { Change } from '../../db/store.ts'
 import type { Principal, View } from '../../plugins/settings/access/view.ts'
 import type { RouteRow } from '../../plugins/base/scopes/index.ts'
 import { sha256 } from '../../plugins/base/secrets/hash.ts'
-import { HttpCallExchange } from '../../plugins/downstream/tools/exchange.ts'
+import { PlainHttpExchange } from '../../plugins/downstream/tools/exchange.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { initialize } from '../helpers/client.ts'
@@ -609,7 +609,7 @@ test('what a caller does not see, $smart neither finds, names, suggests, counts 
   ])
   await until(() => all.every(({ name }) => app.upstreams.get(name)?.status === 'connected'))
   const run = async (view: View, method: string, params: Record<string, unknown>): Promise<Record<string, unknown>> => {
-    const result = await app.gateway.handle(new HttpCallExchange(view, method, params, { headers: {}, address: '::1' }))
+    const result = await app.gateway.handle(new PlainHttpExchange(view, method, params, { headers: {}, address: '::1' }))
     return JSON.parse(typeof result === 'string' ? result : String(await result.bytes())) as Record<string, unknown>
   }
   const call = async (view: View, name: string, args: object): Promise<Record<string, unknown>> =>

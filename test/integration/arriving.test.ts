@@ -6,7 +6,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { test } from 'tap'
 import { limitUnreadBody } from '../../plugins/base/body/unread.ts'
 import connections from '../../plugins/base/limits/connections.ts'
-import { memory } from '../../plugins/base/limits/memory.ts'
+import { memoryBudget } from '../../plugins/base/limits/memory.ts'
 import { appFor } from '../helpers/app.ts'
 import { silence } from '../helpers/client.ts'
 import { turnsOfLoop } from '../helpers/clock.ts'
@@ -228,20 +228,20 @@ test('forms for the authorization server count in the memory of bodies', async (
   const sizes = { '/oauth/token': 50_000, '/oauth/revoke': 50_000, '/oauth/authorize': 50_000, '/oauth/interaction/a/login': 7_000 }
   for (const [path, size] of Object.entries(sizes)) {
     for (const head of [`content-length: ${size}`, 'transfer-encoding: chunked']) {
-      const before = memory.held
+      const before = memoryBudget.held
       const client = await dial(t, app)
       const half = `client_id=${'x'.repeat(size / 2)}`
       const body = head.startsWith('content') ? half : `${half.length.toString(16)}\r\n${half}\r\n`
       client.socket.write(`POST ${path} HTTP/1.1\r\nhost: localhost\r\n${form}\r\n${head}\r\n\r\n${body}`)
-      await until(() => memory.held - before >= size * baseLimits.bodyCost, () => `${path}, ${head}: ${memory.held - before} bytes`)
+      await until(() => memoryBudget.held - before >= size * baseLimits.bodyCost, () => `${path}, ${head}: ${memoryBudget.held - before} bytes`)
       client.socket.destroy()
-      await until(() => memory.held === before, () => `${path}, ${head}: ${memory.held - before} bytes are left`)
+      await until(() => memoryBudget.held === before, () => `${path}, ${head}: ${memoryBudget.held - before} bytes are left`)
     }
   }
   // Nothing is left for whoever comes next.
-  const taken = memory.max - 100_000
-  memory.add(taken)
-  t.after(() => { memory.add(-taken) })
+  const taken = memoryBudget.max - 100_000
+  memoryBudget.add(taken)
+  t.after(() => { memoryBudget.add(-taken) })
   const refused = await fetch(`http://localhost:${(app.server.address() as AddressInfo).port}/oauth/token`, {
     method: 'POST',
     body: new URLSearchParams({ client_id: 'x'.repeat(50_000) })

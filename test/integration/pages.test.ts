@@ -59,7 +59,7 @@ const everyPage: Record<string, Page> = {
   leave: withoutRefresh(pages.leave({ client, href: '/done' })),
   problem: pages.problem({ ...unclear, text: 'The application is not known here. Start again from it.' }),
   start: pages.upstreamLogin({ server: 'a-server', whose: 'the user alice', href: '/oauth/login/t/continue?proof=p', url: client.redirectUri }),
-  values: pages.values({
+  values: pages.userValues({
     ...form,
     server: 'a-server',
     whose: 'the user alice',

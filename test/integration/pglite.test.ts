@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, t, test } from 'tap'
-import { createOfflineApi } from '../../cli/offline.ts'
+import { createOfflineApiClient } from '../../cli/offline.ts'
 import { gatewayPathsOf } from '../../cli/gateway-paths.ts'
 import { PgliteDriver } from '../../db/postgres/connection/pglite.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
@@ -120,7 +120,7 @@ test('an embedded database that holds nothing yet takes nothing of the settings 
   await writeFile(settings, JSON.stringify({ mcpServers: { a: { command: 'x' } } }))
   await cp(await emptyFolder(), data, { recursive: true })
   const env = readEnv({ SETTINGS_PATH: settings, DB_URL: `pglite://${data}` })
-  const open = async (): Promise<void> => { await (await createOfflineApi(env, gatewayPathsOf(env))).close() }
+  const open = async (): Promise<void> => { await (await createOfflineApiClient(env, gatewayPathsOf(env))).close() }
   await assert.rejects(open(), /There is no Tool-Hub database at/)
   await assert.rejects(open(), /There is no Tool-Hub database at/, 'the first one has closed it')
   assert.equal(existsSync(join(folder, '.tool-hub')), false)

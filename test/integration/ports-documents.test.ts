@@ -377,7 +377,7 @@ void test('a client whose unknown members cannot be opened does not stop a rotat
   const { storage } = await open(t, url, undefined, vaultWith(`${newest},${former}`))
   await storage.resealing.resealAll(new AbortController().signal)
   assert.deepEqual((await sealed()).map((text, at) => text === [broken, whole][at]), [true, false])
-  assert.equal((await storage.resealing.countOutdatedTexts()).former, 1)
+  assert.equal((await storage.resealing.countOutdatedSeals()).former, 1)
 })
 
 for (const kind of ['file', 'PostgreSQL']) {
@@ -470,7 +470,7 @@ for (const kind of ['file', 'PostgreSQL']) {
       kind === 'file' ? JSON.parse(await readFile(path, 'utf8')) as object : undefined
     const lost = await open(t, dbUrl, await document(first.path), vaultWith(newest))
     const expected = kind === 'file' ? 3 : 188
-    const { former: none, locked } = await lost.storage.resealing.countOutdatedTexts()
+    const { former: none, locked } = await lost.storage.resealing.countOutdatedSeals()
     assert.deepEqual([none, locked.reduce((sum, { count }) => sum + count, 0)], [0, expected])
     const [entry] = await lost.storage.auditTrail?.list({}, 1) ?? []
     assert.deepEqual([entry?.after, entry?.locked], [undefined, kind === 'file' ? undefined : true])
@@ -479,16 +479,16 @@ for (const kind of ['file', 'PostgreSQL']) {
 
     const both = await open(t, dbUrl, await document(first.path), vaultWith(`${newest},${former}`))
     const { signal } = new AbortController()
-    assert.equal((await both.storage.resealing.countOutdatedTexts()).former, expected)
+    assert.equal((await both.storage.resealing.countOutdatedSeals()).former, expected)
     // Two replicas at once: each text is sealed anew once.
     const passes = await Promise.all([both, ...kind === 'file' ? [] : [{ storage: await both.another() }]].map(async ({ storage }) =>
       await storage.resealing.resealAll(signal)))
     assert.equal(passes.reduce((sum, { anew }) => sum + anew, 0), expected)
-    assert.deepEqual(await both.storage.resealing.countOutdatedTexts(), { former: 0, locked: [] })
+    assert.deepEqual(await both.storage.resealing.countOutdatedSeals(), { former: 0, locked: [] })
     assert.deepEqual(await both.storage.resealing.resealAll(signal), { anew: 0 })
 
     const { storage } = await open(t, dbUrl, await document(both.path), vaultWith(newest))
-    assert.deepEqual(await storage.resealing.countOutdatedTexts(), { former: 0, locked: [] })
+    assert.deepEqual(await storage.resealing.countOutdatedSeals(), { former: 0, locked: [] })
     assert.deepEqual((await storage.upstreamTokens.find('guarded', 'shared'))?.value, { token: 'kept' })
     assert.deepEqual((await storage.approvals.find(approval.id))?.approval, approval)
     assert.deepEqual(await storage.eventWebhooks.find('sub'), webhook)

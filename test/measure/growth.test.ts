@@ -15,7 +15,7 @@ import { MemoryAuditTrail } from '../../plugins/settings/audit/memory-trail.ts'
 import { ListResult } from '../../plugins/gateway/list.ts'
 import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { buildSurface, findResourceTarget } from '../../plugins/gateway/surface.ts'
-import { createGroupChangesWithoutServer } from '../../plugins/management/groups/groups.ts'
+import { groupChangesForServerRemoval } from '../../plugins/management/groups/groups.ts'
 import { changesForKeyScopeRename, changesForKeyScopeRemoval } from '../../plugins/identity/keys/scope-changes.ts'
 import { compressText } from '../../plugins/extensions/compression/compress.ts'
 import { strategyNames, type StrategyName } from '../../plugins/extensions/compression/strategies/strategy.ts'
@@ -285,7 +285,7 @@ const inputs: Record<string, Input> = {
   'groups and keys: a server, and a group, goes or gets another name': [5_000, (size) => {
     const snapshot = groupedSnapshot(size)
     return () => {
-      assert.equal(createGroupChangesWithoutServer(snapshot, 's0').length, size + 1)
+      assert.equal(groupChangesForServerRemoval(snapshot, 's0').length, size + 1)
       assert.equal(changesForKeyScopeRemoval(snapshot, 'allowedServers', ['s0']).length, size + 1)
       assert.equal(changesForKeyScopeRename(snapshot, 'allowedGroups', 'g0', 'other').length, size)
     }

@@ -7,7 +7,7 @@ import { Call, type Deadlines } from '../../protocol/call.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import type { Response } from '../../protocol/message.ts'
-import type { Peer } from '../../protocol/peer.ts'
+import type { RpcConnection } from '../../protocol/peer.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import type { FakeTransport } from '../helpers/fake-peer.ts'
 import { answerTo, startPeer } from '../helpers/fake-peer.ts'
@@ -29,7 +29,7 @@ const question = (): Question => ({
 
 interface Started {
   transport: FakeTransport
-  peer: Peer
+  peer: RpcConnection
   call: Call
   exchange: FakeExchange
   overs: () => number

@@ -7,7 +7,7 @@ import type { UpstreamError } from '../../protocol/errors.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import type { Notification, Response } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
-import { Peer } from '../../protocol/peer.ts'
+import { RpcConnection } from '../../protocol/peer.ts'
 import type { Transport } from '../../protocol/transports/transport.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { mockTimers, turnsOfLoop } from '../helpers/clock.ts'
@@ -17,7 +17,7 @@ const responseTo = (id: number): Response => ({ kind: 'response', id, resultText
 /** An exchange with this progress token. @param token as JSON text */
 const under = (token: string): FakeExchange => new FakeExchange(`{"name":"x","_meta":{"progressToken":${token}}}`)
 
-interface World { call: Call, peer: Peer, notifications: () => Notification[], outcome: Promise<Response | UpstreamError> }
+interface World { call: Call, peer: RpcConnection, notifications: () => Notification[], outcome: Promise<Response | UpstreamError> }
 
 async function begin (exchange: FakeExchange): Promise<World> {
   const sent: Notification[] = []
@@ -31,7 +31,7 @@ async function begin (exchange: FakeExchange): Promise<World> {
     onNegotiated: async () => {},
     close: async () => {}
   }
-  const peer = new Peer(transport, { request: () => {}, notification: () => {}, closed: () => {} })
+  const peer = new RpcConnection(transport, { request: () => {}, notification: () => {}, closed: () => {} })
   await peer.start()
   const call = new Call(peer, exchange, {
     changes: {},
@@ -141,7 +141,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     mockTimers(t, 'setTimeout', 'Date')
     const a = under('1')
     const sent: string[] = []
-    const peer = new Peer(
+    const peer = new RpcConnection(
       { start: async () => {}, send: (text) => { sent.push(text) }, drop: () => {}, onNegotiated: async () => {}, close: async () => {} },
       { request: () => {}, notification: () => {}, closed: () => {} }
     )

@@ -4,7 +4,7 @@ import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import { mockTimers } from '../helpers/clock.ts'
 import type { Dispatcher } from 'undici'
-import { errorText, notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
+import { errorResponseText, notificationText, requestText, resultResponseText, type Message } from '../../protocol/message.ts'
 import { CookieJar } from '../../protocol/transports/cookies.ts'
 import { networkFailureMessage } from '../../protocol/transports/http-answer.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
@@ -109,7 +109,7 @@ async function httpConnection (t: Test, reply: (asked: Asked) => Reply): Promise
 }
 
 const primed = 'id: x-1\nretry: 700\ndata: \n\n'
-const result = (id: unknown): string => `id: x-9\ndata: ${resultText(JSON.stringify(id), '{}')}\n\n`
+const result = (id: unknown): string => `id: x-9\ndata: ${resultResponseText(JSON.stringify(id), '{}')}\n\n`
 const noSession = { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'Session not found' } }
 
 for (const [says, refused, end] of [
@@ -275,7 +275,7 @@ for (const [says, begin] of [
     begin(connection)
     await tick(2_000)
     assert.deepEqual(told, says === 'another call' ? ['3 expired: the upstream no longer knows the session'] : [])
-    posts().find(({ id }) => id === 2)?.say(`data: ${resultText('2', '{}')}\n\n`, 'well')
+    posts().find(({ id }) => id === 2)?.say(`data: ${resultResponseText('2', '{}')}\n\n`, 'well')
     assert.equal(heard.length, 2)
     assert.equal(told.at(-1), 'expired')
   })
@@ -415,7 +415,7 @@ test('http: a request that is accepted is answered on the standalone stream; wit
       transport.send(requestText(2, 'tools/call'), { id: 2 })
       await tick(0)
       assert.deepEqual(told, hasStream ? [] : ['2 refused: the upstream answered HTTP 202'])
-      gets()[0]?.say(`data: ${resultText('2', '{}')}\n\n`)
+      gets()[0]?.say(`data: ${resultResponseText('2', '{}')}\n\n`)
       assert.equal(heard.length, hasStream ? 2 : 1)
     })
   }
@@ -495,7 +495,7 @@ test('http, an answer by a stream: its last event needs no empty line, if it is 
   for (const end of ['\n', '', '\nid: x-9\n']) {
     await t.test(JSON.stringify(end), async (t) => {
       const { transport, tick, told, heard } =
-        await httpConnection(t, () => events(`data: ${resultText('2', '{}')}${end}`, 'well'))
+        await httpConnection(t, () => events(`data: ${resultResponseText('2', '{}')}${end}`, 'well'))
       transport.send(requestText(2, 'tools/call'), { id: 2 })
       await tick(0)
       assert.deepEqual([told, heard.length], [[], 2])
@@ -515,8 +515,8 @@ test('http, an answer by a stream: its last event needs no empty line, if it is 
 test('http, an answer by a stream: events that are no messages do not take its place', async (t) => {
   for (const [text, said, count] of [
     [`data: ping\n\ndata: {}\n\nevent: error\ndata: busy\n\n${result(2)}`, [], 2],
-    [`event: error\ndata: ${errorText('2', '{"code":-32000,"message":"boom"}')}\n\n`, [], 2],
-    [`event: pong\ndata: ${resultText('2', '{}')}\n\n${result(2)}`, [], 2],
+    [`event: error\ndata: ${errorResponseText('2', '{"code":-32000,"message":"boom"}')}\n\n`, [], 2],
+    [`event: pong\ndata: ${resultResponseText('2', '{}')}\n\n${result(2)}`, [], 2],
     ['data: ping\n\ndata: {}\n\n', ['2 broken: the upstream ended its stream without an answer'], 1]
   ] as Array<[string, string[], number]>) {
     await t.test(JSON.stringify(text), async (t) => {

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import fc from 'fast-check'
 import { rpcCode, RpcError, UpstreamError, type UpstreamFault } from '../../protocol/errors.ts'
 import {
-  errorText, notificationText, requestText, resultText, toRpcError, type Message, type Request,
+  errorResponseText, notificationText, requestText, resultResponseText, toRpcError, type Message, type Request,
   type RequestId, type Response
 } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
@@ -55,8 +55,8 @@ test('message: an id comes back as it was written', async () => {
     const request = requestOf(`{"jsonrpc":"2.0", "id" : ${idText} ,"method":"m"}`)
     assert.equal(request.id, id)
     assert.equal(request.idText, idText)
-    assert.equal(resultText(request.idText, '{}'), `{"jsonrpc":"2.0","id":${idText},"result":{}}`)
-    assert.equal(errorText(request.idText, '{"code":1}'), `{"jsonrpc":"2.0","id":${idText},"error":{"code":1}}`)
+    assert.equal(resultResponseText(request.idText, '{}'), `{"jsonrpc":"2.0","id":${idText},"result":{}}`)
+    assert.equal(errorResponseText(request.idText, '{"code":1}'), `{"jsonrpc":"2.0","id":${idText},"error":{"code":1}}`)
   }
 })
 
@@ -210,8 +210,8 @@ test('message: the writers write what the parser reads', async () => {
       { ...single(notificationText(method, text)) },
       { kind: 'notification', method, params: parseJsonText(text), paramsText: text }
     )
-    assert.deepEqual({ ...single(resultText(JSON.stringify(id), text)) }, { kind: 'response', id, resultText: text })
-    assert.deepEqual({ ...single(errorText(JSON.stringify(id), text)) }, { kind: 'response', id, errorText: text })
+    assert.deepEqual({ ...single(resultResponseText(JSON.stringify(id), text)) }, { kind: 'response', id, resultText: text })
+    assert.deepEqual({ ...single(errorResponseText(JSON.stringify(id), text)) }, { kind: 'response', id, errorText: text })
   }))
   assert.equal(requestText(1, 'ping'), '{"jsonrpc":"2.0","id":1,"method":"ping"}')
   assert.equal(notificationText('n'), '{"jsonrpc":"2.0","method":"n"}')

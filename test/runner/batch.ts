@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { mock } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
-import { memory } from '../../plugins/base/limits/memory.ts'
+import { memoryBudget } from '../../plugins/base/limits/memory.ts'
 import { runFile } from './tap.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
 
@@ -17,9 +17,9 @@ for (const file of files) {
   await runFile(file, async () => await import(new URL(file.replace(/^test\//, '').replace(/\.ts$/, '.js'), bundles).href))
   // A file leaves the process as it found it.
   // Answers to `inject` never close, and are held for good: the budget counts anew, that of owners as it has another bound.
-  memory.configure(baseLimits.memory + 1)
-  memory.configure(baseLimits.memory)
-  memory.add(-memory.held)
+  memoryBudget.configure(baseLimits.memory + 1)
+  memoryBudget.configure(baseLimits.memory)
+  memoryBudget.add(-memoryBudget.held)
   mock.reset()
   mock.timers.reset()
   for (const name of Object.keys(process.env)) if (!(name in environment)) Reflect.deleteProperty(process.env, name)

@@ -7,7 +7,7 @@ import { NonMcpClient } from '../../protocol/exchange.ts'
 import type { Catalogue, Item } from '../../protocol/lists.ts'
 import { CatalogueShares, fitCatalogue, catalogueSize } from '../../plugins/upstream/catalogues/shares.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
-import { baseKey } from '../../plugins/upstream/links/link-key.ts'
+import { gatewayLinkKey } from '../../plugins/upstream/links/link-key.ts'
 import { ChildCounts, SlotPool } from '../../plugins/upstream/links/pool.ts'
 import type { Slot } from '../../plugins/upstream/links/slot.ts'
 import { StatusLog } from '../../plugins/upstream/status-log.ts'
@@ -91,7 +91,7 @@ test('how often one owner causes processes to be started has a bound', async (t)
   const clock = holdClock(t)
   const children = new ChildCounts()
   const options = { isProcess: true, children, idleTimeout: 60_000 }
-  const [one, other] = ['one', 'other'].map((server) => new SlotPool({ ...options, server, base: baseKey }))
+  const [one, other] = ['one', 'other'].map((server) => new SlotPool({ ...options, server, base: gatewayLinkKey }))
   const take = (pool: SlotPool | undefined, n: number, owner: string): Slot | undefined =>
     pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(`${owner} ${n}`, owner, owner, true, owner))
   const { burst, interval } = upstreamLimits.childStarts
@@ -108,7 +108,7 @@ test('how often one owner causes processes to be started has a bound', async (t)
 
 test('an owner who has all of his connections in use is told that it is his share, all others that it is the bound', async () => {
   const { linksPerServer } = upstreamLimits
-  const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: baseKey })
+  const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: gatewayLinkKey })
   const take = (owner: string): Slot => {
     const key = `session ${pool.all.length}`
     const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(key, owner, owner, true, owner))
@@ -124,7 +124,7 @@ test('an owner who has all of his connections in use is told that it is his shar
 
 test('where an owner has all of his connections in use, the one whose question was left unanswered for longest gives way', async (t) => {
   mockTimers(t, 'Date')
-  const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: baseKey })
+  const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: gatewayLinkKey })
   const ended: string[] = []
   /** With calls that wait for answers to questions, each since a time; undefined: it does not wait. */
   const take = (owner: string, ...asked: Array<number | undefined>): void => {

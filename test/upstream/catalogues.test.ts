@@ -15,7 +15,7 @@ import { Catalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
 import type { CatalogueAllowance } from '../../plugins/upstream/catalogues/shares.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
-import { baseKey, type LinkKey } from '../../plugins/upstream/links/link-key.ts'
+import { gatewayLinkKey, type LinkKey } from '../../plugins/upstream/links/link-key.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
@@ -29,7 +29,7 @@ const settle = async (): Promise<void> => {
   await new Promise((resolve) => { setImmediate(resolve) })
 }
 
-const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...baseKey, ...more }, {}, { user })
+const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...gatewayLinkKey, ...more }, {}, { user })
 
 test('readList: an upstream\'s list, page by page', async (t) => {
   interface Read { items: Item[], extra: string, warnings: string[], asked: Array<[string, string]> }

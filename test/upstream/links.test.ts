@@ -12,7 +12,7 @@ import { findMessageRecipient, type RecipientFacts, type MessageRecipient } from
 import { backoffDelay } from '../../plugins/upstream/links/heartbeat.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import {
-  baseKey, linkKey, listingKey, type Isolation, type LinkKey, type LinkClient
+  gatewayLinkKey, linkKey, listingKey, type Isolation, type LinkKey, type LinkClient
 } from '../../plugins/upstream/links/link-key.ts'
 import { ShareError } from '../../plugins/base/limits/shares.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
@@ -97,9 +97,9 @@ test('linkKey: who shares with whom', async (t) => {
   })
   await t.test('a client that cannot be asked and shares, shares the gateway\'s own', async () => {
     for (const isolation of ['auto', 'shared'] as const) {
-      assert.deepEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'none')), baseKey)
+      assert.deepEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'none')), gatewayLinkKey)
     }
-    assert.equal(baseKey.capabilityClass, emptyCapabilityClass)
+    assert.equal(gatewayLinkKey.capabilityClass, emptyCapabilityClass)
   })
 
   // Passed-on headers. Against a client of ann's that sends `x`: what another request finds. same: its link · other: another
@@ -134,13 +134,13 @@ test('linkKey: who shares with whom', async (t) => {
       assert.deepEqual(others.map((other) => other.key === first.key ? 'same' : 'other'), cells)
       assert.notEqual(key('s4', 'key 2', 'x', 'bob').key, first.key, 'another user')
       assert.notEqual(first.affinity, 'shared', 'nobody else hears what comes on it')
-      assert.notEqual(first.key, baseKey.key)
+      assert.notEqual(first.key, gatewayLinkKey.key)
     })
   }
 
   await t.test('lists are read by links of nobody, one for each class', async () => {
-    assert.equal(listingKey(baseKey, emptyCapabilityClass), baseKey)
-    const listing = listingKey(baseKey, '{"sampling":{}}')
+    assert.equal(listingKey(gatewayLinkKey, emptyCapabilityClass), gatewayLinkKey)
+    const listing = listingKey(gatewayLinkKey, '{"sampling":{}}')
     assert.deepEqual(listing, { key: 'listing {"sampling":{}}', affinity: 'shared', capabilityClass: '{"sampling":{}}' })
     for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
       assert.notEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'sampling')).key, listing.key)
@@ -249,7 +249,7 @@ test('backoff: from 1 s doubling to 60 s, with jitter', async () => {
 })
 
 const client = (id: string): Client => new NonMcpClient(id, id, id, false)
-const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...baseKey, ...more }, {}, { user })
+const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...gatewayLinkKey, ...more }, {}, { user })
 
 test('slot: what outlives one connection', async (t) => {
   const leveled = (id: string, level: LogLevel | undefined): Client => {

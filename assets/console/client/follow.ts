@@ -3,7 +3,7 @@
  * progress of the call and can cancel it. The response is an event stream (`routes/console/trial.ts`) whose last event
  * contains the page with the result. Without this script, the browser waits for that page.
  */
-export function followCalls (): void {
+export function sendCallsInBackground (): void {
   document.addEventListener('submit', (event) => {
     // Only buttons that make the call: `call`, the button without a value that Enter activates, and those that answer a
     // question of the server.

@@ -1,4 +1,4 @@
-import { addRows, isInUse } from './rows.ts'
+import { updateRows, isInUse } from './rows.ts'
 import { showLocalTimes } from './times.ts'
 
 declare global {
@@ -94,7 +94,7 @@ async function replaceParts (): Promise<void> {
     if (shown === null || receivedHtml.get(shown) === html) continue
     const [rows, nextRows] = [shown.querySelector('[data-rows]'), next.querySelector('[data-rows]')]
     if (rows && nextRows) {
-      for (const fresh of addRows(rows, nextRows)) showLocalTimes(fresh)
+      for (const fresh of updateRows(rows, nextRows)) showLocalTimes(fresh)
       continue
     }
     if (isInUse(shown)) continue

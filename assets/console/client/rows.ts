@@ -12,7 +12,7 @@ const rowsOf = (list: Element): Map<string, HTMLElement> =>
  * @param next the same list in the page that was just received
  * @returns the added rows
  */
-export function addRows (list: Element, next: Element): HTMLElement[] {
+export function updateRows (list: Element, next: Element): HTMLElement[] {
   const [shown, coming] = [rowsOf(list), rowsOf(next)]
   const scroller = scrollerOf(list)
   const anchor = anchorOf(list, topOf(scroller))

@@ -12,7 +12,7 @@ interface RequestContext {
  * stream has replaced that part during the request, the new part with the same id is the target, since htmx would drop
  * the response.
  */
-export function showOtherPages (): void {
+export function correctHtmxSwaps (): void {
   document.addEventListener('htmx:after:request', (event) => {
     const { ctx } = (event as CustomEvent<{ ctx: RequestContext }>).detail
     const path = new URL(ctx.response.raw.url).pathname

@@ -3,7 +3,7 @@
  * page shows the theme once the server has stored it in a cookie, which it confirms by a redirect. After any other
  * response, the browser submits the form.
  */
-export function switchTheme (): void {
+export function enhanceThemeForm (): void {
   const form = document.querySelector<HTMLFormElement>('form.theme')
   let isRefused = false
   form?.addEventListener('submit', (event) => {

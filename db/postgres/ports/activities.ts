@@ -9,7 +9,7 @@ import type { QueryRunner } from '../connection/query-runner.ts'
 import { unsealTextIfPossible, sealText } from '../sealed-text.ts'
 import { activities } from '../tables.ts'
 import { toFilterText, toStorableText } from './activity-texts.ts'
-import { appendCalls, removeCalls, type CallRow } from './activity-hours.ts'
+import { appendCalls, removeOldCalls, type CallRow } from './activity-hours.ts'
 import {
   activityCondition, type FilterColumn, selectFilterValues, sumActivities, selectCountsByInterval
 } from './activity-sums.ts'
@@ -123,14 +123,14 @@ export class PostgresActivities implements Activities {
 
   async removeBefore (before: number): Promise<number> {
     for (let removed = 0; ;) {
-      const gone = await this.#queries.runBackground(async (tx) => await removeCalls(tx, before, 'wait'))
+      const gone = await this.#queries.runBackground(async (tx) => await removeOldCalls(tx, before, 'wait'))
       if (gone === 0) return removed
       removed += gone
     }
   }
 
   async removeSomeBefore (before: number): Promise<number> {
-    return await this.#queries.runBackground(async (tx) => await removeCalls(tx, before, 'skip'))
+    return await this.#queries.runBackground(async (tx) => await removeOldCalls(tx, before, 'skip'))
   }
 
   #toRow (activity: Activity): CallRow {

@@ -71,7 +71,7 @@ export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): P
  * @param ifBusy what to do if another replica is removing calls: wait, or remove none
  * @returns how many calls were removed
  */
-export async function removeCalls (tx: Transaction, before: number, ifBusy: 'wait' | 'skip'): Promise<number> {
+export async function removeOldCalls (tx: Transaction, before: number, ifBusy: 'wait' | 'skip'): Promise<number> {
   if (ifBusy === 'wait') await tx.execute(sql`select pg_advisory_xact_lock(${removalLock})`)
   else {
     const [lock] =

@@ -2,7 +2,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { sealedCollections } from '../../records.ts'
-import { StorageError, type Resealing, type OutdatedTextCounts, type Vault } from '../../store.ts'
+import { StorageError, type Resealing, type OutdatedSealCounts, type Vault } from '../../store.ts'
 import { selectRows, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
@@ -125,9 +125,9 @@ export class PostgresResealing implements Resealing {
     this.#resealSettings = resealSettings
   }
 
-  async countOutdatedTexts (): Promise<OutdatedTextCounts> {
+  async countOutdatedSeals (): Promise<OutdatedSealCounts> {
     let former = 0
-    const locked: Array<OutdatedTextCounts['locked'][number]> = []
+    const locked: Array<OutdatedSealCounts['locked'][number]> = []
     for (const { what, ...table } of countedTables) {
       for (const { id, count } of await this.#countByKey(table)) {
         if (this.#vault.isSealedWithFormerKey(sealedTextStart(id))) former += count

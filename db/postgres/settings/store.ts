@@ -12,7 +12,7 @@ import type { Db, DatabaseDriver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { readHead, readRowsInTransaction, readRows, type DatabaseState } from './read.ts'
 import { noRows, toDocument, toRows, toUpdatedRows } from './rows.ts'
-import { assertUndecryptableSecretsReplaced, checkNoMasks } from './stored.ts'
+import { assertUndecryptableSecretsReplaced, assertNoMasks } from './stored.ts'
 import {
   databaseErrorCode, toCommitError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
 } from '../connection/failures.ts'
@@ -146,7 +146,7 @@ export class PostgresStore implements Store {
       const first = await this.#seed()
       const { document, clients } = separateClients(first.document, this.#vault)
       const rows = toRows(document)
-      checkNoMasks(rows, this.#vault)
+      assertNoMasks(rows, this.#vault)
       const writes = planWrites(noRows, rows, this.#vault)
       await withTimeout(
         this.#driver, timeouts.seed, async (db) => { await writeFirstCommit(db, randomUUID(), writes, clients) }

@@ -56,14 +56,14 @@ function sealEntry (
 ): { value: unknown, sealed: string | null } {
   const { password } = isPlainObject(entry) ? entry : {}
   if (table !== 'users' || typeof password !== 'string' || !/^(scrypt\$|\$2[aby]\$)/.test(password)) {
-    return vault.encryptSecrets(entry, rowPlace(table, row), plainMembers[table])
+    return vault.encryptSecrets(entry, rowVaultPlace(table, row), plainMembers[table])
   }
-  const { value, sealed } = vault.encryptSecrets({ ...entry as object, password: null }, rowPlace(table, row))
+  const { value, sealed } = vault.encryptSecrets({ ...entry as object, password: null }, rowVaultPlace(table, row))
   return { value: { ...value, password }, sealed }
 }
 
 /** Returns the place of a row, such as `users/ada`, for messages and as the `place` of its secrets for the vault. */
-export const rowPlace = (table: SettingsTableName, row: SettingsRow): string =>
+export const rowVaultPlace = (table: SettingsTableName, row: SettingsRow): string =>
   table === 'systemConfig' ? table : `${table}/${entryName(table, row) ?? ''}`
 
 /**
@@ -138,7 +138,7 @@ export function decodeRow (table: SettingsTableName, stored: StoredSettingsRow, 
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
   const row: SettingsRow = { position: stored.position, name: nameOf(table, stored), entry: spelled }
   try {
-    const entry = vault.decryptSecrets(spelled, stored.sealed, rowPlace(table, row))
+    const entry = vault.decryptSecrets(spelled, stored.sealed, rowVaultPlace(table, row))
     return { ...row, entry: table === 'sections' ? JSON.parse((entry as { secret: string }).secret) as unknown : entry }
   } catch (error) {
     const known = isPlainObject(spelled) ? spelled : {}
@@ -172,11 +172,11 @@ const isPlainText = (table: SettingsTableName): boolean =>
  * stored as secrets.
  * @throws Error whose message lists the masks
  */
-export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
+export function assertNoMasks (rows: SettingsRows, vault: Vault): void {
   const masks = settingsTableNames
     .filter((table) => !isPlainText(table) && table !== 'sections')
     .flatMap((table) =>
-      rows[table].flatMap((row) => vault.findMasks(row.entry).map((path) => `${path} of ${rowPlace(table, row)}`)))
+      rows[table].flatMap((row) => vault.findMasks(row.entry).map((path) => `${path} of ${rowVaultPlace(table, row)}`)))
   if (masks.length > 0) {
     throw new Error(
       'The settings file contains masks in place of secrets. Write the secrets themselves, or remove these ' +

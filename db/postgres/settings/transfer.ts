@@ -6,7 +6,7 @@ import type { DatabaseDriver } from '../connection/driver.ts'
 import { readClientEntries, replaceClients, separateClients, addClientsToDocument } from './clients.ts'
 import { isDatabaseEmpty, settingsLostError, readHead, readRows } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
-import { checkNoMasks, rowPlace } from './stored.ts'
+import { assertNoMasks, rowVaultPlace } from './stored.ts'
 import { settingsTableNames } from '../tables.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import { lockHead, planWrites, writeCommit } from './write.ts'
@@ -34,8 +34,8 @@ export async function exportDocument (driver: DatabaseDriver, vault: Vault): Pro
       const reason = undecryptableReasonOf(row.entry)
       return reason === undefined
         ? []
-        : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : rowPlace(table, row)} cannot be ` +
-          `opened: ${reason}`]
+        : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : rowVaultPlace(table, row)} cannot ` +
+          `be opened: ${reason}`]
     }))
     const document = toDocument({
       ...rows,
@@ -58,7 +58,7 @@ export async function importDocument (
   const id = randomUUID()
   const split = separateClients(document, vault)
   const rows = toRows(split.document)
-  checkNoMasks(rows, vault)
+  assertNoMasks(rows, vault)
   const writes = planWrites(noRows, rows, vault)
   await withReadableErrors(async () => {
     await driver.db.transaction(async (tx) => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
-import { memory, baseLimits, onceClosed } from '../limits/index.ts'
+import { memoryBudget, baseLimits, onceClosed } from '../limits/index.ts'
 
 /** By request: the function that reserves memory for its body, which has no Content-Length. */
 const unmeasuredReservations = new WeakMap<FastifyRequest, () => void>()
@@ -10,7 +10,7 @@ const unmeasuredReservations = new WeakMap<FastifyRequest, () => void>()
  * more than `baseLimits.smallBody` bytes have arrived; it throws ShareError if too little memory is left.
  * @returns undefined for any other request
  */
-export const chunkedBodyReservation = (request: FastifyRequest): (() => void) | undefined =>
+export const chunkedBodyReserver = (request: FastifyRequest): (() => void) | undefined =>
   unmeasuredReservations.get(request)
 
 /**
@@ -19,7 +19,7 @@ export const chunkedBodyReservation = (request: FastifyRequest): (() => void) | 
  * @throws ShareError
  */
 function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number): void {
-  onceClosed(raw, memory.reserve(owner, Math.min(bytes, memory.max / 4)))
+  onceClosed(raw, memoryBudget.reserve(owner, Math.min(bytes, memoryBudget.max / 4)))
 }
 
 interface BodyMemoryOptions {
@@ -32,7 +32,7 @@ interface BodyMemoryOptions {
 /**
  * Creates a hook that reserves memory for a body before it is read, and releases it when the response is closed. Bodies
  * of at most `baseLimits.smallBody` bytes are not counted. A body without Content-Length counts as if it had the max
- * size, once its reader calls the function of `chunkedBodyReservation`.
+ * size, once its reader calls the function of `chunkedBodyReserver`.
  */
 export const createBodyMemoryHook = ({ limit, ownerOf }: BodyMemoryOptions): preParsingHookHandler =>
   (request, reply, payload, done) => {

@@ -7,7 +7,7 @@ import { errors } from '../errors/index.ts'
  * @param names the members that only the gateway may set; their values must be primitive
  * @throws InvalidInput for a member with another value
  */
-export function checkUnchanged<Stored extends object> (
+export function checkReadOnlyMembers<Stored extends object> (
   sent: object, stored: Stored, names: ReadonlyArray<keyof Stored & string>
 ): void {
   const given = sent as Partial<Stored>

@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { StorageError } from '../../../db/store.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import { errorText } from '../../../protocol/message.ts'
+import { errorResponseText } from '../../../protocol/message.ts'
 import { ShareError } from '../limits/index.ts'
 import type { Pages } from '../pages/index.ts'
 import { findingsOf, mostSpecificFinding } from './findings.ts'
@@ -124,7 +124,7 @@ export function sendPlainHttpError (given: FastifyError, request: FastifyRequest
 export function sendRpcError (given: FastifyError | RpcError, request: FastifyRequest, reply: FastifyReply): void {
   reply.type('application/json')
   if (given instanceof RpcError) {
-    void reply.code(400).send(errorText('null', given.toText()))
+    void reply.code(400).send(errorResponseText('null', given.toText()))
     return
   }
   const error = toHttpError(given, request)
@@ -135,7 +135,7 @@ export function sendRpcError (given: FastifyError | RpcError, request: FastifyRe
     return
   }
   const number = rpcCodes[error.code ?? ''] ?? (status >= 500 ? rpcCode.internal : rpcCode.badRequest)
-  void reply.code(status).send(errorText('null', new RpcError(number, sentenceOf(error)).toText()))
+  void reply.code(status).send(errorResponseText('null', new RpcError(number, sentenceOf(error)).toText()))
 }
 
 /** OAuth error codes by HTTP status, for errors that are not an `OAuthError`. */

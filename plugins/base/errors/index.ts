@@ -3,5 +3,5 @@ export {
   sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toPageError,
   sendPlainHttpError, oauthErrorTitle
 } from './handlers.ts'
-export { awaitRecords, errors, invalidAt, noSuchError, OAuthError, toStorageHttpError } from './list.ts'
+export { awaitRecordsQuery, errors, invalidMemberError, noSuchError, OAuthError, toStorageHttpError } from './list.ts'
 export { type Finding, invalidInputError } from './findings.ts'

@@ -140,7 +140,7 @@ export const errors = {
  * @param path member names separated by dots
  * @param message the rest of a sentence whose subject is the path, such as `must be …`
  */
-export const invalidAt = (path: string, message: string): FastifyError =>
+export const invalidMemberError = (path: string, message: string): FastifyError =>
   Object.assign(new errors.InvalidInput(`${path} ${message}`), { errors: [{ path, message }] })
 
 /**
@@ -161,7 +161,7 @@ export function toStorageHttpError (
 }
 
 /** Awaits a query of recorded calls or audit entries. @throws RecordsAway for a StorageError */
-export async function awaitRecords<Result> (answer: Promise<Result>): Promise<Result> {
+export async function awaitRecordsQuery<Result> (answer: Promise<Result>): Promise<Result> {
   try {
     return await answer
   } catch (error) {

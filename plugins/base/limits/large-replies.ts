@@ -1,7 +1,7 @@
 import type { onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { pacedReply } from './paced-reply.ts'
-import { memory } from './memory.ts'
+import { memoryBudget } from './memory.ts'
 import { maxUncountedReply } from './unread.ts'
 
 /** A hook that replaces a large body by a stream of pieces, except for HEAD: the response has no body. */
@@ -21,7 +21,7 @@ const streamLargeReply: onSendHookHandler = ({ method }, reply, payload, done) =
  * reads them: writing many megabytes at once would block the event loop. Pieces count as unread until they are sent.
  */
 export default fp(async (app) => {
-  memory.configure(app.config.env.MEMORY_BUDGET)
+  memoryBudget.configure(app.config.env.MEMORY_BUDGET)
   // A route's own hooks run after those of plugins, which may need the whole body.
   await app.annexes.onEveryApp(app, (each) => {
     each.addHook('onRoute', (route) => { route.onSend = [route.onSend ?? [], streamLargeReply].flat() })

@@ -122,4 +122,4 @@ class MemoryAccount {
 }
 
 /** The memory budget of this process. */
-export const memory = new MemoryBudget()
+export const memoryBudget = new MemoryBudget()

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { RequestTable } from '../../../protocol/table.ts'
 import { onceClosed } from './closed.ts'
-import { memory } from './memory.ts'
+import { memoryBudget } from './memory.ts'
 import { baseLimits } from './limits.ts'
 
 /** All responses whose unread bytes are counted, by number. */
@@ -53,7 +53,7 @@ export class UnreadReply {
     if (!countedReplies.has(this.#number)) return 0
     const bytes = this.#raw.writableLength + this.#unwrittenBytes()
     if (bytes < this.#bytes) this.#readAt = Date.now()
-    memory.add((bytes - this.#bytes) * this.#cost, this.#owner)
+    memoryBudget.add((bytes - this.#bytes) * this.#cost, this.#owner)
     this.#bytes = bytes
     return bytes
   }
@@ -62,7 +62,7 @@ export class UnreadReply {
   recordWrite (): void {
     this.updateCount()
     let isRelieved = true
-    while (isRelieved && memory.held > memory.max) isRelieved = closeSlowestReader(0)
+    while (isRelieved && memoryBudget.held > memoryBudget.max) isRelieved = closeSlowestReader(0)
   }
 
   /** Whether the client has read nothing for the given time, in ms. */
@@ -74,7 +74,7 @@ export class UnreadReply {
   }
 
   #forget (): void {
-    if (countedReplies.take(this.#number)) memory.add(-this.#bytes * this.#cost, this.#owner)
+    if (countedReplies.take(this.#number)) memoryBudget.add(-this.#bytes * this.#cost, this.#owner)
   }
 }
 
@@ -84,17 +84,17 @@ export class UnreadReply {
  * @returns false if no more memory can be freed
  */
 function closeSlowestReader (stall: number): boolean {
-  const before = memory.held
+  const before = memoryBudget.held
   const [slowest] = countedReplies.values().sort((a, b) => b.updateCount() - a.updateCount()).filter((reader) =>
     reader.hasStalledFor(stall))
   // Sorting has updated the counts. They are lower if clients have read in the meantime.
-  if (memory.held < before) return true
+  if (memoryBudget.held < before) return true
   if (!slowest || slowest.updateCount() <= maxUncountedReply) return false
   slowest.close()
   return true
 }
 
-memory.setReliever(() => closeSlowestReader(baseLimits.readStall))
+memoryBudget.setReliever(() => closeSlowestReader(baseLimits.readStall))
 
 /** Max size of responses whose unread bytes are not counted, in bytes. */
 export const maxUncountedReply = 64 * 1024

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { outOfMemoryError, UpstreamError } from '../../../protocol/errors.ts'
 import { defaultHeaders } from '../../../protocol/instance.ts'
-import { memory } from '../limits/index.ts'
+import { memoryBudget } from '../limits/index.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
 import { decoderOf, networkFailureMessage } from '../../../protocol/transports/http-answer.ts'
 import { resolveRedirect } from '../../../protocol/transports/redirect.ts'
@@ -159,7 +159,7 @@ async function readBody (
   // Errors of the pipeline are thrown by the loop below.
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
   const chunks = new Chunks()
-  const account = memory.openAccount(owner)
+  const account = memoryBudget.openAccount(owner)
   try {
     for await (const chunk of bytes as AsyncIterable<Buffer>) {
       const size = chunks.length + chunk.length

@@ -45,7 +45,7 @@ export interface LoginPage extends FormPage {
 }
 
 /** The page on which a user enters the values that a server requires from each of its users. */
-export interface ValuesPage extends FormPage {
+export interface UserValuesPage extends FormPage {
   server: string
   /** The user whom the values are for, in words. */
   whose: string
@@ -111,7 +111,7 @@ export interface Pages {
    */
   upstreamLogin: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
   /** Asks a user for the values that a server requires. The form sends the fields `value.<name>` and `csrf`. */
-  values: (page: ValuesPage) => HtmlPage
+  userValues: (page: UserValuesPage) => HtmlPage
   /** The page at the root. @param endpoint the MCP URL; `docs` and `health`: paths on this gateway */
   home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) =>
   HtmlPage
@@ -206,7 +206,7 @@ export function loadPages (): Pages {
       }
       return { status: 200, headers: plainHeaders, html: render('start', 'Log in at a server?', data) }
     },
-    values ({ server, whose, destination, variables, error, ...form }) {
+    userValues ({ server, whose, destination, variables, error, ...form }) {
       const { text } = baseLimits.pageTexts
       const data = {
         ...formOf(form),

@@ -28,7 +28,7 @@ const maxDepth = 3
  * the text is unchanged.
  * @param find returns the ranges of secrets in a text; it is called with the text, and with decoded forms of the text
  */
-export function maskDecoded (text: string, find: (decoded: string) => Iterable<SecretRange>): string {
+export function maskFoundSecrets (text: string, find: (decoded: string) => Iterable<SecretRange>): string {
   const parts: string[] = []
   let from = 0
   for (const { start, end, shown } of mergeRanges(findSecrets(text, find, maxDepth))) {

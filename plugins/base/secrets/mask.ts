@@ -6,7 +6,7 @@ export const maskDots = '••••'
 /**
  * Whether a text is empty or a single variable (`${NAME}`, `${user.NAME}`, `${user_config.name}`), and so no secret.
  */
-export const isPlaceholder = (value: string): boolean =>
+export const isEmptyOrVariable = (value: string): boolean =>
   value === '' || /^\$\{(user(_config)?\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
 
 const userVariable = /(\$\{user\.\w+\})/
@@ -25,7 +25,7 @@ export function maskAroundVariables (text: string, maskPart: (literal: string) =
 
 /** Masks a secret for display: dots, plus the last four characters of twelve or more. Variables are not masked. */
 export function mask (secret: string): string {
-  if (isPlaceholder(secret)) return secret
+  if (isEmptyOrVariable(secret)) return secret
   const around = maskAroundVariables(secret, mask)
   if (around !== undefined) return around
   return secret.length < 12 ? maskDots : `${maskDots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`

@@ -3,7 +3,7 @@ import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { maskToken, sha256 } from './hash.ts'
 import { mask } from './mask.ts'
-import { maskDecoded, type SecretRange } from './mask-decoded.ts'
+import { maskFoundSecrets, type SecretRange } from './mask-decoded.ts'
 import { SecretScanner } from './redact.ts'
 
 const prefixes = Object.values(credentialPrefixes).join('|')
@@ -133,7 +133,7 @@ export class OwnCredentials {
 
   /** Masks the credentials in a text, including those with JSON escapes or percent-encoding. */
   mask (text: string): string {
-    return maskDecoded(text, (decoded) => this.#find(decoded))
+    return maskFoundSecrets(text, (decoded) => this.#find(decoded))
   }
 
   * #find (text: string): Generator<SecretRange> {

@@ -1,7 +1,7 @@
 import { isObject } from '../../../protocol/json.ts'
 import { mask } from './mask.ts'
 import { maskConfig } from './mask-config.ts'
-import { maskDecoded } from './mask-decoded.ts'
+import { maskFoundSecrets } from './mask-decoded.ts'
 
 /** Min length of a secret that is redacted, in characters: a shorter one would match within ordinary words. */
 const minSecretLength = 6
@@ -26,7 +26,7 @@ export function secretsOf (config: Readonly<Record<string, unknown>>): string[] 
 export function createRedactor (secrets: readonly string[]): (text: string) => string {
   if (secrets.length === 0) return (text) => text
   const scanner = new SecretScanner(secrets)
-  return (text) => maskDecoded(text, (decoded) =>
+  return (text) => maskFoundSecrets(text, (decoded) =>
     scanner.search(decoded).map(({ start, end }) => ({ start, end, shown: mask(decoded.slice(start, end)) })))
 }
 

@@ -154,7 +154,7 @@ export const replicasProblem = (
       `only their own logins. Set it to ${secretAdvice}`
 
 /** Checks the file with the login secret, if it exists. @throws Error with a sentence if the file cannot be used */
-export const checkLoginSecret = (dataDir: string): void => { loginKeyFile(dataDir).read() }
+export const checkLoginSecretFile = (dataDir: string): void => { loginKeyFile(dataDir).read() }
 
 /**
  * Returns the secret that signs login tokens: JWT_SECRET, or a secret that is created once and stored in DATA_DIR, so

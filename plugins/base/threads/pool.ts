@@ -3,7 +3,7 @@ import { errorCode, messageOf } from '../../../db/errors.ts'
 import { Semaphore, Shares, baseLimits } from '../limits/index.ts'
 import { parsedSizeOf } from './parsed-size.ts'
 import { startWorker } from './start-worker.ts'
-import type { PoolMessage, PoolTask } from './worker.ts'
+import type { WorkerMessage, PoolTask } from './worker.ts'
 
 /** Thrown for a task that takes too long, needs too much memory, is cancelled, or ends its thread by an error. */
 export class TaskAborted extends Error {}
@@ -102,7 +102,7 @@ export class WorkerPool {
   }
 }
 
-type TaskResult = Exclude<PoolMessage, { isLoaded: true }>
+type TaskResult = Exclude<WorkerMessage, { isLoaded: true }>
 
 class PoolThread {
   readonly #bounds: PoolBounds
@@ -140,7 +140,7 @@ class PoolThread {
         this.#stop = (reason) => { reject(new TaskAborted(reason)) }
         signal?.addEventListener('abort', cancel)
         timer = setTimeout(() => { this.#stop('its module was not loaded in time') }, loading)
-        worker.on('message', (message: PoolMessage) => {
+        worker.on('message', (message: WorkerMessage) => {
           if (!('isLoaded' in message)) {
             resolve(message)
             return

@@ -4,7 +4,7 @@ import { supportedVersions } from '../../../protocol/era.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { eventText } from '../../../protocol/event-stream.ts'
 import { allowsBatch, isLegacyVersion, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
-import { errorText, resultText, type Request } from '../../../protocol/message.ts'
+import { errorResponseText, resultResponseText, type Request } from '../../../protocol/message.ts'
 import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
@@ -98,9 +98,9 @@ export class LegacyEndpoint implements Endpoint {
   ): Promise<void> {
     try {
       const { session, result } = await initialize(this.#gateway, this.#sessions, view, request, reservation)
-      answer(raw, accepted, resultText(request.idText, result), { 'mcp-session-id': session.sessionId })
+      answer(raw, accepted, resultResponseText(request.idText, result), { 'mcp-session-id': session.sessionId })
     } catch (error) {
-      answer(raw, accepted, errorText(request.idText, this.#requests.toRpcAnswerError(error).toText()))
+      answer(raw, accepted, errorResponseText(request.idText, this.#requests.toRpcAnswerError(error).toText()))
     }
   }
 

@@ -3,7 +3,7 @@ import {
   type Client, type Exchange, type RequestHeaders, type Question, type TaskForm, withoutHeaders
 } from '../../../protocol/exchange.ts'
 import { passesLogLevel } from '../../../protocol/listener.ts'
-import { errorText, notificationText, type Request, type Response } from '../../../protocol/message.ts'
+import { errorResponseText, notificationText, type Request, type Response } from '../../../protocol/message.ts'
 import type { View } from '../../settings/index.ts'
 import { answerParts } from '../answer-parts.ts'
 import type { HttpRequestContext } from '../endpoint.ts'
@@ -95,7 +95,7 @@ export class LegacyExchange implements Exchange<View> {
   }
 
   fail (error: RpcError): void {
-    this.#finish([errorText(this.#idText, error.toText())])
+    this.#finish([errorResponseText(this.#idText, error.toText())])
   }
 
   /** Cancels the request: the client gets no answer. */

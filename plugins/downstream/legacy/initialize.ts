@@ -1,6 +1,6 @@
 import { legacyRouteCapabilities, type ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import { instanceId, instanceKey, selfReferenceMessage } from '../../../protocol/instance.ts'
+import { instanceId, instanceMetaKey, selfReferenceMessage } from '../../../protocol/instance.ts'
 import { isObject, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import { negotiateVersion } from '../../../protocol/legacy/versions.ts'
 import { isServerInfo } from '../../../protocol/lists.ts'
@@ -64,7 +64,7 @@ function begin (
     if (typeof protocolVersion !== 'string') {
       throw new RpcError(rpcCode.invalidParams, 'Invalid params: "protocolVersion" must be a string')
     }
-    if (isObject(_meta) && _meta[instanceKey] === instanceId) {
+    if (isObject(_meta) && _meta[instanceMetaKey] === instanceId) {
       throw new RpcError(rpcCode.invalidRequest, selfReferenceMessage)
     }
     return sessions.begin(view, negotiateVersion(protocolVersion), declaredCapabilities(capabilities), reservation)

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { rpcCode, RpcError, toRefusedToolResult } from '../../../protocol/errors.ts'
-import { errorText, type MalformedMessage, type Message, type Request } from '../../../protocol/message.ts'
+import { errorResponseText, type MalformedMessage, type Message, type Request } from '../../../protocol/message.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
@@ -16,7 +16,7 @@ import { downstreamLimits } from '../limits.ts'
 
 /** Returns the text of the JSON-RPC error that answers an invalid element of a batch. */
 export const answerToMalformedMessage = ({ idText, error }: MalformedMessage): string =>
-  errorText(idText, error.toText())
+  errorResponseText(idText, error.toText())
 
 /** Handles the messages of legacy clients in their sessions, for all transports. */
 export class LegacyMessageHandler {

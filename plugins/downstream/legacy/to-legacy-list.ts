@@ -4,7 +4,7 @@ import { toLegacyTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ListResult, ListEntry } from '../../gateway/index.ts'
-import { isUnicodePattern, resolvePointer } from '../../base/json-schema/index.ts'
+import { isValidPattern, resolvePointer } from '../../base/json-schema/index.ts'
 
 /**
  * Cache of the legacy form of items, since items are kept longer than lists. `legacy`: the text for legacy clients,
@@ -112,8 +112,8 @@ export function isCompilableSchema (schema: unknown, root: unknown = schema): bo
   if (nullable !== undefined && (type === undefined || (nullable === false && [type].flat().includes('null')))) {
     return false
   }
-  if (typeof pattern === 'string' && !isUnicodePattern(pattern)) return false
-  if (isObject(patternProperties) && !Object.keys(patternProperties).every(isUnicodePattern)) return false
+  if (typeof pattern === 'string' && !isValidPattern(pattern)) return false
+  if (isObject(patternProperties) && !Object.keys(patternProperties).every(isValidPattern)) return false
   if (typeof $ref === 'string' && $ref !== '#' && resolvePointer(root, $ref) === undefined) return false
   const subschemas = [
     ...schemaMapKeywords.flatMap((keyword) => isObject(schema[keyword]) ? Object.values(schema[keyword]) : []),

@@ -4,11 +4,11 @@ import { modernRouteCapabilities } from '../../../protocol/capabilities.ts'
 import { DerivedExchange } from '../../../protocol/exchange.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import { instanceId, instanceKey, selfReferenceMessage } from '../../../protocol/instance.ts'
+import { instanceId, instanceMetaKey, selfReferenceMessage } from '../../../protocol/instance.ts'
 import { streamMethod } from '../../../protocol/events.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
-import { errorText, resultText, type Request } from '../../../protocol/message.ts'
+import { errorResponseText, resultResponseText, type Request } from '../../../protocol/message.ts'
 import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
@@ -26,7 +26,7 @@ import {
 } from './result-translator.ts'
 import { errorOutcome, httpStatusOf, isUnknownItemError } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
-import { Leases } from './leases.ts'
+import { ClientLeases } from './leases.ts'
 import { ClientSubscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { ParkedCalls } from './parked-calls.ts'
@@ -51,7 +51,7 @@ interface ModernEndpointDeps {
 
 /** The server side of streamable HTTP for modern clients (MCP 2026-07-28), which have no sessions. */
 export class ModernEndpoint implements Endpoint {
-  readonly leases: Leases
+  readonly leases: ClientLeases
   readonly parked: ParkedCalls<ModernExchange>
   readonly subscriptions: ClientSubscriptions
   readonly #deps: ModernEndpointDeps
@@ -65,7 +65,7 @@ export class ModernEndpoint implements Endpoint {
     const states = new RequestStateSealer(usedStates, sealer)
     this.#translator = createResultTranslator(gateway, states)
     this.parked = new ParkedCalls(states)
-    this.leases = new Leases({
+    this.leases = new ClientLeases({
       onBegin: (client) => { gateway.addListener(client, client) },
       onEnd: (client) => {
         gateway.removeClient(client).catch((error: unknown) => {
@@ -132,7 +132,7 @@ export class ModernEndpoint implements Endpoint {
       work()
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      writeJson(raw, [errorText(idText, error.toText())], httpStatusOf(error, status))
+      writeJson(raw, [errorResponseText(idText, error.toText())], httpStatusOf(error, status))
     }
   }
 
@@ -266,7 +266,7 @@ export class ModernEndpoint implements Endpoint {
         call.forget()
       }
       const { text, status } = errorOutcome(known, call.exchange.client.capabilities)
-      writeJson(raw, [errorText(idText, String(text))], status)
+      writeJson(raw, [errorResponseText(idText, String(text))], status)
     }
   }
 
@@ -275,7 +275,7 @@ export class ModernEndpoint implements Endpoint {
     const { capabilities: declared, capabilitiesText, logLevel, idText, params: { _meta: meta } } = request
     try {
       if (isObject(meta) &&
-        meta[instanceKey] === instanceId) throw new RpcError(rpcCode.invalidRequest, selfReferenceMessage)
+        meta[instanceMetaKey] === instanceId) throw new RpcError(rpcCode.invalidRequest, selfReferenceMessage)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
       // Servers may be unavailable now. Later requests report that.
       const { capabilities, instructions, identityExtra } = await gateway.describe(view, client, true)
@@ -284,10 +284,10 @@ export class ModernEndpoint implements Endpoint {
         capabilities: JSON.stringify(modernRouteCapabilities(capabilities)),
         instructions: instructions === undefined ? undefined : JSON.stringify(instructions)
       }, gateway.serverInfo(view, client), identityExtra)
-      writeJson(raw, [resultText(idText, result)])
+      writeJson(raw, [resultResponseText(idText, result)])
     } catch (error) {
       const known = toRpcAnswerError(error, logError)
-      writeJson(raw, [errorText(idText, known.toText())], httpStatusOf(known))
+      writeJson(raw, [errorResponseText(idText, known.toText())], httpStatusOf(known))
     }
   }
 

@@ -10,7 +10,7 @@ import { type Release } from '../../base/limits/index.ts'
 import { requireSupportedQuestion, toInputRequest } from './input-request.ts'
 import type { RequestOutcome } from './errors.ts'
 import { resultHead } from './result.ts'
-import { alreadyUsedError, type StateBinding, type RequestStateSealer } from './state.ts'
+import { stateAlreadyUsedError, type StateBinding, type RequestStateSealer } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** An exchange that can be parked. */
@@ -129,7 +129,7 @@ export class ParkedCall<Exchange extends Parkable> {
     const isFirst = round === this.#round && this.#asked !== undefined
     const isAgain = round === this.#answered?.round && digest === this.#answered.digest &&
       Date.now() - this.#answered.at <= downstreamLimits.parked.again
-    if (!isFirst && !isAgain) throw alreadyUsedError()
+    if (!isFirst && !isAgain) throw stateAlreadyUsedError()
     attach()
     // The new request may take more memory than the previous one.
     this.#releaseMemory(this.#reservedForRequest)

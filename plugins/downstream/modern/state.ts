@@ -42,7 +42,7 @@ export const callNotHereError = (): RpcError => new RpcError(
   'restart; send the request again without requestState'
 )
 
-export const alreadyUsedError = (): RpcError =>
+export const stateAlreadyUsedError = (): RpcError =>
   new RpcError(rpcCode.invalidParams, 'This requestState was already answered')
 
 /** Max number of ids of answered states that are kept; beyond that, the oldest is dropped. */
@@ -103,7 +103,7 @@ export class RequestStateSealer {
     const { principal, request, until, state } = this.#read(sealed)
     if (principal !== binding.view.principal.key || request !== requestDigest(binding)) throw invalidStateError()
     if (until < Date.now()) throw expiredStateError()
-    if (this.#answered.has(this.idOf(sealed))) throw alreadyUsedError()
+    if (this.#answered.has(this.idOf(sealed))) throw stateAlreadyUsedError()
     if (state.kind === 'server' && state.after !== undefined) this.#answered.set(state.after, true)
     return state
   }
@@ -123,7 +123,7 @@ export class RequestStateSealer {
       const first = await this.#used.recordUse(
         hash('sha256', sealed), answers, Date.now() + downstreamLimits.parked.time
       )
-      if (first.answers !== answers || first.age > downstreamLimits.parked.again) throw alreadyUsedError()
+      if (first.answers !== answers || first.age > downstreamLimits.parked.again) throw stateAlreadyUsedError()
     } catch (error) {
       if (error instanceof StorageError) {
         throw new RpcError(rpcCode.unavailable, `${error.message}; send the request again`, 'internal')

@@ -4,7 +4,7 @@ import { eventText } from '../../../protocol/event-stream.ts'
 import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import type { Listener } from '../../../protocol/listener.ts'
-import { errorText, notificationText, resultText, type Response } from '../../../protocol/message.ts'
+import { errorResponseText, notificationText, resultResponseText, type Response } from '../../../protocol/message.ts'
 import { metaKeys } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import type { EventStream } from '../event-stream.ts'
@@ -129,13 +129,13 @@ export class Subscription implements Client, Listener<View> {
     const result = withMembers(`${resultHead('complete', serverInfo)}}`, {
       _meta: withMembers('{}', { [metaKeys.serverInfo]: serverInfo, [metaKeys.subscriptionId]: this.#idText })
     })
-    this.#stream.write(eventText(resultText(this.#idText, result)))
+    this.#stream.write(eventText(resultResponseText(this.#idText, result)))
     this.#stream.end()
   }
 
   /** Ends the stream with an error, before the acknowledgement. @param error by default, an internal error */
   fail (error = new RpcError(rpcCode.internal, 'Internal error', 'internal')): void {
-    this.#stream.write(eventText(errorText(this.#idText, error.toText())))
+    this.#stream.write(eventText(errorResponseText(this.#idText, error.toText())))
     this.#stream.end()
   }
 

@@ -11,7 +11,7 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import { parseSubscriptionFilter, Subscription, SubscriptionRequest, type SubscriptionFilter } from './subscription.ts'
 import { requireTasksExtension } from './tasks.ts'
 import { TaskWatch } from './task-watch.ts'
-import type { Leases } from './leases.ts'
+import type { ClientLeases } from './leases.ts'
 import type { ModernRequest } from './request.ts'
 import { downstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
@@ -19,12 +19,12 @@ import { gatewayLimits } from '../../gateway/index.ts'
 /** The open subscriptions of modern clients. */
 export class ClientSubscriptions {
   readonly #gateway: Gateway
-  readonly #leases: Leases
+  readonly #leases: ClientLeases
   readonly #logError: LogError
   readonly #open = new Set<Subscription>()
   readonly #shares = new Shares(downstreamLimits.listens, 'open subscriptions')
 
-  constructor (gateway: Gateway, leases: Leases, logError: LogError) {
+  constructor (gateway: Gateway, leases: ClientLeases, logError: LogError) {
     this.#gateway = gateway
     this.#leases = leases
     this.#logError = logError

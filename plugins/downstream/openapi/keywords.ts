@@ -1,5 +1,5 @@
 // These functions translate keywords of JSON Schema to OpenAPI 3.0.3. A keyword with an invalid value is dropped.
-import { isUnicodePattern } from '../../base/json-schema/index.ts'
+import { isValidPattern } from '../../base/json-schema/index.ts'
 
 export type JsonObject = Record<string, unknown>
 
@@ -17,7 +17,7 @@ const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map
   ['title', isString], ['description', isString], ['default', isRefFree], ['example', isRefFree],
   ['deprecated', isBoolean], ['format', isString],
   ['multipleOf', (value) => isNumber(value) && value > 0], ['minimum', isNumber], ['maximum', isNumber],
-  ['minLength', isCount], ['maxLength', isCount], ['pattern', isUnicodePattern],
+  ['minLength', isCount], ['maxLength', isCount], ['pattern', isValidPattern],
   ['minItems', isCount], ['maxItems', isCount], ['uniqueItems', isBoolean], ['minProperties', isCount],
   ['maxProperties', isCount]
 ])

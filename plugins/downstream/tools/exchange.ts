@@ -3,7 +3,7 @@ import type { Response } from '../../../protocol/message.ts'
 import { chargedOwnerOf, type View } from '../../settings/index.ts'
 
 /** A request of a plain HTTP caller, to whom neither questions nor notifications can be sent. */
-export class HttpCallExchange implements Exchange<View> {
+export class PlainHttpExchange implements Exchange<View> {
   view: View
   readonly method: string
   readonly params: Record<string, unknown>

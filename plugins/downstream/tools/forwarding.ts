@@ -12,7 +12,7 @@ const noChanges: Readonly<Record<string, string | undefined>> = {}
  * Returns the changes for `withMembers` that remove the envelope of a modern server's result: `resultType`, caching,
  * and `serverInfo`. There are no changes for results of legacy servers, where such members have no special meaning.
  */
-export function envelopeRemoval (result: string): Readonly<Record<string, string | undefined>> {
+export function envelopeRemovalChanges (result: string): Readonly<Record<string, string | undefined>> {
   if (!result.includes('"resultType"') || memberOf(result, 'resultType') === undefined) return noChanges
   const changes = { resultType: undefined, ttlMs: undefined, cacheScope: undefined }
   const meta = result.includes(metaKeys.serverInfo) ? memberOf(result, '_meta') : undefined
@@ -23,7 +23,7 @@ export function envelopeRemoval (result: string): Readonly<Record<string, string
 
 /** Removes the envelope from the result of a modern server. Results of legacy servers keep their bytes. */
 export function withoutEnvelope (result: string): string {
-  const changes = envelopeRemoval(result)
+  const changes = envelopeRemovalChanges(result)
   return changes === noChanges ? result : withMembers(result, changes)
 }
 

@@ -3,10 +3,10 @@ import type { View } from '../../settings/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { InFlightTable } from '../endpoint.ts'
-import type { DisconnectSignal, HttpCallExchange } from './exchange.ts'
+import type { DisconnectSignal, PlainHttpExchange } from './exchange.ts'
 
 interface InFlightCall {
-  readonly exchange: HttpCallExchange
+  readonly exchange: PlainHttpExchange
   readonly server: string
   /** The error that the caller gets instead of the result if access was withdrawn. */
   refusal: Error | undefined
@@ -27,7 +27,7 @@ export class InFlightCalls {
    * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached, and the error that
    *   `endWithoutAccess` determines
    */
-  async run (exchange: HttpCallExchange, server: string, gone: DisconnectSignal): Promise<string> {
+  async run (exchange: PlainHttpExchange, server: string, gone: DisconnectSignal): Promise<string> {
     if (this.#running.isClosing) throw new errors.Draining()
     gone.listen(() => { exchange.cancel('the caller went away') })
     const call: InFlightCall = { exchange, server, refusal: undefined }
@@ -43,7 +43,7 @@ export class InFlightCalls {
 
   /** Translates a JSON-RPC error to an HTTP error without the server's secrets. Other errors are returned unchanged. */
   toHttpError (
-    error: unknown, server: string, { method, params }: Pick<HttpCallExchange, 'method' | 'params'>
+    error: unknown, server: string, { method, params }: Pick<PlainHttpExchange, 'method' | 'params'>
   ): unknown {
     if (!(error instanceof RpcError)) return error
     const message = this.#gateway.redact(server, error.message)

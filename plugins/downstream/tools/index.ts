@@ -1,15 +1,15 @@
 import fp from 'fastify-plugin'
 import { canUseMcp } from '../../settings/index.ts'
 import { createHeaderSelector } from './forwarding.ts'
-import { Tools } from './tools.ts'
+import { HttpTools } from './tools.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { tools: Tools }
+  interface FastifyInstance { tools: HttpTools }
 }
 
 /** `app.tools`: runs tools and prompts for plain HTTP callers. `app.ts` closes it. */
 export default fp(async (app) => {
-  const tools = new Tools(app.gateway, app.access, createHeaderSelector(() => app.settings.current))
+  const tools = new HttpTools(app.gateway, app.access, createHeaderSelector(() => app.settings.current))
   app.decorate('tools', tools)
   app.auth.accessChanges.on('changed', (standingOf) => {
     tools.endWithoutAccess((principal) => {

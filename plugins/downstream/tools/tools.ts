@@ -4,9 +4,9 @@ import { type Access, makeView, chargedOwnerOf, type Principal, type View } from
 import type { FindCurrentPrincipal } from '../../identity/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { type DisconnectSignal, sessionlessClient, HttpCallExchange } from './exchange.ts'
+import { type DisconnectSignal, sessionlessClient, PlainHttpExchange } from './exchange.ts'
 import { parseBodyArguments, parseQueryArguments } from './parse-arguments.ts'
-import { envelopeRemoval, withoutEnvelope, type SelectHeaders } from './forwarding.ts'
+import { envelopeRemovalChanges, withoutEnvelope, type SelectHeaders } from './forwarding.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
 import { RestSessions } from './sessions.ts'
 import { findToolInputSchema, type ToolInputSchema } from './tool-input.ts'
@@ -27,7 +27,7 @@ export interface ToolAddress { server: string, tool: string, name?: string }
 interface SentArguments { search: string, body?: string }
 
 /** Runs tools and prompts for plain HTTP callers. */
-export class Tools {
+export class HttpTools {
   readonly #gateway: Gateway
   readonly #access: Access
   readonly #selectHeaders: SelectHeaders
@@ -62,7 +62,7 @@ export class Tools {
       )
     }
     const added = { toolName: JSON.stringify(name), arguments: JSON.stringify(args) }
-    return withMembers(result, { ...envelopeRemoval(result), ...added })
+    return withMembers(result, { ...envelopeRemovalChanges(result), ...added })
   }
 
   /**
@@ -103,7 +103,7 @@ export class Tools {
   async readResourceByUri (caller: HttpCaller, uri: string): Promise<string> {
     const { principal, headers, address } = caller
     const view = this.#filtered(makeView(principal, { kind: 'global' }), caller)
-    const exchange = new HttpCallExchange(view, 'resources/read', { uri }, { headers, address })
+    const exchange = new PlainHttpExchange(view, 'resources/read', { uri }, { headers, address })
     const server =
       await this.#gateway.findResourceProvider(exchange).catch((error: unknown) => {
         throw this.#calls.toHttpError(error, '', exchange)
@@ -221,7 +221,7 @@ export class Tools {
     params: { name: string, arguments: unknown },
     look: () => Found
   ): Promise<Found> {
-    const exchange = new HttpCallExchange(view, 'tools/call', params, { headers, address })
+    const exchange = new PlainHttpExchange(view, 'tools/call', params, { headers, address })
     try {
       await this.#gateway.waitForLists(exchange, server, params.name)
     } catch (error) {
@@ -261,7 +261,7 @@ export class Tools {
     const headers = this.#selectHeaders(principal, server, caller.headers)
     return await this.#sessions.withSession(principal, address, id, async (client) =>
       await this.#calls.run(
-        new HttpCallExchange(view, method, params, { headers, address }, client, paramsText), server, disconnect
+        new PlainHttpExchange(view, method, params, { headers, address }, client, paramsText), server, disconnect
       ))
   }
 }

@@ -78,7 +78,7 @@ export class Webhooks {
     const event = await gateway.findEventType(exchange)
     const { credential, base } = this.#requireWebhooks(exchange)
     const [url, secret] = [parseCallbackUrl(params), parseWebhookSecret(params)]
-    const members = gateway.ownEventMembers(exchange, event)
+    const members = gateway.toServerEventMembers(exchange, event)
     const id = subscriptionIdOf(exchange, event, url)
     const own = await records.list(view.principal.key)
     const known = own.find((each) => each.id === id)
@@ -211,7 +211,7 @@ export class Webhooks {
     const idText = JSON.stringify(messageId)
     const shownId = await gateway.screenEvent(event.provider, idText) === idText ? messageId : `msg_${digest}`
     const present = isEvent ? withClientEvent : withClientCursor
-    const body = present(screened, gateway.presentEvent(view, event, name))
+    const body = present(screened, gateway.createEventPresentation(view, event, name))
     await this.deliveries.enqueue(subscription, `${id} ${digest}`, shownId, body)
   }
 

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import { streamMethod } from '../../../protocol/events.ts'
 import type { Guard } from '../../../schemas/guards.ts'
-import { errors, invalidAt } from '../../base/errors/index.ts'
+import { errors, invalidMemberError } from '../../base/errors/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import type { GatewayCall, GuardFinding } from '../../gateway/index.ts'
 import { OrderedEntries } from '../../settings/index.ts'
@@ -30,11 +30,11 @@ function checkGuard (input: Guard, former: Guard | undefined): Guard {
   const guard = value as Guard
   if (unknown.length > 0) throw new errors.InvalidInput(`"${unknown[0] ?? ''}": write the secret itself, not its mask`)
   if (guard.webhook === undefined && (guard.detect ?? []).length === 0) {
-    throw invalidAt('body.detect', 'must name something to search for, unless there is a "webhook"')
+    throw invalidMemberError('body.detect', 'must name something to search for, unless there is a "webhook"')
   }
   const { url } = guard.webhook ?? {}
   if (url !== undefined && !(/^https?:\/\//.test(url) && URL.canParse(url))) {
-    throw invalidAt('body.webhook.url', 'must be an absolute http or https URL')
+    throw invalidMemberError('body.webhook.url', 'must be an absolute http or https URL')
   }
   return guard
 }

@@ -6,12 +6,12 @@ import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { definitionKeyOf, type Definition, type DefinitionKind } from './definitions.ts'
 import { lookalikeKey, normalizeName } from './lookalike-names.ts'
-import type { DefinitionFinding, Scan } from './scan/scan.ts'
+import type { DefinitionFinding, ScanResult } from './scan/scan.ts'
 
 /** The scan of one catalogue. `digest`: identifies the scanned definitions. `tools`: the names of all tools in it. */
-interface CatalogueScan { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
+interface CatalogueScan { readonly digest: string, readonly scan: ScanResult, readonly tools: readonly string[] }
 
-const noScan: Scan = { findings: [], names: [] }
+const noScan: ScanResult = { findings: [], names: [] }
 
 /** Scans the definitions of servers for content that may poison agents, when they are first read and after changes. */
 export class DefinitionScanner {
@@ -60,7 +60,7 @@ export class DefinitionScanner {
     this.#warnings.clear()
   }
 
-  async #scan (server: string, definitions: readonly Definition[]): Promise<Scan> {
+  async #scan (server: string, definitions: readonly Definition[]): Promise<ScanResult> {
     const { text: maxText, time } = extensionsLimits.definitionScan
     let left: number = maxText
     const end = definitions.findIndex(({ text }) => (left -= text.length) < 0)
@@ -68,7 +68,7 @@ export class DefinitionScanner {
       definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
     const rest = end === -1 ? [] : unscannedFindings(definitions[end], 'there is too much text')
     try {
-      const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', scanned, { owner: server, time })
+      const found = await workers.run<ScanResult>('plugins/extensions/pins/scan/scan', scanned, { owner: server, time })
       const scan = { ...found, findings: [...rest, ...found.findings] }
       if (scan.findings.length > 0) {
         const [{ kind, item, place, message }] = scan.findings as [DefinitionFinding]

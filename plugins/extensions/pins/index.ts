@@ -70,7 +70,7 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
   const pins = new Pins({
     store,
     modeOf,
-    onListsChanged: () => { app.upstreams.listsChanged() },
+    onListsChanged: () => { app.upstreams.notifyListsChanged() },
     onExamined: (server, source, definitions) => { scanner.scanInBackground(server, source, definitions) },
     reportChanges: (server, mode, changes) => {
       const [first] = changes

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { Approvals } from '../../../db/ports/approvals.ts'
 import type { Policy, PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
-import { invalidAt } from '../../base/errors/index.ts'
+import { invalidMemberError } from '../../base/errors/index.ts'
 import { OrderedEntries, type Principal } from '../../settings/index.ts'
 import { CallApprovals } from './approvals.ts'
 import { compileCondition, InvalidCondition } from './cel.ts'
@@ -65,7 +65,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
 function checkPolicy (policy: Policy): Policy {
   const { approvers, then: decision } = policy
   if (approvers !== undefined && decision !== 'ask') {
-    throw invalidAt(
+    throw invalidMemberError(
       'body.approvers', `only a policy with the decision "ask" has approvers, and this one has ${decision}`
     )
   }
@@ -80,7 +80,7 @@ function checkPolicy (policy: Policy): Policy {
     }
   } catch (error) {
     if (!(error instanceof InvalidCondition)) throw error
-    throw invalidAt('body.when', `is not valid at character ${error.position + 1}: ${error.message}`)
+    throw invalidMemberError('body.when', `is not valid at character ${error.position + 1}: ${error.message}`)
   }
   return policy
 }

@@ -2,7 +2,7 @@ import type { Activity } from '../../../db/ports/activities.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
-import { errors, invalidAt } from '../../base/errors/index.ts'
+import { errors, invalidMemberError } from '../../base/errors/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import { cataloguesOf, listsItem, unknownItemProblem, type ExistingObjects } from '../references.ts'
 import { PrincipalFacts } from './cel.ts'
@@ -68,10 +68,14 @@ function toTestPrincipal (
   snapshot: Snapshot, { username = '', keyId }: NonNullable<PolicyTest['principal']>
 ): Principal {
   const key = keyId === undefined ? undefined : snapshot.keys.get(keyId)
-  if (keyId !== undefined && key === undefined) throw invalidAt('body.principal.keyId', 'is not the id of a bearer key')
+  if (keyId !== undefined && key === undefined) {
+    throw invalidMemberError('body.principal.keyId', 'is not the id of a bearer key')
+  }
   const name = username === '' ? key?.owner : username
   const user = name === undefined ? undefined : snapshot.users.get(name)
-  if (name !== undefined && user === undefined) throw invalidAt('body.principal.username', 'is not the name of a user')
+  if (name !== undefined && user === undefined) {
+    throw invalidMemberError('body.principal.username', 'is not the name of a user')
+  }
   const credential = key === undefined ? {} : { credential: { id: key.id, name: key.name } }
   if (name === undefined) {
     return key === undefined

@@ -3,7 +3,7 @@ import type { UsageCounts } from '../../../db/ports/usage.ts'
 import { RuleRefusalError } from '../../../protocol/errors.ts'
 import { memberOf } from '../../../protocol/json.ts'
 import type { Quota } from '../../../schemas/quotas.ts'
-import { invalidAt } from '../../base/errors/index.ts'
+import { invalidMemberError } from '../../base/errors/index.ts'
 import { WorkerPool } from '../../base/threads/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { toBearerKeyIdentity, OrderedEntries, type Principal } from '../../settings/index.ts'
@@ -11,14 +11,16 @@ import { isRecordableCall, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import { Quotas } from './quotas.ts'
 import { toolOf } from './targets.ts'
-import { Usage } from './usage.ts'
+import { UsageRecorder } from './usage.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
     /** The configured quotas, for the management API. */
     quotas: OrderedEntries<'quotas'>
     /** The usage counters. `read` returns the usage that a principal may see; see `Usage.read`. */
-    usage: { read: (principal: Principal, query: Parameters<Usage['read']>[1]) => ReturnType<Usage['read']> }
+    usage: {
+      read: (principal: Principal, query: Parameters<UsageRecorder['read']>[1]) => ReturnType<UsageRecorder['read']>
+    }
   }
 }
 
@@ -39,10 +41,10 @@ const hasCountedTokens = (call: GatewayCall, answer: string | undefined): answer
 function checkQuota (quota: Quota): Quota {
   const { calls, resultTokens, target } = quota
   if (calls === undefined && resultTokens === undefined) {
-    throw invalidAt('body.calls', 'is required, unless there is "resultTokens"')
+    throw invalidMemberError('body.calls', 'is required, unless there is "resultTokens"')
   }
   if (target.tool !== undefined && target.server === undefined) {
-    throw invalidAt('body.target.server', 'is required with "target.tool"')
+    throw invalidMemberError('body.target.server', 'is required with "target.tool"')
   }
   return quota
 }
@@ -61,7 +63,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     }
   }
   const pool = new WorkerPool({ threads: 1, heap, idle })
-  const usage = new Usage(store, Date.now)
+  const usage = new UsageRecorder(store, Date.now)
   const quotas = new Quotas({
     counters: app.counters,
     snapshot: () => app.settings.current,

@@ -33,7 +33,7 @@ const isOwn = ({ user, day }: UsageCount, username: string, createdAt: string): 
   day >= createdAt.slice(0, 10) && user === countedUser(username, day, createdAt)
 
 /** Counts the usage of callers, and writes it in batches. */
-export class Usage {
+export class UsageRecorder {
   readonly #store: UsageCounts
   readonly #now: () => number
   /** The counts that are not written yet. */

@@ -6,13 +6,13 @@ import type { CatalogueCache } from '../../../db/store.ts'
 import { isAdminOwner } from '../../settings/index.ts'
 import { ApiEmbeddings } from './embeddings/index.ts'
 import { embeddingOptionsOf, type EmbeddingOptions } from './embeddings/options.ts'
-import { SeparateVectors } from './embeddings/separate-vectors.ts'
+import { SeparateVectorDatabase } from './embeddings/separate-vectors.ts'
 import { isMadeByCallTool } from './call-tool.ts'
 import { ToolUseLearning } from './learning/learning.ts'
 import { smartRoutingSettingsOf, type SmartRoutingSettings } from './options.ts'
 import { SmartProvider } from './provider.ts'
-import { listedTools } from './shown-tools.ts'
-import { ToolSearch, type SearchParts } from './search.ts'
+import { toolsListedByServers } from './shown-tools.ts'
+import { ToolSearch, type RankingOptions } from './search.ts'
 import { extensionsLimits } from '../limits.ts'
 
 interface SmartRoutingOptions {
@@ -43,7 +43,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     outbound: app.outbound,
     counters: app.counters,
     vectors,
-    separateVectors: new SeparateVectors(openVectorStore),
+    separateVectors: new SeparateVectorDatabase(openVectorStore),
     ownerOf: (server) => {
       const { current } = app.settings
       const owner = current.servers.get(server)?.config.owner
@@ -65,7 +65,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     if (item === undefined || outcome !== 'ok' || isToolError) return
     learning.countCall(exchange.view.principal.key, provider, item)
   })
-  const parts = (): SearchParts => (
+  const parts = (): RankingOptions => (
     { hasStaticModel: settings().staticModel !== false, learning: settings().learn === false ? undefined : learning }
   )
   const search = new ToolSearch(app.gateway, embeddings, parts, (error) => {
@@ -85,7 +85,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     isDue = true
     setImmediate(() => {
       isDue = false
-      embeddings.embedInBackground(listedTools(app.settings.current.servers.keys(), app.gateway))
+      embeddings.embedInBackground(toolsListedByServers(app.settings.current.servers.keys(), app.gateway))
     })
   })
   // Runs more often than vectors need to be marked, so that it also runs in a process that restarts every day.

@@ -26,7 +26,7 @@ export interface SemanticSearch {
 }
 
 /** The parts of the ranking that can be disabled. */
-export interface SearchParts {
+export interface RankingOptions {
   /** Whether the static model is used when the embeddings API is not. */
   readonly hasStaticModel: boolean
   /** Undefined if learning from use is disabled. */
@@ -45,13 +45,13 @@ export class ToolSearch {
   readonly #embeddings: SemanticSearch
   readonly #indexes: ViewIndexes
   readonly #similarity = new StaticSimilarity<ShownTool>()
-  readonly #parts: () => SearchParts
+  readonly #parts: () => RankingOptions
   readonly #logError: (error: unknown) => void
   /** Maps each `$smart` surface to the merged surface from which it was made, and the key of the view. */
   readonly #origins = new WeakMap<Surface, Pick<PresentationInput, 'merged' | 'key'>>()
 
   constructor (
-    gateway: Pick<Gateway, 'waitForSurface' | 'surface'>, embeddings: SemanticSearch, parts: () => SearchParts,
+    gateway: Pick<Gateway, 'waitForSurface' | 'surface'>, embeddings: SemanticSearch, parts: () => RankingOptions,
     logError: (error: unknown) => void
   ) {
     this.#parts = parts

@@ -92,7 +92,7 @@ export async function shownToolsOf (
 }
 
 /** Returns the tools that servers list, without the overrides of views. Keys: `server tool`. */
-export function listedTools (
+export function toolsListedByServers (
   servers: Iterable<string>, gateway: Pick<Gateway, 'catalogues'>
 ): Map<string, ShownTool> {
   const tools = new Map<string, ShownTool>()

@@ -42,9 +42,9 @@ export class BuiltInProvider implements Provider {
   async call ({ method, params }: Exchange, changes: Readonly<Record<string, string>>): Promise<Response> {
     switch (method) {
       case 'prompts/get': return toResponse(
-        this.#prompt(ownKey(params.name, changes.name), params.arguments ?? undefined)
+        this.#prompt(requestedItemKey(params.name, changes.name), params.arguments ?? undefined)
       )
-      case 'resources/read': return toResponse(this.#resource(ownKey(params.uri, changes.uri)))
+      case 'resources/read': return toResponse(this.#resource(requestedItemKey(params.uri, changes.uri)))
       case 'completion/complete': return toResponse({ completion: { values: [], total: 0, hasMore: false } })
       default: throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
     }
@@ -99,7 +99,7 @@ export class BuiltInProvider implements Provider {
  * @param sent the name or URI in the client's request
  * @param changed the name or URI by which the gateway has replaced it, as JSON text; undefined: it has not
  */
-export const ownKey = (sent: unknown, changed: string | undefined): string =>
+export const requestedItemKey = (sent: unknown, changed: string | undefined): string =>
   String(changed === undefined ? sent : JSON.parse(changed))
 
 const toResponse = (result: object): Response =>

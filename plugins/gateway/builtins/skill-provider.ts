@@ -8,7 +8,7 @@ import type { Provider } from '../../../protocol/provider.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { BuiltInSkill } from '../../../schemas/skills.ts'
 import type { RegisteredProvider } from '../../settings/index.ts'
-import { ownKey } from './provider.ts'
+import { requestedItemKey } from './provider.ts'
 import { toReadResourceResult, fileDigestAndSize, skillUri } from './skill-files.ts'
 
 /** The provider's name. No server has it, since names of servers do not start with `$`. */
@@ -82,7 +82,7 @@ export class SkillProvider implements Provider {
     if (method !== 'skills/get' && method !== 'resources/read') {
       throw new RpcError(rpcCode.methodNotFound, `Method not found: ${method}`)
     }
-    const uri = ownKey(params.uri, changes.uri)
+    const uri = requestedItemKey(params.uri, changes.uri)
     return { kind: 'response', id: null, resultText: JSON.stringify(this.#resultOf(method, uri)) }
   }
 

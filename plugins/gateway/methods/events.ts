@@ -9,7 +9,7 @@ import type { View } from '../../settings/index.ts'
 import type { EventCursors, EventTypeTarget } from '../event-cursors.ts'
 import { EventsStreamExchange } from '../event-streams.ts'
 import { serverFingerprint } from '../task-handles.ts'
-import { createListMethod, resolveItem } from './items.ts'
+import { createListMethod, resolveOrFailCall } from './items.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
 
 /** An event type that a view shows. */
@@ -28,7 +28,7 @@ export async function findEventType (parts: GatewayParts, exchange: Exchange<Vie
   const { resolver, surfaces, cursors } = parts
   const { view, client, params, address } = exchange
   const name = eventNameOf(params)
-  const found = await resolveItem(
+  const found = await resolveOrFailCall(
     parts, exchange, name, async () => await resolver.findByName(exchange, 'events', name)
   )
   if (!found) {
@@ -43,7 +43,7 @@ export async function findEventType (parts: GatewayParts, exchange: Exchange<Vie
   const target = { provider, key, server: identity() ?? '' }
   return {
     ...target,
-    presentation: presentEvent(cursors, view, target, name),
+    presentation: createEventPresentation(cursors, view, target, name),
     isShown: () => {
       // Hooks may now hide other items than at the time of the request.
       const now = surfaces.filtered(view.unfiltered ?? view, address)
@@ -54,10 +54,10 @@ export async function findEventType (parts: GatewayParts, exchange: Exchange<Vie
 }
 
 /** Returns the name and the cursors that clients see in events of a type. @param name the type's name in the view */
-export const presentEvent = (
+export const createEventPresentation = (
   cursors: EventCursors, view: View, target: EventTypeTarget, name: string
 ): EventPresentation =>
-  ({ name, cursor: (own) => cursors.seal(view, target, own) })
+  ({ name, toClientCursor: (own) => cursors.seal(view, target, own) })
 
 /** @throws RpcError -32601 if no server of the view has events */
 function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Exchange<View>): void {
@@ -70,7 +70,7 @@ function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Ex
  * @returns both as JSON text
  * @throws RpcError -32602 if the cursor is not valid
  */
-export function ownEventMembers (
+export function toServerEventMembers (
   { cursors }: Pick<GatewayParts, 'cursors'>, { view, params }: Exchange<View>, event: EventTypeTarget
 ): { name: string, cursor: string } {
   return { name: JSON.stringify(event.key), cursor: cursors.open(view, event, params.cursor) }
@@ -87,7 +87,7 @@ export const listEvents: MethodHandler = async (parts, exchange) => {
 export const pollEvents: MethodHandler = async (parts, exchange) => {
   const event = await findEventType(parts, exchange)
   const { provider, key, presentation } = event
-  const result = await parts.forwarder.send(exchange, provider, key, ownEventMembers(parts, exchange, event))
+  const result = await parts.forwarder.send(exchange, provider, key, toServerEventMembers(parts, exchange, event))
   const events = elementsOf(memberOf(result, 'events') ?? '[]').map((each) => withClientEvent(each, presentation))
   return withClientCursor(withMembers(result, { events: `[${events.join()}]` }), presentation)
 }
@@ -95,7 +95,7 @@ export const pollEvents: MethodHandler = async (parts, exchange) => {
 /** Handles `events/stream`. The result is sent when the stream ends. */
 export const streamEvents: MethodHandler = async (parts, exchange) => {
   const event = await findEventType(parts, exchange)
-  const changes = ownEventMembers(parts, exchange, event)
+  const changes = toServerEventMembers(parts, exchange, event)
   const stream = new EventsStreamExchange(exchange, event.presentation)
   return await parts.streams.run(stream, event.isShown, async () =>
     await parts.forwarder.send(stream, event.provider, event.key, changes))

@@ -20,7 +20,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   // A name that is already known is resolved without `await`, since most calls have such a name.
   const surface = surfaces.of(view, exchange.client)
   const target = resolver.lookUpName(view, surface, 'tools', name) ??
-    await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'tools', name))
+    await resolveOrFailCall(parts, exchange, name, async () => await resolver.findByName(exchange, 'tools', name))
   if (!target) throw unknownTool(name, surface)
   if (target.redirect) return await target.redirect(exchange, (other) => callTool(parts, other))
   const changes: Record<string, string> = { name: JSON.stringify(target.key) }
@@ -37,7 +37,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
  * @param item the name or URI in the request, for the hooks
  * @throws the errors of `resolve`, as changed by `onError` hooks
  */
-export async function resolveItem<Found> (
+export async function resolveOrFailCall<Found> (
   { forwarder }: Pick<GatewayParts, 'forwarder'>, exchange: Exchange<View>, item: string, resolve: () => Promise<Found>
 ): Promise<Found> {
   const startedAt = performance.now()
@@ -101,7 +101,7 @@ export const getPrompt: MethodHandler = async (parts, exchange) => {
   if (typeof name !== 'string') {
     throw new RpcError(rpcCode.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
   }
-  const target = await resolveItem(parts, exchange, name, async () =>
+  const target = await resolveOrFailCall(parts, exchange, name, async () =>
     await resolver.findByName(exchange, 'prompts', name))
   if (!target) throw unknownPrompt(name)
   return await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
@@ -111,7 +111,9 @@ export const getPrompt: MethodHandler = async (parts, exchange) => {
 export const readResource: MethodHandler = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const target =
-    await resolveItem(parts, exchange, String(exchange.params.uri), async () => await resolver.findResource(exchange))
+    await resolveOrFailCall(
+      parts, exchange, String(exchange.params.uri), async () => await resolver.findResource(exchange)
+    )
   return await forwarder.send(exchange, target.provider, target.key, { uri: JSON.stringify(target.key) })
 }
 

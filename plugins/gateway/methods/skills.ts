@@ -4,10 +4,10 @@ import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import { skillFileUris } from '../../../protocol/skills.ts'
 import { overrideOf, type View } from '../../settings/index.ts'
-import { isShownKey, type ViewSection, type ItemTarget } from '../section.ts'
+import { isSelectedAndEnabled, type ViewSection, type ItemTarget } from '../section.ts'
 import { unknownFolderError, unknownSkillError } from '../resolve.ts'
 import { isResourceHidden } from '../surface.ts'
-import { resolveItem } from './items.ts'
+import { resolveOrFailCall } from './items.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
 
 /**
@@ -16,7 +16,8 @@ import type { GatewayParts, MethodHandler } from './method.ts'
  */
 export const getSkill: MethodHandler = async (parts, exchange) => {
   const uri = uriOf(exchange)
-  const { section, key } = await resolveItem(parts, exchange, uri, async () => await findSkill(parts, exchange, uri))
+  const { section, key } =
+    await resolveOrFailCall(parts, exchange, uri, async () => await findSkill(parts, exchange, uri))
   const result = await parts.forwarder.send(exchange, section.server.name, key, { uri: JSON.stringify(key) })
   const description = overrideOf(section.server, 'skills', key)?.description
   const skill = memberOf(result, 'skill')
@@ -31,7 +32,7 @@ async function findSkill (
   const target = await resolver.find(exchange, ({ parts }) => parts.skills.targets.get(uri)) ??
     await readerOrUndefined(resolver.findResource(exchange))
   const section = target && sectionOf(surfaces.sections(exchange.view, exchange.client), target)
-  if (section && hasSkills(section) && isShownKey(section, 'skills', uri)) return { section, key: uri }
+  if (section && hasSkills(section) && isSelectedAndEnabled(section, 'skills', uri)) return { section, key: uri }
   throw hasExtension(surfaces.of(exchange.view, exchange.client).announced, skillsExtension)
     ? unknownSkillError(uri)
     : new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)

@@ -5,7 +5,7 @@ import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { hasControlCharacters, reservedNameProblem } from '../../../schemas/names.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { owningTeam, type Principal, type Settings, responsibleUsersOf, withHashedToken } from '../../settings/index.ts'
-import { checkUnchanged } from '../../base/body/index.ts'
+import { checkReadOnlyMembers } from '../../base/body/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { legacyKeyIgnoredWarning, convertLegacyKey, legacyKeyConvertedWarning } from './legacy-key.ts'
 import {
@@ -177,7 +177,7 @@ export class BearerKeys {
     const snapshot = await this.#settings.change((base) => {
       const stored = requireManagedKey(base, principal, id)
       // `lastUsedAt` is not compared: it may differ from the value in an earlier response.
-      checkUnchanged(change, this.#toShownKey(stored), ['id', 'token', 'createdBy', 'createdAt'])
+      checkReadOnlyMembers(change, this.#toShownKey(stored), ['id', 'token', 'createdBy', 'createdAt'])
       const value = applyKeyChange(withHashedToken(stored), change, principal.isAdmin)
       const sponsors = widensRights(stored, value) ? responsibleUsersOf(base.users, principal) : []
       const createdBy = sponsors.length > 0 ? keyCreatorOf(sponsors, value.owner) : value.createdBy

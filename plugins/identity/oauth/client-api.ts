@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { type OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oauth.ts'
 import { reservedNameProblem } from '../../../schemas/names.ts'
-import { checkUnchanged } from '../../base/body/index.ts'
+import { checkReadOnlyMembers } from '../../base/body/index.ts'
 import { errors, OAuthError } from '../../base/errors/index.ts'
 import { checkRedirectUris, type ClientMetadata } from './client-metadata.ts'
 import { allGrantTypes, manageScope, type OAuthSettings } from './settings.ts'
@@ -23,7 +23,7 @@ const timeOf = (time: number | undefined): string | undefined =>
   time === undefined || time === 0 ? undefined : new Date(time).toISOString()
 
 /** Returns a client as the management API shows it. */
-export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof OAuthClientRecord> => ({
+export const toShownClient = ({ client, secret }: IssuedClient): Static<typeof OAuthClientRecord> => ({
   clientId: client.clientId,
   ...(secret === undefined ? {} : { clientSecret: secret }),
   name: client.name,
@@ -46,7 +46,7 @@ export const splitScopes = (scope: string): string[] => scope.split(' ').filter(
  * @throws InvalidInput
  */
 export function checkClientChange (input: object, client: OAuthClient): void {
-  checkUnchanged(input, toClientRecord({ client }), ['clientId', 'origin', 'clientUri', 'createdAt'])
+  checkReadOnlyMembers(input, toShownClient({ client }), ['clientId', 'origin', 'clientUri', 'createdAt'])
   const names = Object.keys(input)
   const unknown = names.find((name) => !changeableMembers.includes(name) && !readOnlyMembers.has(name))
   if (unknown !== undefined) {

@@ -19,7 +19,7 @@ const macOf = (key: string, uid: string, shown: string): string =>
  * Returns the page content (`shown`) that the CSRF token of a form contains, `''` if it contains none; undefined if the
  * token is not for this interaction and browser.
  */
-export function verifyCsrfToken (key: string, uid: string, csrf: string): string | undefined {
+export function readCsrfToken (key: string, uid: string, csrf: string): string | undefined {
   const [mac = '', text = ''] = csrf.split('.').reverse()
   const shown = Buffer.from(text, 'base64url').toString()
   const [received, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]

@@ -9,7 +9,7 @@ import { toAccountId, accountVersionOf, parseAccountId } from './identifiers.ts'
 import type { ClientRegistry } from './clients.ts'
 import type { GivenConsent } from './provider/grants.ts'
 import { defaultScope, grantableScopes, type OAuthSettings } from './settings.ts'
-import { createCsrfToken, verifyCsrfToken } from './csrf.ts'
+import { createCsrfToken, readCsrfToken } from './csrf.ts'
 
 /** A browser's request to an interaction page, with the oidc-provider instance of the issuer. */
 export interface BrowserRequest {
@@ -121,7 +121,7 @@ export class Interactions {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     const account = details.session?.accountId
-    const text = verifyCsrfToken(request.csrfKey, details.uid, fields.csrf ?? '')
+    const text = readCsrfToken(request.csrfKey, details.uid, fields.csrf ?? '')
     if (text === undefined) return this.#expiredPage()
     if (details.prompt.name !== 'consent' || account === undefined) return await this.#loginPage(request, details, {})
     if (text === '') return this.#expiredPage()
@@ -197,7 +197,7 @@ export class Interactions {
   }
 
   #isOwnForm ({ csrfKey }: BrowserRequest, { uid }: Interaction, { csrf = '' }: FormFields): boolean {
-    return verifyCsrfToken(csrfKey, uid, csrf) !== undefined
+    return readCsrfToken(csrfKey, uid, csrf) !== undefined
   }
 
   async #loginPage (

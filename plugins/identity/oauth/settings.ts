@@ -70,7 +70,7 @@ export const defaultScope = 'mcp profile'
  * Whether Client ID Metadata Documents are accepted. A client described by such a document has no secret and needs no
  * registration, so the settings must allow clients without a secret, and dynamic registration without authentication.
  */
-export const allowsClientDocuments = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
+export const allowsClientMetadataDocuments = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
   dynamicRegistration.enabled && !dynamicRegistration.requiresAuthentication && !requireClientSecret
 
 /** The grant types of the token endpoint. */
@@ -98,7 +98,7 @@ export function authorizationServerMetadata (issuer: string, settings: OAuthSett
     revocation_endpoint_auth_methods_supported: clientAuthMethods(settings),
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
-    client_id_metadata_document_supported: allowsClientDocuments(settings)
+    client_id_metadata_document_supported: allowsClientMetadataDocuments(settings)
   }
 }
 
@@ -106,7 +106,7 @@ export function authorizationServerMetadata (issuer: string, settings: OAuthSett
  * Returns the metadata of a protected resource (RFC 9728).
  * @param path the path of the resource below the issuer, `''` for the whole gateway
  */
-export function resourceMetadata (
+export function protectedResourceMetadata (
   issuer: string, path: string, { allowedScopes }: OAuthSettings
 ): Record<string, unknown> {
   return {

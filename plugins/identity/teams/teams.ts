@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import { foldUsername } from '../../../db/invariants.ts'
 import type { Change, Snapshot } from '../../../db/store.ts'
 import type { Team } from '../../../schemas/teams.ts'
-import { checkUnchanged } from '../../base/body/index.ts'
+import { checkReadOnlyMembers } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import {
   isMemberByLogin, owningTeam, type Principal, type Settings, teamMembers, teamReference, teamsOf
@@ -62,7 +62,7 @@ export class Teams {
 
   /** Changes the properties of a team that are sent. @throws NoSuch, InvalidInput for a changed name */
   async update (by: Principal, name: string, input: TeamChange): Promise<TeamResult> {
-    checkUnchanged(input, this.get(by, name), ['name'])
+    checkReadOnlyMembers(input, this.get(by, name), ['name'])
     const snapshot = await this.#settings.change((base) => {
       const stored = requireTeam(base, name)
       return [{ entity: 'teams', key: stored.name, value: changedTeam(base, stored, input) }]

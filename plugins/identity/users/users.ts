@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { User } from '../../../schemas/settings.ts'
 import type { NewUser, UserStats, UserUpdate } from '../../../schemas/users.ts'
-import { checkUnchanged } from '../../base/body/index.ts'
+import { checkReadOnlyMembers } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { needsRehash, Passwords } from '../../base/secrets/index.ts'
 import { type Principal, type Settings, responsibleUsersOf } from '../../settings/index.ts'
@@ -139,7 +139,7 @@ export class Users {
     by: Principal, username: string, { username: sentName, isAdmin, newPassword }: Static<typeof UserUpdate>
   ): Promise<ShownUser> {
     const stored = this.getShown(username)
-    checkUnchanged({ username: sentName }, stored, ['username'])
+    checkReadOnlyMembers({ username: sentName }, stored, ['username'])
     if (isAdmin === undefined && newPassword === undefined) {
       throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
     }

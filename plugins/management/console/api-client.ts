@@ -13,7 +13,7 @@ export interface ApiAnswer {
   readonly [member: string]: unknown
 }
 
-/** The levels of a response that keep the order of members: the response, `data`, and the sections of exported settings. */
+/** The number of object levels of a response that keep the order of their members: down to the names of servers. */
 const orderedLevels = 3
 
 /** An error response of the management API. */
@@ -113,7 +113,8 @@ export class ApiClient {
       headers: { host, 'x-auth-token': auth.createLoginToken(user), ...headers },
       remoteAddress: ip
     })
-    const answer: unknown = payload === '' ? {} : rememberTextOrder(payload, JSON.parse(payload) as unknown, orderedLevels)
+    const answer: unknown =
+      payload === '' ? {} : rememberTextOrder(payload, JSON.parse(payload) as unknown, orderedLevels)
     if (!isObject(answer)) throw new Error(`${String(options.method)} ${url}: expected an object as the answer`)
     if (statusCode >= 400) {
       const retryAfter = Number(retryAfterHeader)

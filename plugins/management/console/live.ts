@@ -136,7 +136,7 @@ export class LiveStreams {
   }
 }
 
-/** An event that makes the browser reconnect after a minute, so that pages beyond the limit do not end each other at once. */
+/** Makes the browser reconnect after a minute, so that pages beyond the limit do not end each other at once. */
 const laterEvent = 'retry: 60000\n\n'
 
 /** The event that tells the browser that the session has ended. */

@@ -19,7 +19,7 @@ import {
   consoleCookieNames, isTheme, setCreatedKeyCookie, setThemeCookie, setNoticeCookie, type CreatedKey, type Notice,
   takeCreatedKey
 } from './cookies.ts'
-import { parseForms } from './form-body.ts'
+import { addFormBodyParser } from './form-body.ts'
 import { McpClient } from './mcp-client.ts'
 import { isAutoRefresh, LiveStreams, type LoadLivePageData } from './live.ts'
 import { SchemaForm } from './forms/schema-form.ts'
@@ -185,7 +185,7 @@ export async function serveConsole (
     return token
   })
   await app.register(async (scope) => {
-    parseForms(scope)
+    addFormBodyParser(scope)
     checkRequests(scope, sessions)
     scope.setNotFoundHandler((request, reply) => {
       if (request.principal) void showError(new errors.NotFound(), request, reply)

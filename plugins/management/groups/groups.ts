@@ -5,7 +5,7 @@ import type { Change, Snapshot, NormalizedGroup } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { GroupRecord, NewGroup } from '../../../schemas/group-api.ts'
 import type { Group, GroupMember } from '../../../schemas/settings.ts'
-import { checkUnchanged } from '../../base/body/index.ts'
+import { checkReadOnlyMembers } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import {
@@ -96,7 +96,7 @@ export class Groups {
     const snapshot = await this.#settings.change((base) => {
       const { members: stored, ...rest } = managedGroup(base, principal, idOrName)
       id = rest.id
-      checkUnchanged(input, rest, ['id'])
+      checkReadOnlyMembers(input, rest, ['id'])
       const group: Group = {
         ...rest,
         name: input.name ?? rest.name,
@@ -230,7 +230,7 @@ export class Groups {
 }
 
 /** Returns the changes that remove a server from all groups. */
-export function createGroupChangesWithoutServer ({ groups }: Snapshot, server: string): Change[] {
+export function groupChangesForServerRemoval ({ groups }: Snapshot, server: string): Change[] {
   return [...groups.values()].flatMap(({ members, ...rest }): Change[] => members.some(({ name }) => name === server)
     ? [{ entity: 'groups', key: rest.id, value: { ...rest, servers: members.filter(({ name }) => name !== server) } }]
     : [])

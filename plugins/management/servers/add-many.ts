@@ -40,7 +40,7 @@ export function parseServerEntries (body: unknown): SentServers {
  * prevent the others; an existing server with the same config stays unchanged.
  * @returns the changes, and the outcome of each server, in the order of `servers`
  */
-export function createAdditions (
+export function planAdditions (
   snapshot: Snapshot, principal: Principal, servers: readonly ForeignServer[], usersMayRun: boolean
 ): { changes: Change[], outcomes: AddOutcome[] } {
   const names = new Set<string>()

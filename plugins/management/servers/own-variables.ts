@@ -25,7 +25,7 @@ class OwnVariables {
   }
 
   /** Checks that the principal is a stored user, and may see a server. @throws NoSuch, Forbidden */
-  mustBeUser (principal: Principal, name: string): void { this.#serverAndUser(principal, name) }
+  assertIsUser (principal: Principal, name: string): void { this.#serverAndUser(principal, name) }
 
   /** Returns the variables of a server, and which of them the principal has set. @throws NoSuch, Forbidden */
   async get (principal: Principal, name: string): Promise<DescribedVariables> {
@@ -39,7 +39,7 @@ class OwnVariables {
    * @returns the variables as in `get`, and a message that names variables without a value
    * @throws NoSuch, Forbidden, InvalidInput
    */
-  async give (
+  async setValues (
     principal: Principal, name: string, values: Readonly<Record<string, string | null>>
   ): Promise<{ data: DescribedVariables, message: string }> {
     const { server, user } = this.#serverAndUser(principal, name)

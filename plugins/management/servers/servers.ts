@@ -14,12 +14,12 @@ import {
   canManage, canSee, type ItemKind, makeView, type OverrideChange, type Principal, type Settings
 } from '../../settings/index.ts'
 import { type Upstreams, type UserValues, upstreamLimits } from '../../upstream/index.ts'
-import { createGroupChangesWithoutServer } from '../groups/groups.ts'
+import { groupChangesForServerRemoval } from '../groups/groups.ts'
 import {
-  checkServerOrGroupQuota, checkConfigAllowed, checkServerName, requireManagedServer, nameAndShareWarnings,
+  checkServerOrGroupQuota, checkConfigAllowed, checkServerName, requireManagedServer, nameAndSharingWarnings,
   requireVisibleServer
 } from '../checks.ts'
-import { createAdditions, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
+import { planAdditions, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
   connectionStateOf, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toServerRecord
 } from './present.ts'
@@ -194,7 +194,7 @@ export class Servers {
   warningsAbout (principal: Principal, name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
     const refusal = refusalToConnect(snapshot, name, this.#outbound)
-    const sentences = [...translateConfig(sent).warnings, refusal, ...nameAndShareWarnings(snapshot, principal, name)]
+    const sentences = [...translateConfig(sent).warnings, refusal, ...nameAndSharingWarnings(snapshot, principal, name)]
     return sentences.filter((each) => each !== undefined)
   }
 
@@ -222,7 +222,7 @@ export class Servers {
       requireManagedServer(snapshot, principal, name)
       return [
         { entity: 'mcpServers', key: name, value: undefined },
-        ...createGroupChangesWithoutServer(snapshot, name),
+        ...groupChangesForServerRemoval(snapshot, name),
         ...changesForKeyScopeRemoval(snapshot, 'allowedServers', [name])
       ]
     }, principal)
@@ -253,7 +253,7 @@ export class Servers {
   async createMany (principal: Principal, servers: SentServers['servers']): Promise<AddOutcome[]> {
     let outcomes: AddOutcome[] = []
     await this.#settings.change((snapshot) => {
-      const additions = createAdditions(snapshot, principal, servers, this.#usersMayRun)
+      const additions = planAdditions(snapshot, principal, servers, this.#usersMayRun)
       outcomes = additions.outcomes
       return additions.changes
     }, principal)

@@ -9,9 +9,9 @@ import { type SentTemplate, Template, TemplateGroup } from '../../../schemas/tem
 import { isCommentName, quoteName } from '../../../schemas/unknown-members.ts'
 import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { errors } from '../../base/errors/index.ts'
-import { isPlaceholder, maskTokens, maskAll, maskConfig, type MaskSecret } from '../../base/secrets/index.ts'
+import { isEmptyOrVariable, maskTokens, maskAll, maskConfig, type MaskSecret } from '../../base/secrets/index.ts'
 import { itemKinds } from '../../settings/index.ts'
-import { mapExpandableTexts, createUnexpandedCheck } from '../../upstream/index.ts'
+import { mapExpandableTexts, createNonExpandableCheck } from '../../upstream/index.ts'
 import { variableNamesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>
@@ -81,10 +81,10 @@ const isWrittenByUser = ({ storedByUser }: Readonly<Json>): boolean =>
  * reads. Variables `${user.…}` are kept.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
-  const isUnexpanded = createUnexpandedCheck(config.storedByUser as StoredByUser)
+  const isUnexpanded = createNonExpandableCheck(config.storedByUser as StoredByUser)
   const portable = toPortable(config) as ServerConfig
   return mapExpandableTexts(portable, (text, place, ...within) => isUnexpanded(place, ...within)
-    ? text.replace(anyVariablePattern, (written) => isPlaceholder(written) && written.startsWith('${user.')
+    ? text.replace(anyVariablePattern, (written) => isEmptyOrVariable(written) && written.startsWith('${user.')
       ? written
       : variables.replaceUserVariable(written, name, String(within[0] ?? place)))
     : text)

@@ -1,5 +1,5 @@
 import { Env } from '../../../schemas/env.ts'
-import { maskAroundVariables, type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
+import { maskAroundVariables, type MaskSecret, isEmptyOrVariable } from '../../base/secrets/index.ts'
 import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
 /**
@@ -58,11 +58,11 @@ export class TemplateVariables {
   /** Returns a function that replaces each secret of one server by a variable. */
   createReplacer (server: string, naming: VariableNaming = {}): MaskSecret {
     const replace: MaskSecret = (secret, hint) => {
-      if (isPlaceholder(secret)) return secret
+      if (isEmptyOrVariable(secret)) return secret
       const replaced = maskAroundVariables(secret, (literal) => replace(literal, hint))
       if (replaced !== undefined) return replaced
       const [, scheme = '', rest = secret] = schemePattern.exec(secret) ?? []
-      return isPlaceholder(rest) ? secret : `${scheme}\${${this.#nameOf(rest, server, hint, naming)}}`
+      return isEmptyOrVariable(rest) ? secret : `${scheme}\${${this.#nameOf(rest, server, hint, naming)}}`
     }
     return replace
   }

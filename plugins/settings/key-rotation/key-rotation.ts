@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../../db/errors.ts'
-import { StorageError, type Resealing, type OutdatedTextCounts } from '../../../db/store.ts'
+import { StorageError, type Resealing, type OutdatedSealCounts } from '../../../db/store.ts'
 
 interface KeyRotationDeps {
   readonly resealing: Resealing
@@ -65,7 +65,7 @@ export class EncryptionKeyRotation {
 
   async #run (): Promise<void> {
     const { resealing, info } = this.#deps
-    let { former, locked } = await resealing.countOutdatedTexts()
+    let { former, locked } = await resealing.countOutdatedSeals()
     if (!this.#hasBegun) this.#warnOfLocked(locked)
     // Logged without a number, since loading the settings has already begun to re-encrypt them.
     if (former > 0 && !this.#hasBegun) {
@@ -75,7 +75,7 @@ export class EncryptionKeyRotation {
     for (let pass = 0; pass < maxPasses; pass++) {
       const { anew } = await resealing.resealAll(this.#end.signal)
       this.#resealedCount += anew
-      const left = (await resealing.countOutdatedTexts()).former
+      const left = (await resealing.countOutdatedSeals()).former
       if (left === 0 || (left === former && anew === 0)) {
         this.#logEnd(left)
         return
@@ -104,7 +104,7 @@ export class EncryptionKeyRotation {
     }
   }
 
-  #warnOfLocked (locked: OutdatedTextCounts['locked']): void {
+  #warnOfLocked (locked: OutdatedSealCounts['locked']): void {
     if (locked.length === 0) return
     const those = locked.map(({ what, key, count }) => `${count} ${what} (key ${key})`).join(', ')
     this.#deps.warn(

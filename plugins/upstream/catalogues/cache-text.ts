@@ -40,7 +40,7 @@ const ownerPrefix = (owner: string): string => `{"owner":${JSON.stringify(owner)
 export function * toCacheText (
   sourceId: string, owner: string, claims: ItemClaims, catalogues: readonly Catalogue[]
 ): Generator<string> {
-  const { initial, items } = claims.unlistedClaims(catalogues)
+  const { initial, items } = claims.claimsToStore(catalogues)
   yield `${ownerPrefix(owner)}"target":${JSON.stringify(sourceId)},"claims":{`
   yield initial === undefined ? '"items":{' : `"initial":${initial},"items":{`
   for (const kind of allListKinds) {

@@ -1,7 +1,7 @@
 import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { removeInvalidCapabilities } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
-import { gatewayName, instanceId, instanceKey } from '../../../protocol/instance.ts'
+import { gatewayName, instanceId, instanceMetaKey } from '../../../protocol/instance.ts'
 import { parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import {
   type Catalogue, type Item, allListKinds, announcesList, type ListKind, listKinds, nextCatalogueId
@@ -149,7 +149,7 @@ async function readFrom (
   link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void
 ): Promise<ListRead> {
   const isGateway = parseSmallMember(link.identity.serverInfo, 'name') === gatewayName
-  const mark = isGateway ? { _meta: JSON.stringify({ [instanceKey]: instanceId }) } : {}
+  const mark = isGateway ? { _meta: JSON.stringify({ [instanceMetaKey]: instanceId }) } : {}
   const request = async (method: string, params: string): Promise<string> =>
     await link.request(method, withMembers(params, mark))
   const list = await readList(kind, request, warn, maxSize)

@@ -119,7 +119,7 @@ export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
  * Returns a function that tests whether variables at a place in a config must not be expanded, because a user without
  * admin rights wrote, or may have written, the text there.
  */
-export function createUnexpandedCheck (
+export function createNonExpandableCheck (
   storedByUser: ServerConfig['storedByUser']
 ): (place: string, ...within: Array<string | number>) => boolean {
   const isUsers = createUserAuthorshipCheck(storedByUser)
@@ -177,7 +177,7 @@ export function expandVariables (
 ): ExpandedConfig {
   const warnings = new Set<string>()
   const values = new Map<string, string>()
-  const isLeft = createUnexpandedCheck(config.storedByUser)
+  const isLeft = createNonExpandableCheck(config.storedByUser)
   const fill: ExpandText = (text, place, ...within) => text.replace(expansionPattern, (
     written, ofUser: string | undefined, name: string, fallback: string | undefined
   ) => {

@@ -42,7 +42,7 @@ interface PassedHeaderTraits {
 export interface LinkKey { key: string, affinity: Affinity, capabilityClass: string }
 
 /** The key of the gateway's own link, which reads the lists and is pinged. Its state is the server's status. */
-export const baseKey: LinkKey = {
+export const gatewayLinkKey: LinkKey = {
   key: `shared ${emptyCapabilityClass}`, affinity: 'shared', capabilityClass: emptyCapabilityClass
 }
 

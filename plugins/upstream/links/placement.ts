@@ -4,7 +4,7 @@ import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchang
 import { isolationOf, type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
 import type { Link } from './link.ts'
-import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
+import { gatewayLinkKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestHeaders, selectPassedHeaders, type PassedHeaders } from './passthrough.ts'
 import { SlotPool, type ChildCounts } from './pool.ts'
 import type { Slot } from './slot.ts'
@@ -35,7 +35,8 @@ export class Placement {
     const isolation = isolationOf(deps.config)
     this.#deps = deps
     // If each session or user has its own link, the gateway's link has another key, so that no client shares it.
-    const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
+    const base =
+      isolation === 'session' || isolation === 'user' ? { ...gatewayLinkKey, key: 'gateway' } : gatewayLinkKey
     this.pool = new SlotPool(
       { server: name, base, isProcess: !isRemote(deps.config), children, idleTimeout: idleTimeoutMs }
     )

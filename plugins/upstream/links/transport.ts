@@ -10,7 +10,7 @@ import type { MessageRateLimiter } from '../../../protocol/transports/valve.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { hasUserVariables } from '../../../schemas/user-variables.ts'
-import { memory } from '../../base/limits/index.ts'
+import { memoryBudget } from '../../base/limits/index.ts'
 import { serverMemoryOwner, type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { containsMask } from '../../base/secrets/index.ts'
 import { childEnvironment, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
@@ -113,7 +113,7 @@ export function makeTransport (
   type: TransportType, { config, deps, passed, authorization }: Omit<TransportInput, 'reading'>
 ): Transport | Promise<Transport> {
   // The memory of messages that no client has caused counts for the server's owner.
-  const reading = { meter: memory, pace: deps.pace, owner: serverMemoryOwner(outboundAccessOf(config)) }
+  const reading = { meter: memoryBudget, pace: deps.pace, owner: serverMemoryOwner(outboundAccessOf(config)) }
   return transportFactories[type]({ config, deps, passed, authorization, reading })
 }
 

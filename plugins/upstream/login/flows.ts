@@ -14,7 +14,7 @@ import type { LoginFlow } from './problems.ts'
 import { clientWithoutRegistration, registerGateway, type GatewayAsOAuthClient } from './registration.ts'
 import { loadSdk } from './sdk.ts'
 import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
-import { toRegistration, withNeededMetadata, type UpstreamOAuthClient, type LoginWithoutTokens } from './stored.ts'
+import { toRegistration, withReducedMetadata, type UpstreamOAuthClient, type LoginWithoutTokens } from './stored.ts'
 import { upstreamLimits } from '../limits.ts'
 
 /** The storage of the logins at upstream servers. */
@@ -229,7 +229,7 @@ export class LoginFlows {
       frame: {
         binding: binding(holder),
         scopes,
-        server: withNeededMetadata(server),
+        server: withReducedMetadata(server),
         client,
         ...(resource === undefined ? {} : { resource })
       },

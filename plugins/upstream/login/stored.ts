@@ -91,7 +91,7 @@ function ownRevocation (metadata: AuthorizationServerMetadata): { revocation_end
 }
 
 /** Returns an authorization server with only those members of its metadata that are needed after the discovery. */
-export const withNeededMetadata = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
+export const withReducedMetadata = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
   url,
   metadata: metadata && {
     issuer: metadata.issuer,

@@ -77,7 +77,7 @@ export interface OperationPlan {
 /**
  * Values from the description's security schemes, used where the configured credentials (`openapi.security`) lack them.
  */
-export interface SecurityDefaults {
+export interface CredentialDefaults {
   apiKey?: { name: string, in: 'header' | 'query' | 'cookie' }
   tokenUrl?: string
   openIdConnectUrl?: string
@@ -90,7 +90,7 @@ export interface CompiledDescription {
   instructions: string | undefined
   /** The absolute URL of the description's first server; undefined if it states none. */
   serverUrl: string | undefined
-  securityDefaults: SecurityDefaults
+  credentialDefaults: CredentialDefaults
   /** The name of the tool for each operation. */
   names: string[]
   /** The `OperationPlan` for each operation as JSON text, in the order of `names`. */

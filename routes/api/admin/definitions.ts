@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { invalidAt, noSuchError } from '../../../plugins/base/errors/index.ts'
+import { invalidMemberError, noSuchError } from '../../../plugins/base/errors/index.ts'
 import { toAuthor } from '../../../plugins/settings/index.ts'
 import { ChangeToAccept, DefinitionChangeSchema } from '../../../schemas/definitions-api.ts'
 import { ServerParams } from '../../../schemas/server-api.ts'
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       '`digest`.',
     body: ChangeToAccept
   }, async ({ principal, params, body: { kind, item = kind === 'instructions' ? kind : undefined, digest } }) => {
-    if (item === undefined) throw invalidAt('body.item', `must name the ${kind}`)
+    if (item === undefined) throw invalidMemberError('body.item', `must name the ${kind}`)
     if (!await app.definitions.accept(toAuthor(principal), params.name, kind, item, digest)) {
       throw noSuchError('change', `${kind} ${item}`)
     }

@@ -1,4 +1,4 @@
-import { toClientRecord } from '../../../plugins/identity/index.ts'
+import { toShownClient } from '../../../plugins/identity/index.ts'
 import { toAuthor } from '../../../plugins/settings/index.ts'
 import {
   NewOAuthClient, OAuthClientParams, OAuthClientList, OAuthClientPageQuery, OAuthClientRecord, OAuthClientUpdate
@@ -25,7 +25,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ query: { page = 1, limit = 100 } }) => {
     const { clients: listed, total } = await clients.list(page, limit)
     const pagination = { page, limit, total, totalPages: Math.ceil(total / limit) }
-    return { data: listed.map((client) => toClientRecord({ client })), pagination }
+    return { data: listed.map((client) => toShownClient({ client })), pagination }
   })
 
   api.post('/oauth/clients', {
@@ -35,7 +35,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     data: OAuthClientRecord,
     collection: '/oauth/clients'
   }, async ({ principal, body }) => {
-    const data = toClientRecord(await clients.create(toAuthor(principal), body))
+    const data = toShownClient(await clients.create(toAuthor(principal), body))
     return {
       data,
       message: messageOf(data, 'The client was created; it is public, and has no secret'),
@@ -44,7 +44,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
 
   api.get('/oauth/clients/:clientId', { ...one, summary: 'Get an OAuth client' }, async ({ params }) =>
-    ({ data: toClientRecord({ client: await clients.get(params.clientId) }) }))
+    ({ data: toShownClient({ client: await clients.get(params.clientId) }) }))
 
   api.put('/oauth/clients/:clientId', {
     ...one,
@@ -53,7 +53,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     body: OAuthClientUpdate,
     before: async ({ params }) => await clients.get(params.clientId)
   }, async ({ principal, params, body }) => {
-    const data = toClientRecord(await clients.update(toAuthor(principal), params.clientId, body))
+    const data = toShownClient(await clients.update(toAuthor(principal), params.clientId, body))
     return { data, message: messageOf(data, 'The client was changed') }
   })
 
@@ -72,7 +72,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'Revokes its tokens. Only this response contains the new secret.'
   }, async ({ principal, params }) =>
     ({
-      data: toClientRecord(await clients.regenerateSecret(toAuthor(principal), params.clientId)),
+      data: toShownClient(await clients.regenerateSecret(toAuthor(principal), params.clientId)),
       message: keepSecret
     }))
 }

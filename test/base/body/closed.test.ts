@@ -3,7 +3,7 @@ import { get } from 'node:http'
 import Fastify from 'fastify'
 import { test } from 'tap'
 import { createBodyMemoryHook } from '../../../plugins/base/body/memory.ts'
-import { baseLimits, memory } from '../../../plugins/base/limits/index.ts'
+import { baseLimits, memoryBudget } from '../../../plugins/base/limits/index.ts'
 import type { Principal } from '../../../plugins/settings/index.ts'
 import { callerOf } from '../../../routes/caller.ts'
 import { until } from '../../helpers/hub.ts'
@@ -21,10 +21,10 @@ void test('a client that left during the check of its credential keeps no memory
     callerOf(request, reply, {} as Principal).disconnect.listen(() => { isCancelled = true })
   })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  const before = memory.held
+  const before = memoryBudget.held
   const request = get(url, { headers: { 'content-length': 2 * baseLimits.smallBody } }).on('error', () => {})
   request.flushHeaders()
   await until(() => isWaiting)
   request.destroy()
-  await until(() => isCancelled && memory.held === before)
+  await until(() => isCancelled && memoryBudget.held === before)
 })

@@ -8,7 +8,7 @@ import { Annexes } from '../../../plugins/base/annexes/index.ts'
 import config, { type SharedEnv } from '../../../plugins/base/config/config.ts'
 import { pacedReply } from '../../../plugins/base/limits/paced-reply.ts'
 import largeReplies from '../../../plugins/base/limits/large-replies.ts'
-import { memory } from '../../../plugins/base/limits/memory.ts'
+import { memoryBudget } from '../../../plugins/base/limits/memory.ts'
 import { turnsOfLoop } from '../../helpers/clock.ts'
 import { until, type Cleanup } from '../../helpers/hub.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
@@ -49,7 +49,7 @@ test('large answers arrive whole, with their type and length, also several at on
   }))
   const head = await fetch(`${url}/ascii`, { method: 'HEAD' })
   assert.deepEqual([head.status, head.headers.get('content-length'), await head.text()], [200, String(bodies.ascii?.length), ''])
-  await until(() => memory.held < MiB)
+  await until(() => memoryBudget.held < MiB)
 })
 
 test('hooks of plugins and of the route see the whole body', async (t) => {
@@ -74,17 +74,17 @@ test('what a client does not read is not encoded; it counts as unread until the 
     scope.get('/', async (_request, reply) => { replies.push(reply); return 'x'.repeat(16 * MiB) })
   })
   // What the tests before had read may be given back a moment later.
-  await until(() => memory.held === 0)
+  await until(() => memoryBudget.held === 0)
   const socket = connect(port, '127.0.0.1')
   socket.pause()
   socket.write('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n')
-  await until(() => memory.held > 8 * MiB * baseLimits.unreadCost)
+  await until(() => memoryBudget.held > 8 * MiB * baseLimits.unreadCost)
   await until(() => replies[0]?.raw.writableNeedDrain)
   await turnsOfLoop(500)
   const waiting = replies[0]?.raw.writableLength ?? Infinity
   assert.ok(waiting <= 128 * 1024, `${waiting} bytes wait at the socket`)
   socket.destroy()
-  await until(() => memory.held === 0)
+  await until(() => memoryBudget.held === 0)
 })
 
 /** A response whose client reads all at once. `end` resolves when it has all. */

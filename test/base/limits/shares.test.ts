@@ -5,8 +5,8 @@ import { Forwarder } from '../../../plugins/gateway/forward.ts'
 import { createHookLists } from '../../../plugins/gateway/hooks.ts'
 import { chargedOwnerOf } from '../../../plugins/settings/access/owner.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
-import { Leases } from '../../../plugins/downstream/modern/leases.ts'
-import { memory } from '../../../plugins/base/limits/memory.ts'
+import { ClientLeases } from '../../../plugins/downstream/modern/leases.ts'
+import { memoryBudget } from '../../../plugins/base/limits/memory.ts'
 import { Semaphore } from '../../../plugins/base/limits/semaphore.ts'
 import { ShareError, Shares } from '../../../plugins/base/limits/shares.ts'
 import { RestSessions } from '../../../plugins/downstream/tools/sessions.ts'
@@ -128,7 +128,7 @@ test('a caller who names sessions without end gives up its own, and nobody else\
 
 test('a caller who declares other capabilities with each modern request leaves others the clients between their requests', async (t) => {
   const ended: string[] = []
-  const leases = new Leases({ onBegin: () => {}, onEnd: ({ owner }) => { ended.push(owner) } })
+  const leases = new ClientLeases({ onBegin: () => {}, onEnd: ({ owner }) => { ended.push(owner) } })
   t.after(() => { leases.close() })
   const request = (username: string, capabilities: string): string => {
     const principal: Principal = { key: `user ${username}`, kind: 'user', user: username, username, isAdmin: false }
@@ -248,16 +248,16 @@ test('large answers count in the name of who called: 429 beyond his share, 503 b
     // The answers cost four times their size: 16 and 28 MiB, a tenth of all being 25.6.
     for (const others of ['somebody else', '']) {
       // An answer is held until its reader has all of it.
-      await until(() => memory.held < MiB)
-      const release = memory.reserve(others, bound * 0.74)
+      await until(() => memoryBudget.held < MiB)
+      const release = memoryBudget.reserve(others, bound * 0.74)
       assert.equal(await call(server, 't4'), 200, `${server}: he holds little`)
       assert.equal(await call(server, 't7'), 429, `${server}: beyond his share`)
       release()
     }
-    await until(() => memory.held < MiB)
-    memory.add(bound * 0.97)
+    await until(() => memoryBudget.held < MiB)
+    memoryBudget.add(bound * 0.97)
     assert.equal(await call(server, 't4'), 503, `${server}: beyond the bound`)
-    memory.add(-bound * 0.97)
+    memoryBudget.add(-bound * 0.97)
     assert.equal(await call(server, 't7'), 200, `${server}: there is room`)
   }
 })

@@ -5,20 +5,20 @@ import { Socket } from 'node:net'
 import { test } from 'tap'
 import { memoryOfJson } from '../../../plugins/base/body/values.ts'
 import { pacedReply } from '../../../plugins/base/limits/paced-reply.ts'
-import { memory } from '../../../plugins/base/limits/memory.ts'
+import { memoryBudget } from '../../../plugins/base/limits/memory.ts'
 import { detachedCopy, largeTextLength, memoryOf, detachedSlice } from '../../../protocol/text.ts'
 
 const reply = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 const close = (raw: ServerResponse): void => { raw.emit('close') }
 
 test('a reply in chunks counts in its owner\'s share from the beginning, until its connection is gone', async () => {
-  const { held } = memory
+  const { held } = memoryBudget
   const raw = reply()
   const body = pacedReply(raw, [Buffer.alloc(1_000_000), Buffer.alloc(500_000)], 1_500_000, { owner: 'reader', cost: 1 })
-  assert.equal(memory.held - held, 1_500_000)
+  assert.equal(memoryBudget.held - held, 1_500_000)
   body.destroy()
   close(raw)
-  assert.equal(memory.held, held)
+  assert.equal(memoryBudget.held, held)
 })
 
 test('the memory of a text is two bytes a character where one of them is beyond Latin-1', async () => {

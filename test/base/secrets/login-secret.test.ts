@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { createLogOutput } from '../../../plugins/extensions/logs/logger.ts'
-import { checkLoginSecret, readOrCreateLoginSecret, replicasProblem } from '../../../plugins/base/secrets/secret-file.ts'
+import { checkLoginSecretFile, readOrCreateLoginSecret, replicasProblem } from '../../../plugins/base/secrets/secret-file.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 
 const folder = async (t: Test): Promise<[dataDir: string, path: string]> => {
@@ -16,7 +16,7 @@ test('the secret of logins is JWT_SECRET, else made once and kept', async (t) =>
   const told: string[] = []
   const warn = (sentence: string): void => { told.push(sentence) }
   const secret = (env: Parameters<typeof readOrCreateLoginSecret>[0]): string | undefined => readOrCreateLoginSecret(env, dataDir, warn)
-  checkLoginSecret(dataDir)
+  checkLoginSecretFile(dataDir)
   assert.equal(secret({ JWT_SECRET: 'given' }), 'given')
   assert.ok(!existsSync(dataDir), 'nothing to keep, nothing made')
   const made = secret({})
@@ -48,7 +48,7 @@ test('a file that cannot be used is refused with a sentence, and one that cannot
     [() => { writeFileSync(path, '') }, /login\.key is empty/]
   ] as const) {
     spoil()
-    assert.throws(() => { checkLoginSecret(dataDir) }, { message: sentence })
+    assert.throws(() => { checkLoginSecretFile(dataDir) }, { message: sentence })
     assert.throws(() => readOrCreateLoginSecret({}, dataDir, assert.fail), { message: sentence })
   }
   const told: string[] = []

@@ -165,7 +165,7 @@ void test('rotation: what the log says of it, with the right number', async () =
     const said: string[] = []
     const left = [...counts]
     const rotation = new EncryptionKeyRotation({
-      resealing: { countOutdatedTexts: async () => ({ former: left.shift() ?? 0, locked: [] }), resealAll: async () => ({ anew }) },
+      resealing: { countOutdatedSeals: async () => ({ former: left.shift() ?? 0, locked: [] }), resealAll: async () => ({ anew }) },
       info: (sentence) => { said.push(sentence) },
       warn: (sentence) => { said.push(sentence) },
       pauses: { pass: 0, failure: 0 }

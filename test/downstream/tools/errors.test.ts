@@ -5,7 +5,7 @@ import { test, type Test } from 'tap'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { makeView } from '../../../plugins/settings/access/view.ts'
 import { DisconnectSignal } from '../../../plugins/downstream/tools/exchange.ts'
-import { HttpCallExchange } from '../../../plugins/downstream/tools/exchange.ts'
+import { PlainHttpExchange } from '../../../plugins/downstream/tools/exchange.ts'
 import { InFlightCalls } from '../../../plugins/downstream/tools/in-flight-calls.ts'
 import { rpcCode, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
 import { Refusal, startUpstream, tool, type Answer, type Upstream } from '../../fakes/fault-http.ts'
@@ -14,7 +14,7 @@ import { KEY, settings } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
 
 const view = makeView({ key: 'x', kind: 'user', user: 'x', username: 'x', isAdmin: false }, { kind: 'server', name: 'up' })
-const exchange = (): HttpCallExchange => new HttpCallExchange(view, 'tools/call', { name: 'x' }, { headers: {}, address: '192.0.2.1' })
+const exchange = (): PlainHttpExchange => new PlainHttpExchange(view, 'tools/call', { name: 'x' }, { headers: {}, address: '192.0.2.1' })
 
 interface World { app: FastifyInstance, upstream: Upstream, call: () => Promise<LightMyRequestResponse[]> }
 

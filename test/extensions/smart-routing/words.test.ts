@@ -6,7 +6,7 @@ import { syntheticTools } from '../../../bench/search/synthetic.ts'
 import { analyseTool } from '../../../plugins/extensions/smart-routing/words/analysis.ts'
 import { ToolIndex, type SearchableTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
 import { tokensOf } from '../../../plugins/extensions/smart-routing/words/stem.ts'
-import { runsOf, wordsOf } from '../../../plugins/extensions/smart-routing/words/tokens.ts'
+import { alphanumericRuns, wordsOf } from '../../../plugins/extensions/smart-routing/words/tokens.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { setLimits } from '../../helpers/patient.ts'
 
@@ -343,7 +343,7 @@ test('words from the cache are the words of the text, whatever stands between th
   for (const text of [...texts, ...texts, texts.join(' '), '']) {
     for (const max of [1, 3, 300]) t.same(tokensOf(text, max).map(({ word }) => word), wordsOf(text, max), `${text.slice(0, 40)} ${max}`)
     const general = [...text.normalize('NFKC').matchAll(/[\p{L}\p{N}\p{M}]+/gu)].map(([run]) => run.slice(0, 48))
-    t.same(runsOf(text).filter((run) => run !== ''), general, 'the quick way to split finds what the general one does')
+    t.same(alphanumericRuns(text).filter((run) => run !== ''), general, 'the quick way to split finds what the general one does')
   }
   t.end()
 })

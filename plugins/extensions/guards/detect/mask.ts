@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { membersOf, skipSpace, skipString, skipValue } from '../../../../protocol/json.ts'
 import type { Guard } from '../../../../schemas/guards.ts'
-import { maskDecoded, type SecretRange } from '../../../base/secrets/index.ts'
+import { maskFoundSecrets, type SecretRange } from '../../../base/secrets/index.ts'
 import { findCards, isCard } from './card.ts'
 import { findEmails } from './email.ts'
 import { findIbans } from './iban.ts'
@@ -63,9 +63,9 @@ class Masker {
   /** Masks content in a text, also if it is escaped there (JSON within a string, percent-encoding). */
   plain (text: string): string {
     if (text.length < minContentLength) return text
-    const masked = maskDecoded(text, (reading) => this.#rangesIn(reading))
+    const masked = maskFoundSecrets(text, (reading) => this.#rangesIn(reading))
     // Content may also begin right after characters that only look like an escape.
-    return /[\\%]/.test(masked) ? maskDecoded(masked, (reading) => this.#rangesBesideEscapes(reading)) : masked
+    return /[\\%]/.test(masked) ? maskFoundSecrets(masked, (reading) => this.#rangesBesideEscapes(reading)) : masked
   }
 
   /** Masks strings, keys and card numbers in JSON text. All other characters are copied. */

@@ -12,7 +12,7 @@ export interface DefinitionFinding {
   readonly kind: string, readonly item: string, readonly place: string, readonly message: string
 }
 /** The result of a scan. `names`: names that a text tells the model to call, which may be tools of other servers. */
-export interface Scan {
+export interface ScanResult {
   readonly findings: DefinitionFinding[]
   readonly names: ReadonlyArray<Omit<DefinitionFinding, 'message'> & { readonly name: string }>
 }
@@ -25,9 +25,9 @@ const maxText = 32 * 1024
 const calledName = /\b(?:call|invoke|use|run|execute|trigger)s? (?:the )?[`'"]?([a-z][a-z0-9]*(?:[_-][a-z0-9]+)+)\b/g
 
 /** Searches definitions for signs of prompt injection. A pure function. */
-export function scanDefinitions (definitions: readonly ScannedDefinition[]): Scan {
+export function scanDefinitions (definitions: readonly ScannedDefinition[]): ScanResult {
   const findings: DefinitionFinding[] = []
-  const names: Array<Scan['names'][number]> = []
+  const names: Array<ScanResult['names'][number]> = []
   for (const { kind, item, text: json } of definitions) {
     for (const { place, text: whole, isInSchema } of textsOf(JSON.parse(json))) {
       const text = whole.slice(0, maxText)
@@ -44,4 +44,4 @@ export function scanDefinitions (definitions: readonly ScannedDefinition[]): Sca
 }
 
 /** The function that the worker pool calls. */
-export const run = (definitions: readonly ScannedDefinition[]): Scan => scanDefinitions(definitions)
+export const run = (definitions: readonly ScannedDefinition[]): ScanResult => scanDefinitions(definitions)

@@ -10,7 +10,7 @@ import { BackOff } from './back-off.ts'
 import { Embedder, type EmbedderDeps } from './embedder.ts'
 import { QueryComparer } from './query-comparer.ts'
 import type { EmbeddingOptions } from './options.ts'
-import type { SeparateVectors } from './separate-vectors.ts'
+import type { SeparateVectorDatabase } from './separate-vectors.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings
@@ -22,7 +22,7 @@ interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
   readonly counters: Counters
   /** The vector store in the gateway's own storage. */
   readonly vectors: VectorStore
-  readonly separateVectors: SeparateVectors
+  readonly separateVectors: SeparateVectorDatabase
 }
 
 /** The current options, with the objects created from them. */

@@ -2,7 +2,7 @@ import type { OpenedVectorStore, VectorStore } from '../../../../db/ports/vector
 import { BackOff } from './back-off.ts'
 
 /** Opens the vector store in a separate database (`smartRouting.dbUrl`), one database at a time. */
-export class SeparateVectors {
+export class SeparateVectorDatabase {
   readonly #openDatabase: (dbUrl: string) => Promise<OpenedVectorStore>
   #backOff = new BackOff()
   #currentDatabase: { readonly dbUrl: string, readonly opening: Promise<OpenedVectorStore> } | undefined

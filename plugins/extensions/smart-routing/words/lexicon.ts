@@ -3,7 +3,7 @@ import { LoopBudget } from '../../../../protocol/yield.ts'
 import { readAsset } from '../../../base/config/index.ts'
 import { stopWords } from './stop-words.ts'
 import { stemOf } from './stem.ts'
-import { foldCaseAndAccents, isUnspaced, wordsOf } from './tokens.ts'
+import { foldCaseAndAccents, hasUnspacedScript, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { letterBits, WordList } from './typos.ts'
 
@@ -66,7 +66,7 @@ export class Lexicon {
   }
 
   #addForeign (item: string, foreign: EnglishMeaning): void {
-    if (isUnspaced(item)) pushTo(this.#unspaced, item, foreign)
+    if (hasUnspacedScript(item)) pushTo(this.#unspaced, item, foreign)
     else pushTo(item.endsWith('*') ? this.#beginnings : this.#foreign, wordsOf(item, 8, false).join(' '), foreign)
   }
 

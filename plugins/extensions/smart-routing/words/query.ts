@@ -2,7 +2,7 @@ import { splitAtLiterals } from './literals.ts'
 import type { EnglishMeaning, Lexicon, Variant } from './lexicon.ts'
 import { similarToolWords, similarWords } from './spelling.ts'
 import { clearFullWordCache, stemOf } from './stem.ts'
-import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
+import { hasUnspacedScript, unspacedScriptRuns, wordsOf } from './tokens.ts'
 import { stopWords } from './stop-words.ts'
 import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
@@ -83,7 +83,7 @@ class QueryReader implements InterpretedQuery {
     }
     this.#stems = this.#list.map(stemOf)
     this.#languages = this.#guessLanguages()
-    for (const run of unspacedRuns(query).slice(0, bounds.words)) {
+    for (const run of unspacedScriptRuns(query).slice(0, bounds.words)) {
       for (const meanings of lexicon.splitUnspaced(run)) this.#addForeign(meanings, 1)
     }
     for (let at = 0; at < this.#list.length;) at += this.#addPhrase(at) || this.#addWord(at)
@@ -166,7 +166,7 @@ class QueryReader implements InterpretedQuery {
     const [word = '', term = '', factor = 1] = [this.#list[at], this.#stems[at], this.#weights[at]]
     if (stopWords.has(word)) return 1
     if (this.#lexicon.languagesWithStopWord(word).some((language) => this.#languages.has(language))) return 1
-    if (isUnspaced(word)) {
+    if (hasUnspacedScript(word)) {
       this.#add([{ term, weight: 1 }], factor * tuning.pair)
       return 1
     }

@@ -1,5 +1,5 @@
 // Stems English words by the Porter algorithm: M. F. Porter, An algorithm for suffix stripping (1980).
-import { runsOf, wordsOf } from './tokens.ts'
+import { alphanumericRuns, wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const consonant = '[^aeiou]'
@@ -116,7 +116,7 @@ export function tokenOf (word: string): WordToken {
 /** Returns the words of a text, as split by `wordsOf`, from the cache. @param max max number of words */
 export function tokensOf (text: string, max: number): WordToken[] {
   const found: WordToken[] = []
-  for (const run of runsOf(text)) {
+  for (const run of alphanumericRuns(text)) {
     if (found.length >= max) break
     let tokens = runs.get(run)
     if (!tokens) runs.set(copyOf(run), tokens = wordsOf(run, Infinity).map(tokenOf))

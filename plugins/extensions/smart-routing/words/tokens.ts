@@ -37,7 +37,7 @@ export function foldCaseAndAccents (word: string): string {
  */
 export function wordsOf (text: string, max: number, isWhole = true): string[] {
   const words: string[] = []
-  for (const run of runsOf(text)) {
+  for (const run of alphanumericRuns(text)) {
     if (words.length >= max) break
     addRun(words, run, isWhole)
   }
@@ -49,7 +49,7 @@ export function wordsOf (text: string, max: number, isWhole = true): string[] {
  * Returns the runs of letters and digits of a text, each truncated to `maxWordLength`; some may be empty. `wordsOf`
  * splits the runs into words.
  */
-export function runsOf (text: string): readonly string[] {
+export function alphanumericRuns (text: string): readonly string[] {
   const runs = asciiWords.test(text) ? text.split(noWord) : text.normalize('NFKC').match(run) ?? []
   for (let i = 0; i < runs.length; i++) {
     const found = runs[i] ?? ''
@@ -98,9 +98,9 @@ function pairs (text: string): string[] {
 }
 
 /** Returns the runs of characters in scripts without spaces, or Hangul. A run may contain single spaces (Korean). */
-export function unspacedRuns (text: string): string[] {
+export function unspacedScriptRuns (text: string): string[] {
   return text.normalize('NFKC').match(unspacedRun) ?? []
 }
 
 /** Whether a word contains characters of a script without spaces, or Hangul. */
-export const isUnspaced = (word: string): boolean => withoutSpaces.test(word)
+export const hasUnspacedScript = (word: string): boolean => withoutSpaces.test(word)

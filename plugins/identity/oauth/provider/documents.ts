@@ -10,7 +10,7 @@ import { identityLimits } from '../../limits.ts'
  * and checks the redirect URIs by the rules for registered clients. Does nothing if `client_id` is not an https URL.
  * @throws InvalidClientMetadata
  */
-export function adaptClientDocument (metadata: Record<string, unknown>): void {
+export function adaptClientMetadataDocument (metadata: Record<string, unknown>): void {
   if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
   metadata.application_type = 'native'
   for (const name of ['sector_identifier_uri', 'jwks_uri', 'jwks', 'response_modes']) metadata[name] = undefined
@@ -32,7 +32,7 @@ const isJson = (type: string | undefined): boolean =>
  * followed, since the URL is the identity of the client.
  * @throws Error if a response with status 200 is not JSON, and the errors of `Outbound.fetch`
  */
-export async function fetchClientDocument (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
+export async function fetchClientMetadataDocument (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
   const options = {
     trusted: false, owner: 'clients of the authorization server', maxSize: identityLimits.oauth.document, timeout: 5_000
   }

@@ -9,10 +9,10 @@ import { errors } from '../../../base/errors/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { matchesHash } from '../clients.ts'
 import { issuerPath, resourcePath } from '../identifiers.ts'
-import { allowsClientDocuments, type OAuthSettings } from '../settings.ts'
+import { allowsClientMetadataDocuments, type OAuthSettings } from '../settings.ts'
 import { createAdapterFactory, canGetRefreshToken, type AuthorizationStorage } from './adapter.ts'
 import { answerUnavailable, correctRequestAndResponse, type CorrectionDeps } from './corrections.ts'
-import { adaptClientDocument, fetchClientDocument } from './documents.ts'
+import { adaptClientMetadataDocument, fetchClientMetadataDocument } from './documents.ts'
 import { loadGrant, type FindConsent } from './grants.ts'
 import { identityLimits } from '../../limits.ts'
 
@@ -102,10 +102,10 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     extraClientMetadata: {
       properties: ['redirect_uris'],
       validator: (_ctx, _key, _value, metadata) => {
-        adaptClientDocument(metadata)
+        adaptClientMetadataDocument(metadata)
       }
     },
-    fetch: async (input) => await fetchClientDocument(outbound, String(input)),
+    fetch: async (input) => await fetchClientMetadataDocument(outbound, String(input)),
     fetchResponseBodyLimits: { 'client_id metadata document': identityLimits.oauth.document },
     // `correctRequestAndResponse` renders the page.
     renderError: (ctx, out) => {
@@ -123,7 +123,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         ack: 'draft-02',
         // Without a request, the library uses a document that was fetched earlier.
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
-          if (!allowsClientDocuments(settings())) return false
+          if (!allowsClientMetadataDocuments(settings())) return false
           if (!ctx) return true
           // After an error, the library looks the client up again to report the error to it, even if the error is that
           // the client's document cannot be fetched.
@@ -132,7 +132,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
           await countFetch(deps, ctx)
           return true
         },
-        allowClient: () => allowsClientDocuments(settings())
+        allowClient: () => allowsClientMetadataDocuments(settings())
       },
       resourceIndicators: {
         enabled: true,

@@ -5,7 +5,7 @@ import { countItems, type Draft, addError, type FormField, fieldNameOf, maxItems
  * Returns the fields of an object with arbitrary names and string values: each entry has a field for its name and one
  * for its value.
  */
-export function mapFields (name: string, draft: Draft): FormField[] {
+export function fieldsOfMap (name: string, draft: Draft): FormField[] {
   return Array.from({ length: countItems(draft, name) }, (_, at): FormField => {
     const entry = fieldNameOf(name, at)
     const textField = (part: string, label: string): FormField => {
@@ -24,7 +24,7 @@ export function mapFields (name: string, draft: Draft): FormField[] {
 }
 
 /**
- * Returns the JSON text of an object with arbitrary names and string values, from the fields of `mapFields`; undefined
+ * Returns the JSON text of an object with any names and string values, from the fields of `fieldsOfMap`; undefined
  * if it is optional and has no entries. An entry with neither name nor value is omitted.
  * @param errors receives the errors by field name
  */
@@ -46,7 +46,7 @@ export function readMap (
   return `{${[...entries].map((entry) => entry.map((each) => JSON.stringify(each)).join(':')).join(',')}}`
 }
 
-/** Adds the texts of the fields of `mapFields` to a draft. @param value the object; any other value adds nothing */
+/** Adds the texts of the fields of `fieldsOfMap` to a draft. @param value the object; any other value adds nothing */
 export function fillMap (name: string, value: unknown, draft: Record<string, string>): void {
   if (!isObject(value)) return
   for (const [at, [key, text]] of Object.entries(value).slice(0, maxItems).entries()) {

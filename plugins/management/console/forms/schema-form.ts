@@ -6,7 +6,7 @@ import {
   addError, countItems, type Draft, type FieldErrors, fieldNameOf, type FormField, hasFilledFields, maxItems,
   readJsonField
 } from './draft.ts'
-import { fillMap, mapFields, readMap } from './map-fields.ts'
+import { fillMap, fieldsOfMap, readMap } from './map-fields.ts'
 import { type Schema, type FieldShape, type FormContext, fieldShapeOf } from './schema.ts'
 import { parseVariantIndex, describeVariant, variantFieldName } from './variants.ts'
 
@@ -154,7 +154,7 @@ export class SchemaForm {
           })),
           add: `add:${name}`
         }
-      case 'map': return { ...common, kind, items: mapFields(name, draft), add: `add:${name}` }
+      case 'map': return { ...common, kind, items: fieldsOfMap(name, draft), add: `add:${name}` }
       case 'either': {
         const variants = shape.variants ?? []
         const chosen = parseVariantIndex(typed, variants.length)

@@ -4,7 +4,7 @@ import { percentDecode } from '../../../../protocol/text.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
-import { memberJsonTexts, toNameValuePairs, percentEncode, scalarOf } from './values.ts'
+import { memberJsonTexts, toNameValuePairs, percentEncode, toPlainText } from './values.ts'
 
 /** The bytes of a request body, and its `content-type`. */
 interface EncodedBody { contentType: string, bytes: Buffer }
@@ -24,7 +24,7 @@ export function encodeBody (body: RequestBody, given: ReadonlyMap<string, string
     case 'json':
       return { contentType, bytes: Buffer.from(toOneLine(whole ?? toObjectText(given))) }
     case 'text':
-      return { contentType, bytes: Buffer.from(scalarOf(whole ?? '""')) }
+      return { contentType, bytes: Buffer.from(toPlainText(whole ?? '""')) }
     case 'binary': {
       const { bytes, contentType: stated } = decodeBytes(argument ?? 'body', whole ?? '""')
       return { contentType: body.anyContentType ? (stated ?? contentType) : contentType, bytes }
@@ -86,7 +86,7 @@ function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>)
     const isJsonField = field.contentType !== undefined && isJsonMediaType(field.contentType)
     const isArray = text.startsWith('[') && !isJsonField
     if (isArray && field.delimiter !== undefined) {
-      addPart(field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter)))
+      addPart(field, JSON.stringify(elementsOf(text).map(toPlainText).join(field.delimiter)))
     } else for (const each of isArray ? elementsOf(text) : [text]) addPart(field, each)
   }
   chunks.push(Buffer.from(`--${boundary}--\r\n`))
@@ -111,7 +111,7 @@ function partOf (field: BodyField, text: string): Part {
   if (isStructured || (contentType !== undefined && isJsonMediaType(contentType))) {
     return { bytes: Buffer.from(toOneLine(text)), contentType: contentType ?? 'application/json' }
   }
-  return { bytes: Buffer.from(scalarOf(text)), contentType }
+  return { bytes: Buffer.from(toPlainText(text)), contentType }
 }
 
 /** Decodes the bytes of an argument: base64, or a `data:` URL that may state a media type and a file name (`name=`). */
@@ -119,7 +119,7 @@ function decodeBytes (argument: string, text: string): { bytes: Buffer, contentT
   if (!text.startsWith('"')) {
     throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: address`)
   }
-  const value = scalarOf(text)
+  const value = toPlainText(text)
   const [, head, data = value] = /^data:([^,]*),(.*)$/s.exec(value) ?? []
   if (head !== undefined && !/;base64$/i.test(head)) {
     throw new ArgumentError(`"${argument}": a data: address must be in base64 (data:<media type>;base64,…)`)

@@ -4,7 +4,7 @@ import { withoutBom } from '../../../../protocol/text.ts'
 import { normalizeSecurity, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import type { Outbound, OutboundAccess } from '../../../base/outbound/index.ts'
 import { clientBasicAuthorization, toHeader } from '../http-syntax.ts'
-import type { SecurityDefaults } from '../plan.ts'
+import type { CredentialDefaults } from '../plan.ts'
 import type { ApiRequest } from './request.ts'
 import { percentEncode } from './values.ts'
 import { upstreamLimits } from '../../limits.ts'
@@ -47,7 +47,7 @@ export class ApiCredentials {
    * @returns the access token, if it was fetched from a token endpoint and so can be renewed; otherwise undefined
    * @throws UpstreamError if no access token can be fetched
    */
-  async authorize (request: ApiRequest, defaults: SecurityDefaults): Promise<string | undefined> {
+  async authorize (request: ApiRequest, defaults: CredentialDefaults): Promise<string | undefined> {
     const { type, token } = this.#security
     if (type === 'none') return undefined
     if (type === 'apiKey') {
@@ -69,7 +69,7 @@ export class ApiCredentials {
     if (this.#token?.text === token) this.#token = undefined
   }
 
-  #addApiKey ({ headers, query, configuredQuery, cookies }: ApiRequest, { apiKey }: SecurityDefaults): void {
+  #addApiKey ({ headers, query, configuredQuery, cookies }: ApiRequest, { apiKey }: CredentialDefaults): void {
     const { name = apiKey?.name, in: location = apiKey?.in ?? 'header', value = '' } = this.#security
     if (name === undefined) {
       throw new UpstreamError(
@@ -98,7 +98,7 @@ export class ApiCredentials {
     return `${kind === 'bearer' ? 'Bearer' : scheme} ${token ?? credentials ?? ''}`
   }
 
-  async #currentToken (defaults: SecurityDefaults): Promise<AccessToken> {
+  async #currentToken (defaults: CredentialDefaults): Promise<AccessToken> {
     if (this.#token && this.#token.until > Date.now()) return this.#token
     this.#fetching ??= this.#fetchToken(defaults).finally(() => {
       this.#fetching = undefined
@@ -108,7 +108,7 @@ export class ApiCredentials {
   }
 
   /** Fetches an access token with the client credentials grant (RFC 6749, section 4.4). */
-  async #fetchToken (defaults: SecurityDefaults): Promise<AccessToken> {
+  async #fetchToken (defaults: CredentialDefaults): Promise<AccessToken> {
     const endpoint = this.#tokenEndpoint ??= await this.#findTokenEndpoint(defaults)
     const first = await this.#requestToken(endpoint, this.#isSecretInBody)
     let response = first
@@ -143,7 +143,7 @@ export class ApiCredentials {
     return await this.#request(endpoint, 'the token endpoint', { method: 'POST', headers, body: body.toString() })
   }
 
-  async #findTokenEndpoint (defaults: SecurityDefaults): Promise<string> {
+  async #findTokenEndpoint (defaults: CredentialDefaults): Promise<string> {
     const { type, tokenUrl = defaults.tokenUrl, url = defaults.openIdConnectUrl } = this.#security
     if (type === 'oauth2') {
       if (tokenUrl === undefined) {

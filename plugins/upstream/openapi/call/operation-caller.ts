@@ -5,7 +5,7 @@ import { type Outbound, outboundAccessOf } from '../../../base/outbound/index.ts
 import { containsCredential } from '../../../base/secrets/index.ts'
 import type { DescribedApi } from '../api.ts'
 import { toHeader } from '../http-syntax.ts'
-import type { CompiledDescription, OperationPlan, SecurityDefaults } from '../plan.ts'
+import type { CompiledDescription, OperationPlan, CredentialDefaults } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
 import { toRequest, type ApiRequest } from './request.ts'
 import { errorResult, toToolResult, type ApiResponse } from './result.ts'
@@ -175,8 +175,8 @@ export class OperationCaller {
   /**
    * Returns the description's defaults for credentials; a fetched description cannot name addresses at other origins.
    */
-  #securityDefaults (compiled: CompiledDescription): SecurityDefaults {
-    const { securityDefaults } = compiled
+  #securityDefaults (compiled: CompiledDescription): CredentialDefaults {
+    const { credentialDefaults: securityDefaults } = compiled
     if (this.#options.config.openapi?.schema !== undefined) return securityDefaults
     const origin = this.#credentialOrigin(compiled)
     const onlySameOrigin = (address: string | undefined): string | undefined =>

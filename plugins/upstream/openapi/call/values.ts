@@ -9,7 +9,7 @@ type Value =
   | { kind: 'object', entries: Array<[string, string]> }
 
 /** Converts a JSON text to plain text: a JSON string to its content; other values stay JSON, on one line. */
-export const scalarOf = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : toOneLine(text)
+export const toPlainText = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : toOneLine(text)
 
 /** Returns the members of an object's JSON text, as JSON texts by name. Of duplicate names, the last one is used. */
 export const memberJsonTexts = (text: string): Map<string, string> =>
@@ -20,13 +20,13 @@ const isNull = (text: string): boolean => text === 'null'
 /** Parses a JSON text for serialization. Elements and members that are null are omitted. */
 function valueOf (text: string): Value {
   if (text.startsWith('[')) {
-    return { kind: 'array', elements: elementsOf(text).filter((element) => !isNull(element)).map(scalarOf) }
+    return { kind: 'array', elements: elementsOf(text).filter((element) => !isNull(element)).map(toPlainText) }
   }
   if (text.startsWith('{')) {
     const members = [...memberJsonTexts(text)].filter(([, member]) => !isNull(member))
-    return { kind: 'object', entries: members.map(([name, member]) => [name, scalarOf(member)]) }
+    return { kind: 'object', entries: members.map(([name, member]) => [name, toPlainText(member)]) }
   }
-  return { kind: 'scalar', text: scalarOf(text) }
+  return { kind: 'scalar', text: toPlainText(text) }
 }
 
 const encodeCharacter = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
@@ -128,5 +128,5 @@ function deepPairs (name: string, text: string, encode: (value: string) => strin
   if (text.startsWith('{')) {
     return [...memberJsonTexts(text)].flatMap(([member, each]) => deepPairs(nameOf(member), each, encode))
   }
-  return [`${name}=${encode(scalarOf(text))}`]
+  return [`${name}=${encode(toPlainText(text))}`]
 }

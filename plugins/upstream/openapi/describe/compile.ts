@@ -6,7 +6,7 @@ import { describeParameters } from './parameters.ts'
 import { ReferenceResolver } from './refs.ts'
 import { describeBody } from './request-body.ts'
 import { SchemaConverter } from './schema.ts'
-import { securityDefaultsOf, serverUrlOf } from './servers.ts'
+import { credentialDefaultsOf, serverUrlOf } from './servers.ts'
 import { operationFromSwagger, securitySchemesFromSwagger, serversFromSwagger } from './swagger.ts'
 import { type ToolTextLimits, createToolTextWriter } from './tool.ts'
 
@@ -56,8 +56,8 @@ export function compileDescription (document: Dict, options: CompileOptions): Co
   }
   const schemes = isSwagger ? securitySchemesFromSwagger(document) : securitySchemesOf(document)
   if (isObject(schemes)) {
-    compiled.securityDefaults =
-      securityDefaultsOf(schemes, document.security, refs, compiled.serverUrl ?? options.baseUrl)
+    compiled.credentialDefaults =
+      credentialDefaultsOf(schemes, document.security, refs, compiled.serverUrl ?? options.baseUrl)
   }
   const context = {
     document,
@@ -131,7 +131,7 @@ function emptyDescription (document: Dict, options: CompileOptions): CompiledToo
     version: textOf(info.version),
     instructions: description === '' ? undefined : truncate(description, options.instructions),
     serverUrl: undefined,
-    securityDefaults: {},
+    credentialDefaults: {},
     names: [],
     tools: [],
     plans: [],

@@ -1,6 +1,6 @@
 // The keywords of JSON Schema 2020-12 that schemas of a description may contain.
 import { isObject } from '../../../../protocol/json.ts'
-import { isUnicodePattern } from '../../../base/json-schema/index.ts'
+import { isValidPattern } from '../../../base/json-schema/index.ts'
 import { DescriptionError } from '../plan.ts'
 import type { ReferenceResolver } from './refs.ts'
 
@@ -52,7 +52,7 @@ export const copiedKeywords = Object.entries({ ...annotations, ...assertions })
 const assertionEntries = Object.entries(assertions)
 
 /** Keywords whose value is a schema, without `items` and `additionalProperties`, which are converted differently. */
-export const schemaKeywords = [
+export const simplyConvertedKeywords = [
   'not', 'if', 'then', 'else', 'contains', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties',
   'contentSchema'
 ] as const
@@ -60,7 +60,8 @@ export const schemaKeywords = [
 export const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
 
 /** All keywords whose value is a schema. */
-export const schemaKeywordSet: ReadonlySet<string> = new Set(['items', 'additionalProperties', ...schemaKeywords])
+export const schemaValuedKeywordSet: ReadonlySet<string> =
+  new Set(['items', 'additionalProperties', ...simplyConvertedKeywords])
 /** The keywords whose value is an array of schemas, as a set. */
 export const schemaListKeywordSet: ReadonlySet<string> = new Set(schemaListKeywords)
 /** All keywords whose value is an object of schemas. */
@@ -69,7 +70,7 @@ export const schemaMapKeywordSet: ReadonlySet<string> = new Set(['properties', '
 /** Returns the direct subschemas of a schema. */
 export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknown[] {
   return Object.entries(schema).flatMap(([key, value]) => {
-    if (schemaKeywordSet.has(key)) return value
+    if (schemaValuedKeywordSet.has(key)) return value
     if (schemaListKeywordSet.has(key)) return Array.isArray(value) ? value : []
     return schemaMapKeywordSet.has(key) && isObject(value) ? Object.values(value) : []
   })
@@ -82,13 +83,13 @@ export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknow
  */
 export function toUnicodePattern (value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
-  if (isUnicodePattern(value)) return value
+  if (isValidPattern(value)) return value
   const withoutEscapes = value.replace(/\\([^])/g, (escape, character: string) => {
     // Without an escape, a dash within a character class would form a range.
     if (character === '-') return '\\x2d'
     return /[A-Za-z0-9^$\\.*+?()[\]{}|/]/.test(character) ? escape : character
   })
-  return isUnicodePattern(withoutEscapes) ? withoutEscapes : undefined
+  return isValidPattern(withoutEscapes) ? withoutEscapes : undefined
 }
 
 /** Whether the conversion drops a member of a schema's `patternProperties`, because its pattern is invalid. */

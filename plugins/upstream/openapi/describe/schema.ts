@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { DescriptionError } from '../plan.ts'
 import {
   copiedKeywords, dropsPattern, isSchema, isString, isTypeName, type JsonSchema, LossDetector, relaxSchema,
-  schemaKeywords, schemaListKeywords, toUnicodePattern
+  simplyConvertedKeywords, schemaListKeywords, toUnicodePattern
 } from './keywords.ts'
 import type { ReferenceResolver } from './refs.ts'
 
@@ -152,7 +152,7 @@ export class SchemaConverter {
   }
 
   #convertSubschemas (schema: Record<string, unknown>, out: ConvertedKeywords): void {
-    for (const key of schemaKeywords) if (isSchema(schema[key])) out.set(key, this.convert(schema[key]))
+    for (const key of simplyConvertedKeywords) if (isSchema(schema[key])) out.set(key, this.convert(schema[key]))
     for (const key of schemaListKeywords) {
       const list = schema[key]
       if (Array.isArray(list) && list.length > 0) out.set(key, list.map((each) => this.convert(each)))

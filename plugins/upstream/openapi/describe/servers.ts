@@ -1,5 +1,5 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { DescriptionError, type SecurityDefaults } from '../plan.ts'
+import { DescriptionError, type CredentialDefaults } from '../plan.ts'
 import type { ReferenceResolver } from './refs.ts'
 
 /**
@@ -44,13 +44,13 @@ function withVariables (template: string, given: unknown): string {
  * @param security the description's `security`
  * @param baseUrl the URL against which relative URLs are resolved
  */
-export function securityDefaultsOf (
+export function credentialDefaultsOf (
   schemes: Readonly<Record<string, unknown>>,
   security: unknown,
   refs: ReferenceResolver,
   baseUrl: string | undefined
-): SecurityDefaults {
-  const defaults: SecurityDefaults = {}
+): CredentialDefaults {
+  const defaults: CredentialDefaults = {}
   const toAbsolute = (url: string): string => URL.canParse(url, baseUrl) ? new URL(url, baseUrl).href : url
   const requirements = Array.isArray(security)
     ? security.flatMap((each) => isObject(each) ? Object.keys(each) : [])

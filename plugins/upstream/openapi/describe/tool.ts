@@ -1,7 +1,7 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import {
-  relaxSchema, schemaKeywordSet, schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, type JsonSchema
+  relaxSchema, schemaValuedKeywordSet, schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, type JsonSchema
 } from './keywords.ts'
 import type { SchemaConverter } from './schema.ts'
 
@@ -158,7 +158,7 @@ function reduce (
       if (schemaMapKeywordSet.has(key) && isObject(value)) {
         return [key, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, reduceInner(each)]))]
       }
-      return [key, schemaKeywordSet.has(key) ? reduceInner(value) : value]
+      return [key, schemaValuedKeywordSet.has(key) ? reduceInner(value) : value]
     })
   )
 }
