@@ -60,7 +60,7 @@ export interface RecordFilter {
   readonly owner?: string
   /** Selects entries that have at least one of these labels. */
   readonly labels?: readonly string[]
-  /** Selects entries that were last written at most this time ago, in ms. */
+  /** Selects entries that were written within this last time, in ms. */
   readonly changedWithin?: number
 }
 

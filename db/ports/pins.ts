@@ -24,7 +24,7 @@ export interface PinStore {
   remove: (servers: readonly string[]) => Promise<void>
   /**
    * Lists the servers that have entries, with the versions of the entries.
-   * @param time selects entries that were changed at most this time ago, in ms; by default, all entries
+   * @param time if given, only entries that were changed within the last `time` ms are listed
    */
   list: (time?: number) => Promise<Array<{ readonly server: string, readonly version: string }>>
 }

@@ -86,8 +86,8 @@ export const downstreamLimits = {
   questionsSize: 32 * 1024 * 1024,
 
   /**
-   * Max total size of the open requests from servers of all sessions, including their values, in bytes of memory, with
-   * a share for each owner; beyond that, the server gets an error.
+   * Max memory of the unanswered requests from servers to the clients of all sessions, in bytes: their JSON texts and
+   * the values parsed from them. Each owner has a share; beyond that, the server gets an error.
    */
   allQuestionsSize: 64 * 1024 * 1024,
 

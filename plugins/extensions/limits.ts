@@ -110,7 +110,8 @@ export const extensionsLimits = {
 
   /**
    * Usage counters. `waiting`: max counters that wait to be written; beyond that, new counters are not recorded.
-   * `pause`: time until waiting counters are written, in ms. `days`: max days in one response; beyond that, 400.
+   * `pause`: time between two writes of waiting counters, in ms. `days`: max days that a request may span; beyond that,
+   * it is refused with the status 400.
    */
   usage: { waiting: 100_000, pause: 1_000, days: 400 },
 

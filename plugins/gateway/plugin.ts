@@ -15,7 +15,7 @@ export interface GatewayOptions {
   storage: Pick<Storage, 'tasks'>
 }
 
-/** Decorates `app.gateway`, where other plugins register providers, hooks and methods. */
+/** Decorates the app with `gateway`, where other plugins register providers, hooks and methods. */
 const gateway = fp<GatewayOptions>(async (app, { sealer, storage }) => {
   const gateway = new Gateway({
     access: app.access,

@@ -106,7 +106,7 @@ declare module 'fastify' {
   interface FastifyInstance { export: Export }
 }
 
-/** Decorates `app.export`, which exports the settings. */
+/** Decorates the app with `export`, which exports the settings. */
 export default fp(async (app) => {
   app.decorate('export', new Export(app.settings, app.groups))
 }, { name: 'export', dependencies: ['settings', 'groups'] })

@@ -100,7 +100,7 @@ declare module 'fastify' {
   interface FastifyInstance { people: UserAccess }
 }
 
-/** Decorates `app.people`, which determines the users of each server, and what each user sees. */
+/** Decorates the app with `people`, which determines the users of each server, and what each user sees. */
 export default fp(async (app) => {
   const { activities, gateway, groups, servers, settings } = app
   const lastUses: PeopleDeps['lastUses'] = async (server) => await activities.lastUseByUser(server)

@@ -198,11 +198,11 @@ export const upstreamLimits = {
     warnings: 20,
     /** Size of the tools on one page of the tool list, in characters, at which the next page begins. */
     page: 128 * 1024,
-    /** Max size of an answer of the API, in bytes; beyond that, the call fails. */
+    /** Max size of a response from the HTTP API, in bytes; beyond that, the call fails. */
     answer: 16 * 1024 * 1024,
     /** Max length of an API error's body in the result, in characters; beyond that, it is truncated. */
     errorBody: 64 * 1024,
-    /** Max size of an answer of an OAuth token endpoint, in bytes; beyond that, the call fails. */
+    /** Max size of a response from an OAuth token endpoint, in bytes; beyond that, the call fails. */
     token: 1024 * 1024,
     /** Max time for a token endpoint to answer, in ms; beyond that, the call fails. */
     tokenTime: 30_000

@@ -79,7 +79,7 @@ class UpstreamHooks {
 }
 
 /**
- * Decorates `app.upstreams` (the running servers, as providers of the gateway) and `app.upstreamHooks`. The gateway
+ * Decorates the app with `upstreams` (the servers, as providers of the gateway) and `upstreamHooks`. The gateway
  * begins to connect to the servers once the app is ready.
  */
 const upstream = fp<UpstreamOptions>(async (app, options) => {

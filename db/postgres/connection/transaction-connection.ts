@@ -49,7 +49,7 @@ export class TransactionConnection {
     void this.#sql.end({ timeout: 0 }).catch(() => {})
   }
 
-  /** Closes the connection, and waits up to 2 s for a transaction in progress. */
+  /** Closes the connection, after up to 2 s for a statement in progress. An unfinished transaction is rolled back. */
   async end (): Promise<void> {
     await this.#sql.end({ timeout: 2 }).catch(() => {})
   }

@@ -24,7 +24,8 @@ export function cliCommand (script = resolve(process.argv[1] ?? '')): string {
 }
 
 /**
- * Returns the text that the first start prints first: the addresses of the gateway, and how the first admin logs in.
+ * Returns the beginning of the text that the first start gives to the operator: the addresses of the gateway, and how
+ * the first admin logs in.
  * @param base the URL of the gateway; `admin`: without a password if ADMIN_PASSWORD is set; `place`: the
  * settings file or database, which stores a hash of the password
  */

@@ -192,7 +192,7 @@ interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'onRequest'>
   max?: number
 }
 
-/** Decorates `app.connections`, which limits the connections of all servers of the app. */
+/** Decorates the app with `connections`, which limits the connections of all servers of the app. */
 export default fp<ConnectionsPluginOptions>(async (
   app, { trustProxy, max = maxConnections(readProcessLimits()), onRequest }
 ) => {

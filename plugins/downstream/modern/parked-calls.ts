@@ -57,7 +57,11 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
 
   find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#finished.get(id) }
 
-  /** Reserves memory for a call, in bytes. @returns false if too little is free, in total or for the owner */
+  /**
+   * Reserves memory for a call. If too little is free, first forgets all calls that have ended, with their answers.
+   * @param size in bytes
+   * @returns false if too little is free even then, in total or for the owner
+   */
   reserveMemory (owner: string, size: number): boolean {
     if (this.#reserve(owner, size)) return true
     for (const call of [...this.#finished.values()]) call.forget()

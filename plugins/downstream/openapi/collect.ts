@@ -40,7 +40,7 @@ function ownDescription ({ serverInfo, instructions }: Catalogue): string | unde
 /**
  * Returns the servers of a view that can currently be called, including servers that start on demand, in configured
  * order.
- * @param hasPlainId returns the member `hasPlainId` of the server `name`, whose index in `sections` is `at`
+ * @param hasPlainId returns the value of `ListedServer.hasPlainId` for a server; `at`: the server's index in `sections`
  */
 export function collectServers (
   sections: readonly ViewSection[],

@@ -52,7 +52,7 @@ function compileStored (policy: Policy): Condition | undefined {
   }
 }
 
-/** Returns the first variable of a condition that a rule that hides items may not use: `args`, `now` or undefined. */
+/** Returns a variable of a condition that rules with the decision `hide` must not use: `args`, `now`, or undefined. */
 export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 

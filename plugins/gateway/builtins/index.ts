@@ -16,7 +16,7 @@ declare module 'fastify' {
   }
 }
 
-/** Decorates `app.builtIns`, which manages the built-in prompts, resources and skills. Registers their providers. */
+/** Decorates the app with `builtIns`, which manages the built-in prompts, resources and skills, and their providers. */
 export default fp(async (app) => {
   const provider = new BuiltInProvider(app.settings.current, app.config.version)
   const changed = app.gateway.addProvider(provider, { visibility: 'public' }, { unprefixed: true })

@@ -236,7 +236,7 @@ export interface BundleOptions {
   childUser?: ProcessUser
 }
 
-/** Decorates `app.bundles`, which manages the uploaded bundles, and removes those that no server uses any more. */
+/** Decorates the app with `bundles`, which manages the uploaded bundles, and removes those that no server uses. */
 export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
   const folder = new BundlesFolder({ root: resolve(root), isShared, runsAsOtherUser: childUser !== undefined })
   const bundles = new Bundles({

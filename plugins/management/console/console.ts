@@ -39,7 +39,7 @@ export class WebConsole {
   close (): void { this.#live?.close() }
 }
 
-/** Decorates `app.console`: the web console, which uses the management API like any other client. */
+/** Decorates the app with `console`: the web console, which uses the management API like any other client. */
 export default fp<ConsoleOptions>(async (app, { consoleSessions }) => {
   const webConsole = new WebConsole(app, consoleSessions)
   app.decorate('console', webConsole)

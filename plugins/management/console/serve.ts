@@ -72,7 +72,7 @@ interface ConsoleKit {
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme in a cookie. An unknown theme is ignored. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
-  /** Returns the path if it leads to a page of the console; otherwise the path of the overview. */
+  /** Returns the path if a redirect may lead there (a page of the console); otherwise the path of the overview. */
   readonly consolePathOf: (path: unknown) => string
 }
 
@@ -265,8 +265,8 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
 }
 
 /**
- * Returns the target of a redirect: a path from a request if it leads to a page of the console, otherwise the path of
- * the overview. This prevents open redirects.
+ * Returns the target of a redirect: a path from a request if it is below the path of the console; otherwise the path of
+ * the overview, also in place of the pages to sign in and out, streams and files. This prevents open redirects.
  * @param base the path of the console
  */
 function consolePathOf (base: string, path: unknown): string {

@@ -283,7 +283,7 @@ declare module 'fastify' {
   interface FastifyInstance { groups: Groups }
 }
 
-/** Decorates `app.groups`, which manages the groups. */
+/** Decorates the app with `groups`, which manages the groups. */
 export default fp(async (app) => {
   app.decorate('groups', new Groups(app.settings, app.gateway))
 }, { name: 'groups', dependencies: ['settings', 'gateway'] })

@@ -90,7 +90,7 @@ declare module 'fastify' {
   interface FastifyInstance { catalogues: ServerCatalogues }
 }
 
-/** Decorates `app.catalogues`: read-only lists of servers that can be added with `POST /api/servers`. */
+/** Decorates the app with `catalogues`: read-only lists of servers that can be added with `POST /api/servers`. */
 export default fp(async (app) => {
   const sourceOf = (name: string): CatalogueSource => new CatalogueSource({
     outbound: app.outbound,

@@ -84,7 +84,7 @@ declare module 'fastify' {
   interface FastifyInstance { ownVariables: OwnVariables }
 }
 
-/** Decorates `app.ownVariables`, which reads and changes the values that users set for servers. */
+/** Decorates the app with `ownVariables`, which reads and changes the values that users set for servers. */
 export default fp(async (app) => {
   app.decorate('ownVariables', new OwnVariables(app.settings, app.userValues, (...change) => {
     app.audit.addChange(...change)

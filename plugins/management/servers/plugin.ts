@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { servers: Servers }
 }
 
-/** Decorates `app.servers`, which manages the configured servers. */
+/** Decorates the app with `servers`, which manages the configured servers. */
 export default fp(async (app) => {
   const { ALLOW_USER_STDIO: usersMayRun } = app.config.env
   app.decorate('servers', new Servers(app, usersMayRun))

@@ -163,7 +163,7 @@ declare module 'fastify' {
   interface FastifyInstance { system: System }
 }
 
-/** Decorates `app.system`, which manages the system configuration. */
+/** Decorates the app with `system`, which manages the system configuration. */
 export default fp(async (app) => {
   app.decorate('system', new System(app.settings, app.config.env.BASE_URL, (sentence) => { app.log.warn(sentence) }))
 }, { name: 'system', dependencies: ['config', 'settings', 'keys'] })

@@ -11,7 +11,7 @@ interface TemplateOptions {
   environment: ProcessEnvironment
 }
 
-/** Decorates `app.templates`, which exports and imports templates. Its module is loaded on first use. */
+/** Decorates the app with `templates`, which exports and imports templates. Its module is loaded on first use. */
 export default fp<TemplateOptions>(async (app, { environment }) => {
   let loading: Promise<Templates> | undefined
   const load = async (): Promise<Templates> => {

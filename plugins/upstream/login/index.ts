@@ -25,7 +25,7 @@ const followInterval = 2_000
 /** Max time to wait until the gateway listens, in ms: in tests, it may never listen. */
 const maxListenWait = 5_000
 
-/** Decorates `app.logins`: the gateway as an OAuth client of upstream servers. */
+/** Decorates the app with `logins`: the gateway as an OAuth client of upstream servers. */
 export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginStates, environment }) => {
   const logins = new Logins({
     stores: { grants, tokens: upstreamTokens, states: loginStates },

@@ -11,7 +11,7 @@ declare module 'fastify' {
 /** Interval at which changes of values by other replicas are looked up, in ms. */
 const followInterval = 2_000
 
-/** Decorates `app.userValues`: the values that users provide for the variables of servers (`userVariables`). */
+/** Decorates the app with `userValues`: what users provide for the variables of servers (`userVariables`). */
 export default fp<{ userValues: UserValueRecords, loginStates: LoginStates, connects?: boolean }>(async (
   app, { userValues: records, loginStates, connects = true }
 ) => {
