@@ -134,9 +134,24 @@ function renameInKeyScope (key: Record<string, unknown>, from: string, to: strin
   return allowedServers === key.allowedServers ? key : { ...key, allowedServers }
 }
 
+function renameInGuard (guard: Record<string, unknown>, from: string, to: string): unknown {
+  const servers = renameInList(guard.servers, from, to)
+  return servers === guard.servers ? guard : { ...guard, servers }
+}
+
+const renameInQuota = (quota: Record<string, unknown>, from: string, to: string): unknown =>
+  isPlainObject(quota.target) && quota.target.server === from
+    ? { ...quota, target: { ...quota.target, server: to } }
+    : quota
+
+/** How an entry that refers to a server by its name changes when the server is renamed, by section. */
+const renames = {
+  groups: renameGroupMember, bearerKeys: renameInKeyScope, guards: renameInGuard, quotas: renameInQuota
+} as const
+
 /**
  * Returns a document with changes applied. Unchanged parts stay the same objects; if nothing changes, the document
- * itself is returned. A renamed server is also renamed in the members of groups and the allowed servers of bearer keys.
+ * itself is returned. A renamed server is also renamed in groups, and in the servers of bearer keys, guards and quotas.
  * @throws InvalidChangeError when a change contradicts the document, or a section has the wrong type
  */
 export function applyChanges (document: SettingsDocument, changes: readonly Change[]): SettingsDocument {
@@ -164,11 +179,10 @@ export function applyChanges (document: SettingsDocument, changes: readonly Chan
       servers().put(change)
       const { key, value, rename } = change
       if (value === undefined || rename === undefined || rename === key) continue
-      if (Array.isArray(document.groups) || sections.has('groups')) {
-        list('groups').map((group) => renameGroupMember(group, key, rename))
-      }
-      if (Array.isArray(document.bearerKeys) || sections.has('bearerKeys')) {
-        list('bearerKeys').map((entry) => renameInKeyScope(entry, key, rename))
+      for (const [name, renameIn] of Object.entries(renames)) {
+        const section = name as keyof typeof renames
+        if (!Array.isArray(document[section]) && !sections.has(section)) continue
+        list(section).map((entry) => renameIn(entry, key, rename))
       }
     } else list(change.entity).put(change)
   }

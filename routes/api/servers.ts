@@ -76,7 +76,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     revision
   }, async ({ principal, params, body: { config, newName } }) => {
     const data = await servers.update(principal, params.name, config, newName)
-    return { data, message: 'The server was updated', warnings: servers.warningsAbout(principal, data.name, config) }
+    const warnings = servers.warningsAbout(principal, data.name, config, params.name)
+    return { data, message: 'The server was updated', warnings }
   })
 
   api.delete('/servers/:name', { ...managed, summary: 'Remove a server' }, async ({ principal, params }) => {

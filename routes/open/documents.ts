@@ -29,7 +29,7 @@ const answers = {
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   allowAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
-    ['/openapi', '/:name/openapi', '/users/openapi'].map((path) => [`${path}.${format}`, 'GET']))))
+    ['/openapi', '/:name/openapi'].map((path) => [`${path}.${format}`, 'GET']))))
   app.addHook('onRoute', refuseUnknownQuery)
   app.addHook('onSend', createEntityTagHook(cacheControl))
 

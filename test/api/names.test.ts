@@ -21,6 +21,8 @@ test('new names, owners, visibility, pages', async (t) => {
     await admin.ok('POST', '/groups', { name: 'two', servers: ['before'] }, 201)
     const key = await admin.ok('POST', '/auth/keys', { name: 'k', accessType: 'servers', allowedServers: ['other', 'before'] }, 201)
     await admin.ok('PUT', '/servers/before/tools/echo/description', { description: 'Ours' })
+    const guard = await admin.ok('POST', '/guards', { name: 'g', on: 'results', detect: ['email'], servers: ['before'], action: 'mask' }, 201)
+    const quota = await admin.ok('POST', '/quotas', { name: 'q', target: { server: 'before' }, per: 'day', calls: 1_000 }, 201)
     const shown = await admin.server('before')
     const former = writes()
     const record = await admin.ok('PUT', '/servers/before', { config: shown.config, newName: 'after it' })
@@ -34,6 +36,8 @@ test('new names, owners, visibility, pages', async (t) => {
       { name: 'after it', tools: ['echo'], prompts: 'all', resources: 'all', alias: 'b' }
     ])
     assert.deepEqual((await admin.ok('GET', '/groups/two')).servers, ['after it'])
+    assert.deepEqual((await admin.ok('GET', `/guards/${String(guard.id)}`)).servers, ['after it'])
+    assert.deepEqual((await admin.ok('GET', `/quotas/${String(quota.id)}`)).target, { server: 'after it' })
     assert.deepEqual(list(await admin.ask('GET', '/auth/keys')).find(({ id }) => id === key.id)?.allowedServers, ['other', 'after it'])
     assert.ok(!JSON.stringify(await stored(hub)).includes('"before"'), 'the old name is somewhere yet')
     assert.deepEqual(names(list(await admin.ask('GET', '/servers'))), ['after it', 'other'], 'its place in the order is the same')

@@ -335,12 +335,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'OPTIONS /oauth/userinfo': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
   'OPTIONS /api/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
   'OPTIONS /api/:name/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
-  'OPTIONS /api/users/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
   'OPTIONS /api/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
   'OPTIONS /api/:name/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
-  'OPTIONS /api/users/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
-  'GET /api/users/openapi.json': 'GET /api/:name/openapi.json for a group or server named users',
-  'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
 }
 
 const mcpPlaces: Readonly<Record<string, Target>> = {

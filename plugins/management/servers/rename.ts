@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Snapshot } from '../../../db/store.ts'
-import type { Settings } from '../../settings/index.ts'
+import type { Principal, Settings } from '../../settings/index.ts'
 
 interface Renaming {
   readonly name: string
@@ -30,4 +30,14 @@ export async function renameWithDefinitions (
     if (!settings.current.servers.has(newName)) await definitions.forget([newName])
     throw error
   }
+}
+
+/** Returns warnings for admins about policies whose conditions contain the former name of a renamed server. */
+export function renameWarnings ({ isAdmin }: Principal, { policies }: Snapshot, former: string): string[] {
+  const spellings = [JSON.stringify(former), `'${former}'`]
+  const names = [...policies.values()].filter(({ when }) => isAdmin && spellings.some((each) => when.includes(each)))
+    .map(({ name }) => JSON.stringify(name))
+  return names.length === 0
+    ? []
+    : [`The conditions of these policies still contain the former name ${JSON.stringify(former)}: ${names.join(', ')}`]
 }

@@ -23,7 +23,7 @@ import { planAdditions, batchResultOf, type BatchResult, type AddOutcome, type S
 import {
   connectionStateOf, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toServerRecord
 } from './present.ts'
-import { renameWithDefinitions } from './rename.ts'
+import { renameWarnings, renameWithDefinitions } from './rename.ts'
 import { findItemToOverride, overrideItem } from './overrides.ts'
 import { type ServerTestOutcome, serverTestMessage, toServerTestOutcome } from './server-test.ts'
 import { toEnabledChange, toServerChange } from './to-store.ts'
@@ -160,7 +160,7 @@ export class Servers {
 
   /**
    * Replaces a server's config. Visibility, `enabled`, owner and overrides are kept if the new config omits them.
-   * @param newName the new name of the server, which also replaces the former one in groups and in keys
+   * @param newName the new name of the server, which also replaces the former one in groups, keys, guards and quotas
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (
@@ -190,12 +190,14 @@ export class Servers {
    * Returns warnings about a stored server, as sentences for a principal that manages it. No host name is looked up, so
    * a forbidden address may be noticed only when the server connects; the server's record then says so.
    * @param sent the config as sent, which may have members of other programs
+   * @param former the name before the server was renamed
    */
-  warningsAbout (principal: Principal, name: string, sent: Record<string, unknown> = {}): string[] {
+  warningsAbout (principal: Principal, name: string, sent: Record<string, unknown> = {}, former = name): string[] {
     const snapshot = this.#settings.current
     const refusal = refusalToConnect(snapshot, name, this.#outbound)
-    const sentences = [...translateConfig(sent).warnings, refusal, ...nameAndSharingWarnings(snapshot, principal, name)]
-    return sentences.filter((each) => each !== undefined)
+    const ofName = nameAndSharingWarnings(snapshot, principal, name)
+    const ofFormer = former === name ? [] : renameWarnings(principal, snapshot, former)
+    return [...translateConfig(sent).warnings, refusal, ...ofName, ...ofFormer].filter((each) => each !== undefined)
   }
 
   /**
@@ -212,9 +214,9 @@ export class Servers {
   }
 
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
-  assertCanManage (
-    principal: Principal, name: string
-  ): void { requireManagedServer(this.#settings.current, principal, name) }
+  assertCanManage (principal: Principal, name: string): void {
+    requireManagedServer(this.#settings.current, principal, name)
+  }
 
   /** Removes a server, also from groups, and from keys that are limited to it. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
@@ -264,9 +266,7 @@ export class Servers {
     })
   }
 
-  /**
-   * Overrides `enabled` or the description of a tool, prompt, resource or skill (`overrideItem` of overrides.ts).
-   */
+  /** Overrides `enabled` or the description of a tool, prompt, resource or skill (`overrideItem` of overrides.ts). */
   async overrideItem (
     principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange
   ): Promise<PresentedItem> {
