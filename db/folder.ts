@@ -50,7 +50,7 @@ export function makeFolder (path: string, variable: string): string | undefined 
       mkdirSync(folder, { mode: 0o700 })
       first ??= folder
     } catch (error) {
-      // Another process may have created it meanwhile.
+      // Another process may have created the folder meanwhile.
       if (!isFolder(folder)) throw new FolderError(folder, variable, error)
     }
   }

@@ -22,7 +22,7 @@ import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
 interface StorageOptions {
-  /** The path of the settings file. With a database, the file only provides the initial content of an empty one. */
+  /** The path of the settings file. With a database, the file only provides the content of a database that is empty. */
   settingsPath: string
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string

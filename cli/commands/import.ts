@@ -181,7 +181,8 @@ async function addGroup (api: ManagementApiClient, group: ImportedGroup, replace
 
 /**
  * Asks the user for the value of an input of VS Code.
- * @returns undefined if there is no terminal, or the file is read from stdin
+ * @returns the value, or the default value if the user enters nothing; undefined if there is no terminal, or the file
+ *   is read from stdin
  */
 async function askForInput (
   run: CommandRun, { id, description, isSecret, fallback }: EditorInput, path: string

@@ -12,7 +12,7 @@ export type SubscriptionCredential =
     readonly family: string
     readonly clientId: string | undefined
     readonly username: string
-    /** An opaque digest of the user's rights when the subscription was made. The subscription ends when it changes. */
+    /** An opaque digest of the user's rights when the subscription was made. It ends when the rights change. */
     readonly mark: string
     readonly scopes: readonly string[]
     readonly audience: string | undefined
@@ -43,7 +43,7 @@ export interface EventSubscription {
    * ms since 1970.
    */
   readonly secrets: ReadonlyArray<{ readonly secret: string, readonly until?: number }>
-  /** The gateway's own webhook, to which the server sends: the last segment of its path, and its secret. */
+  /** The gateway's webhook that receives the server's messages. `token`: the last segment of its path. */
   readonly own: { readonly token: string, readonly secret: string }
   readonly expiresAt: number
 }
@@ -145,9 +145,9 @@ export class EventWebhooks {
   }
 
   /**
-   * Ends the delivery of a message. The message stays stored without its body for an hour, so that it is not accepted
-   * again.
-   * @param failed the entry for the list of failed messages; undefined if the message was delivered
+   * Ends the delivery of a message, unless another caller has claimed or settled it. The message stays stored without
+   * its body for an hour, so that it is not accepted again.
+   * @param failed the entry to add to the list of failed messages; undefined if the message was delivered
    */
   async settle ({ key, subscription, version, messageId }: EventDelivery, failed?: FailedDelivery): Promise<void> {
     const labels = failed === undefined ? [] : [undelivered]

@@ -9,7 +9,7 @@ export interface TokenFamily {
   readonly family: string
   readonly clientId: string
   readonly username?: string
-  /** An opaque digest of the account's rights and password. Once it differs, the tokens are invalid. */
+  /** An opaque digest of the account's rights and password. Once these change, the tokens are invalid. */
   readonly mark?: string
 }
 

@@ -18,7 +18,7 @@ const schema = { user: socialUsers, account: socialAccounts, session: socialSess
 export function createBetterAuthAdapter (queries: QueryRunner): MakeAdapter {
   const adapters = new WeakMap<object, Adapter>()
   return (options) => {
-    /** Returns the library's adapter for a connection pool or transaction, which is created once. */
+    /** Returns the library's adapter for a connection pool or transaction. Each adapter is created only once. */
     const on = (db: Db | Transaction): Adapter => {
       let adapter = adapters.get(db)
       if (!adapter) {
