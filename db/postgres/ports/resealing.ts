@@ -71,7 +71,7 @@ const sealedTables: readonly SealedTable[] = [
 type CountedTable =
   Pick<SealedTable, 'what' | 'condition' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
 
-/** All tables with encrypted texts. `resealSettings` re-encrypts the ones that are not in `sealedTables`. */
+/** All tables with encrypted texts. `resealSettings` re-encrypts the tables that are not in `sealedTables`. */
 const countedTables: readonly CountedTable[] = [
   ...settingsTableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: settingsTableOf(name) })),
   { what: 'OAuth clients', table: oauthClients },

@@ -18,8 +18,8 @@ export interface CommitHead { readonly version: number, readonly head: string }
 export interface DatabaseState extends CommitHead {
   readonly rows: SettingsRows
   /**
-   * Those of the newly read rows whose secrets are encrypted with a former encryption key. `sealed`: the encrypted text
-   * as stored.
+   * The newly read rows whose secrets are encrypted with a former encryption key. `sealed`: the encrypted text as
+   * stored.
    */
   readonly outdated: ReadonlyArray<{ table: SettingsTableName, row: SettingsRow, sealed: string }>
 }

@@ -7,8 +7,8 @@ import { parsePointer } from '../json-schema/index.ts'
 export interface Finding { readonly path: string, readonly message: string }
 
 /**
- * `isChoice`: the finding says only that the value matches none of several schemas (`anyOf`). Each of them has findings
- * of its own.
+ * `isChoice`: the finding says only that the value matches none of several schemas (`anyOf`). For each of these
+ * schemas, there are further findings.
  */
 interface RawFinding extends Finding { readonly isChoice: boolean }
 

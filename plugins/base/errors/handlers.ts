@@ -28,7 +28,10 @@ const statusOf = (error: FastifyError): number =>
 
 const isGatewayError = ({ code }: FastifyError): boolean => code?.startsWith('TH_')
 
-/** Converts an error to an HTTP error. Replaces Fastify's error for an unsupported media type by the gateway's own. */
+/**
+ * Converts an error to an HTTP error, and logs a storage error. Replaces Fastify's error for an unsupported media type
+ * by the gateway's own.
+ */
 function toHttpError (error: FastifyError | ShareError | StorageError, request: FastifyRequest): HttpError {
   if (error instanceof StorageError) {
     // A known storage outage has already been logged.
