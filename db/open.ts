@@ -43,8 +43,8 @@ interface StorageOptions {
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
   /**
-   * Whether the database must already exist, with content and tables of this version: it is not created, migrated or
-   * seeded, and a missing one is an error.
+   * Whether the database must already exist, with content and tables of this version or a newer one: it is not created,
+   * migrated or seeded, and a missing database is an error.
    */
   mustExist?: boolean
 }

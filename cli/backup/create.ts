@@ -122,7 +122,7 @@ async function putBundles (
   }
 }
 
-/** Tells the operator which encryption keys are needed to restore the backup. */
+/** Tells the operator which keys the backup contains or lacks, and which secrets need a key that it lacks. */
 function printKeyAdvice (
   { print }: MaintenanceReporter,
   env: Env,

@@ -1,4 +1,4 @@
-// `tool-hub restore`: restores a backup, completely or not at all. The gateway must not be running.
+// `tool-hub restore`: restores a backup. If a step fails, the others are undone. The gateway must not be running.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'

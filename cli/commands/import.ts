@@ -138,7 +138,8 @@ async function fetchGroup (api: ManagementApiClient, name: string): Promise<Reco
 }
 
 /**
- * Returns what distinguishes two groups of the same name: description and servers, with default selectors filled in.
+ * Returns the parts of a group that decide whether it equals another group of the same name: description and servers,
+ * with default selectors filled in.
  */
 function comparableGroup ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
   const members = Array.isArray(servers) ? servers as unknown[] : []

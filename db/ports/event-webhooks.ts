@@ -33,7 +33,7 @@ export interface EventSubscription {
   readonly route: unknown
   /** The name of the event type on `route`, as the client sees it. */
   readonly name: string
-  /** The event type at its server: the server's name and fingerprint (`serverFingerprint`), and the type's own name. */
+  /** `provider`: the server's name; `server`: its fingerprint (`serverFingerprint`); `key`: the event type's own name. */
   readonly event: { readonly provider: string, readonly server: string, readonly key: string }
   /** The arguments of the subscription, as JSON text. */
   readonly argumentsText: string

@@ -1,4 +1,4 @@
-/** Number of rows beyond which a list that is being read is not updated any more. */
+/** Max number of rows: a list that shows more rows is not updated while it is being read. */
 const maxRows = 500
 
 /** Returns the rows of a list, by their keys (`data-row`). */
