@@ -135,5 +135,5 @@ export type SnapshotMemberOf<Name extends EntityName> = Entities[Name]['member']
 export const entityNames = Object.keys(entities) as EntityName[]
 export const listEntityNames = entityNames.filter((name): name is ListEntityName => name !== 'mcpServers')
 export const isListEntityName = (name: string): name is ListEntityName => (listEntityNames as string[]).includes(name)
-/** Returns the facts of an entity, in a type that also has the optional ones. */
+/** Returns the facts of an entity, in a type that also has the optional facts. */
 export const entityFactsOf = (name: EntityName): EntityFacts => entities[name]

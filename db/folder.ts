@@ -57,7 +57,7 @@ export function makeFolder (path: string, variable: string): string | undefined 
   return first
 }
 
-/** Returns the paths of the missing folders: of a folder and its parents, those that do not exist; outermost first. */
+/** Returns the missing folders of a path, which are the folder itself and its missing parents, outermost first. */
 function missingFolders (path: string): string[] {
   const folders: string[] = []
   for (let at = resolve(path); !isFolder(at); at = dirname(at)) folders.unshift(at)

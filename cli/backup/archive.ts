@@ -132,8 +132,8 @@ export async function writeZip (target: string, paths: ReadonlyMap<string, strin
 }
 
 /**
- * Lists the content of a folder and its subfolders. `paths`: the absolute paths of the files, by their paths relative to
- * the folder; `others`: the absolute paths of links, devices and the like, which a backup cannot contain.
+ * Lists the content of a folder and its subfolders. `paths`: the absolute paths of the files, by their paths relative
+ * to the folder; `others`: the absolute paths of links, devices and the like, which a backup cannot contain.
  */
 export async function listFiles (folder: string): Promise<{ paths: Map<string, string>, others: string[] }> {
   const root = await realpath(folder)

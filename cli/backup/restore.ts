@@ -1,4 +1,4 @@
-// `tool-hub restore`: restores a backup. If a step fails, the others are undone. The gateway must not be running.
+// `tool-hub restore`: restores a backup. If a step fails, earlier steps are undone. The gateway must not be running.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
@@ -24,7 +24,7 @@ interface RestoreOptions {
 /** A restore failed, and some of its steps could not be undone. */
 class IncompleteUndoError extends Error {}
 
-/** Restores a backup. @throws Error with a message for the user; if not all changes could be undone, it says so */
+/** Restores a backup. @throws Error with a message for the user, also about changes that could not be undone */
 export async function restoreBackup (
   { io, report }: MaintenanceContext,
   { file, replace, keepTokens, withoutKey }: RestoreOptions

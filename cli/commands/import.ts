@@ -150,7 +150,10 @@ function comparableGroup ({ servers, description }: { servers?: unknown, descrip
   }
 }
 
-/** Adds or replaces a group. If the owner of a new group does not exist, the caller becomes its owner. */
+/**
+ * Adds a group or, if `replace` is set, replaces an existing group that differs. If the owner of a new group does not
+ * exist, the caller becomes its owner.
+ */
 async function addGroup (api: ManagementApiClient, group: ImportedGroup, replace: boolean): Promise<Result> {
   const { name } = group
   const former = await fetchGroup(api, name)

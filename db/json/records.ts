@@ -114,7 +114,7 @@ export class FileRecords implements Records, Resealing {
     return { former, locked: [...locked.values()] }
   }
 
-  /** Re-encrypts in memory, with a turn of the event loop after each value; then writes each changed collection once. */
+  /** Yields to the event loop after each value that is re-encrypted; then writes each changed collection once. */
   async resealAll (signal: AbortSignal): Promise<{ anew: number }> {
     const anew = new Map<FileEntry, FileEntry>()
     const changed = new Set<RecordCollection>()

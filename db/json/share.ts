@@ -38,7 +38,7 @@ function isSameObject (object: Readonly<Record<string, unknown>>, entries: Reado
     entries.every(([name, value], at) => name === members[at]?.[0] && value === members[at][1])
 }
 
-/** Does for a list what `shareUnchangedParts` does. @param keyMember the member that identifies an entry */
+/** Does the same as `shareUnchangedParts`, but for a list. @param keyMember the member that identifies an entry */
 function shareList (former: readonly unknown[], next: readonly unknown[], keyMember: string): readonly unknown[] {
   const byKey = new Map<unknown, unknown>()
   for (const entry of former) {

@@ -19,7 +19,7 @@ export type ClientOrigin = 'admin' | 'registered'
 export interface OAuthClient {
   /** At most 2,000 bytes. */
   readonly clientId: string
-  /** SHA-256 of the secret, in hex; undefined for a public client. The secret itself is never stored. */
+  /** SHA-256 of the secret, in hex; undefined for a public client. The gateway never stores the secret itself. */
   readonly secretHash?: string
   /** SHA-256 of the registration access token (RFC 7592), in hex. */
   readonly registrationTokenHash?: string

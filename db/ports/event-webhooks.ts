@@ -33,7 +33,7 @@ export interface EventSubscription {
   readonly route: unknown
   /** The name of the event type on `route`, as the client sees it. */
   readonly name: string
-  /** `provider`: the server's name; `server`: its fingerprint (`serverFingerprint`); `key`: the event type's own name. */
+  /** `provider`: the name of the server; `server`: its `serverFingerprint`; `key`: the name of the event type there. */
   readonly event: { readonly provider: string, readonly server: string, readonly key: string }
   /** The arguments of the subscription, as JSON text. */
   readonly argumentsText: string
@@ -183,7 +183,7 @@ const waiting = 'waiting'
 const undelivered = 'undelivered'
 const authorized = 'authorized'
 
-/** How long a message waits for its delivery, in ms from its arrival or the last attempt. */
+/** How long an undelivered message is stored, in ms from its arrival or the last attempt. */
 const maxWait = 24 * 60 * 60_000
 /** How long a settled message is stored so that it is not accepted again, in ms. */
 const settledRetention = 60 * 60_000

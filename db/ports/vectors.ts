@@ -1,6 +1,6 @@
 /**
- * Max total length of all embeddings in memory, in numbers of four bytes. Beyond it, the oldest embeddings of the least
- * recently extended collection are removed.
+ * Max total length of all embeddings in memory, as a count of numbers, each of four bytes. Beyond it, the oldest
+ * embeddings of the least recently extended collection are removed.
  */
 export const maxTotalVectorComponents = 32 * 1024 * 1024
 

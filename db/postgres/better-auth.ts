@@ -11,9 +11,9 @@ type Method = (...args: unknown[]) => Promise<unknown>
 const schema = { user: socialUsers, account: socialAccounts, session: socialSessions }
 
 /**
- * Creates the value of better-auth's option `database`: its Drizzle adapter, whose methods run through the query
- * runner, with a concurrency limit and a timeout, on the driver's current connections. If the database
- * fails, the methods throw StorageError.
+ * Creates the value of better-auth's option `database`: the library's Drizzle adapter. The query runner runs each
+ * method on the driver's current connections, with a concurrency limit and a timeout. If the database fails, the
+ * methods throw StorageError.
  */
 export function createBetterAuthAdapter (queries: QueryRunner): MakeAdapter {
   const adapters = new WeakMap<object, Adapter>()

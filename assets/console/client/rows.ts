@@ -40,7 +40,7 @@ export function updateRows (list: Element, next: Element): HTMLElement[] {
   return added
 }
 
-/** Whether the user is in a field of a part, or has checked or opened an element in it, or it waits for a response. */
+/** Whether a part is in use: a field has the focus, an element is checked or open, or a request is in progress. */
 export const isInUse = (part: Element): boolean =>
   part.matches('.htmx-request') ||
   part.querySelector('input:checked, details[open], .htmx-request') !== null ||
