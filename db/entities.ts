@@ -23,7 +23,7 @@ interface EntityFacts {
   readonly label: string
   /** The name of the database table. */
   readonly table: string
-  /** Another member that must be unique among entries. Its table stores it in the column `alias`. */
+  /** Another member that must be unique among entries. The entity's table stores this member in the column `alias`. */
   readonly alias?: string
   /** The members with credentials, which are omitted from the audit log and from exports without secrets. */
   readonly credentials?: readonly string[]

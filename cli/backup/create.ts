@@ -122,7 +122,7 @@ async function putBundles (
   }
 }
 
-/** Tells the operator which keys the backup contains or lacks, and which secrets need a key that it lacks. */
+/** Tells the operator whether the backup contains the key file and, if not, how many secrets need which key. */
 function printKeyAdvice (
   { print }: MaintenanceReporter,
   env: Env,

@@ -76,7 +76,7 @@ export class OAuthTokens {
   }
 
   /**
-   * Exchanges a refresh token for new tokens of the same family, and marks it as used.
+   * Exchanges a refresh token for new tokens of the same family, and marks the refresh token as used.
    * @param hash the hash of the refresh token
    * @param issued the new tokens
    * @returns `swapped` if the new tokens were stored, for exactly one of several callers on any replica; `reused` if

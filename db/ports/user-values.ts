@@ -41,8 +41,8 @@ export class UserValueRecords {
   }
 
   /**
-   * Stores the values of a user for a server if the stored ones still have a given version. If several callers, on any
-   * replica, name the same version, exactly one succeeds.
+   * Stores the values of a user for a server if the stored values still have a given version. If several callers, on
+   * any replica, name the same version, exactly one succeeds.
    * @param version the version of the values to replace; undefined if there are none, or they cannot be decrypted
    * @returns whether the values were stored
    */

@@ -9,8 +9,8 @@ import type { Db, DatabaseDriver } from './driver.ts'
 export const timeouts = { head: 5_000, read: 15_000, write: 11_000, seed: 60_000, statement: 10_000 }
 
 /**
- * Runs a database operation with a timeout. When it expires, all connections are dropped, since they could hang for
- * hours.
+ * Runs a database operation with a timeout. When the timeout expires, all connections are dropped, since they could
+ * hang for hours.
  * @param ms the timeout, in ms
  * @throws Error with the code `ETIMEDOUT` after the timeout
  */

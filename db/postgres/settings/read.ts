@@ -10,7 +10,8 @@ import {
 } from '../tables.ts'
 
 /**
- * The last commit: `version` is the number of commits so far, `head` its id. If both are the same, so are the settings.
+ * The last commit. `version`: the number of commits so far; `head`: the id of the last commit. Two states of a database
+ * with the same `version` and `head` have the same settings.
  */
 export interface CommitHead { readonly version: number, readonly head: string }
 

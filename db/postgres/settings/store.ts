@@ -40,7 +40,7 @@ interface PostgresStoreOptions {
 /**
  * The settings in PostgreSQL, one row per entry, with a full copy in memory. A commit is computed from the copy, and
  * written only if no other replica has committed since the copy was read. Commits of other replicas are announced by
- * NOTIFY; a poll finds those whose notification was lost.
+ * NOTIFY; a poll finds commits whose notification was lost.
  */
 export class PostgresStore implements Store {
   readonly isShared = true

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 import { socialVariableNames } from '../../../schemas/social.ts'
 
-/** The environment variables that plugins may read: all but those that only `server.ts` or the storage needs. */
+/** The environment variables that plugins may read. All others are only for `server.ts` or the storage. */
 const sharedNames = [
   'ACTIVITY_PAYLOADS',
   'ACTIVITY_RETENTION',
