@@ -9,13 +9,13 @@ import settings, { type SettingsOptions } from './plugins/settings/index.ts'
 import upstream, { type UpstreamPluginOptions } from './plugins/upstream/index.ts'
 import routes, { type RoutesOptions } from './routes/index.ts'
 
-/** The options of all plugins. `drainTimeout`: max time that calls in flight get to finish at shutdown, in ms. */
+/** The options of all plugins. `drainTimeout`: max time for calls in flight to finish at shutdown, in ms. */
 export type AppOptions =
   & ServerOptions & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & GatewayOptions
   & UpstreamPluginOptions & DownstreamOptions & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions
   & { drainTimeout: number }
 
-/** Max time that requests whose body is still being received get after the drain, in ms. */
+/** Max time after the drain for requests whose body is still being received, in ms. */
 const incompleteBodyTimeout = 1_000
 
 /** Builds the app, which does not listen yet. Each plugin depends only on plugins that are registered before it. */

@@ -11,7 +11,7 @@ type Send = (
 export class ManagementApiClient {
   readonly #send: Send
   readonly #close: () => Promise<void>
-  /** The address of the running gateway; undefined for an app in this process, which reads and changes the settings. */
+  /** The address of the running gateway; undefined for an app in this process. */
   readonly url: string | undefined
   /** The headers with the credential, for requests that a command sends itself; empty without a running gateway. */
   readonly headers: Readonly<Record<string, string>>

@@ -36,8 +36,8 @@ export interface ClientConfigFile {
 /**
  * Reads a configuration file of an MCP client, such as Claude Code or VS Code.
  * @param path the file; `-` for stdin
- * @param answer returns the value of an input of VS Code; undefined for the default value of the input or, if there is
- *   none, for an environment variable of the gateway
+ * @param answer asks for the value of a VS Code input. If it returns undefined, the default value of the input is used
+ *   or, without a default value, a reference to an environment variable of the gateway.
  * @param project a folder in `projects` of Claude Code's file: the servers of this project are read, too
  * @throws CommandError
  */
@@ -95,7 +95,7 @@ export async function readClientConfigFile (
   }
 }
 
-/** Whether an entry defines no server, but only settings for one in another file (opencode) or an extension (Zed). */
+/** Whether an entry contains only settings for a server that another file (opencode) or an extension (Zed) defines. */
 const hasOnlySettings = (config: unknown): boolean =>
   isObject(config) && Object.keys(config).length > 0 &&
   Object.entries(config).every(([name, value]) =>
@@ -205,8 +205,8 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
 const orderedLevels = 4
 
 /**
- * Parses JSON with comments and trailing commas. `orderedEntries` returns the members of its objects in the order of
- * the text, also of those whose names are numbers, down to `orderedLevels`.
+ * Parses JSON with comments and trailing commas. For objects in the first `orderedLevels` levels, `orderedEntries` then
+ * returns the members in the order of the text, even members whose names are numbers.
  * @throws SyntaxError
  */
 export function parseJsonc (text: string): unknown {

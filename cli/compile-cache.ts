@@ -20,8 +20,8 @@ const flushDelay = 20_000
 
 /**
  * Makes Node keep the compiled code of modules in `DATA_DIR/compiled`, for a faster start. Does nothing if Node does
- * not support this, or if the folder is missing or not safe: Node executes the cached code, so other users must not be
- * able to write to the folder.
+ * not support this, or if the folder is unsafe or, without `mayWrite`, missing: Node executes the cached code, so other
+ * users must not be able to write to the folder.
  */
 export function useCompileCache ({ environment, mayWrite }: CacheOptions): void {
   if (!enableCompileCache || process.env.NODE_DISABLE_COMPILE_CACHE !== undefined) return

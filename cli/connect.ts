@@ -21,7 +21,7 @@ interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean
  * Creates a client of the management API: of the gateway at `--url` or TOOL_HUB_URL, with TOOL_HUB_KEY; otherwise of
  * the gateway that runs on this machine with these settings; otherwise of an app in this process, which opens the
  * settings.
- * @throws CommandError if there is no such gateway or the settings cannot be opened
+ * @throws CommandError if TOOL_HUB_KEY is missing, a required gateway is not running, or the settings cannot be opened
  */
 export async function connectToManagementApi (
   { url, needsGateway = false }: GatewayChoice,

@@ -10,7 +10,7 @@ export interface CommandRun extends Io {
   exitCode: number
 }
 
-/** What a command that uses the management API works with. */
+/** The parameters of a command that uses the management API. */
 export interface CommandContext { readonly api: ManagementApiClient, readonly out: Output, readonly run: CommandRun }
 
 interface GlobalOptions { json?: boolean, color?: boolean, url?: string }
@@ -147,5 +147,5 @@ export class MaintenanceReporter {
   }
 }
 
-/** What a maintenance command (backup, restore, db) works with. */
+/** The parameters of a maintenance command (backup, restore, db). */
 export interface MaintenanceContext { readonly io: Io, readonly report: MaintenanceReporter }

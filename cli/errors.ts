@@ -34,7 +34,7 @@ const reasons: Readonly<Record<string, string>> = {
 /** Error codes that always mean a failed write, even if the error names the file that was read, as when copying. */
 const writeErrorCodes = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
-/** What a command writes to, for error messages. */
+/** The target of a command that writes files, for error messages. */
 interface WritePlace {
   /** The file or folder that the command writes, as given by the user. */
   readonly target: string

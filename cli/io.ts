@@ -20,9 +20,9 @@ export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writer
   readonly stderr: Writer
-  /** Aborted when writing to stdout or stderr fails, for example because the process that reads it has ended. */
+  /** Aborted when writing to stdout or stderr fails, for example because the reader of the output has ended. */
   readonly signal: AbortSignal
-  /** Starts the gateway in this process. @param env environment variables that are set before */
+  /** Starts the gateway in this process. @param env environment variables to set before the start */
   readonly serve: (env: Environment) => Promise<void>
 }
 

@@ -40,7 +40,7 @@ export interface AuditFilter extends Partial<Pick<AuditEntry, 'username' | 'acti
 
 /** The audit log, shared by all replicas. Every method throws StorageError while the storage is unavailable. */
 export interface AuditTrail {
-  /** Adds entries. Those whose id already exists are skipped, so that a caller can repeat the call after an error. */
+  /** Adds entries. Skips entries whose id already exists, so that a caller can repeat the call after an error. */
   append: (entries: readonly AuditEntry[]) => Promise<void>
   /**
    * Lists entries, newest first.
@@ -50,7 +50,7 @@ export interface AuditTrail {
    */
   list: (filter: AuditFilter, limit: number, after?: string) => Promise<AuditEntry[] | undefined>
   /**
-   * Removes the oldest entries, a limited number per call, until only the newest `kept` remain.
+   * Removes entries other than the newest `kept`, oldest first, but only a limited number per call.
    * @returns how many were removed; 0 if no more than `kept` are stored
    */
   trim: (kept: number) => Promise<number>

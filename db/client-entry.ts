@@ -6,8 +6,8 @@ import type { OAuthClient } from './ports/clients.ts'
 export const clientsSectionName = 'oauthClients'
 
 /**
- * An OAuth client as an entry of the settings, with the names of MCPHub (another gateway) for lists of grant types and
- * scopes: `grants` and `scopes`. Unknown members are kept.
+ * An OAuth client as an entry of the settings. The lists of grant types and scopes have the names that MCPHub (another
+ * gateway) gives them: `grants` and `scopes`. Unknown members are kept.
  */
 export type ClientEntry = Readonly<Record<string, unknown>>
 
@@ -26,7 +26,7 @@ const textMembers = [
 const listMembers = ['responseTypes', 'contacts'] as const
 /**
  * The members of an entry that belong to the client; all others are unknown members. `clientSecret` is the secret in
- * plain text, which only a person writes into the file.
+ * plain text: a person may write it into the file, but the gateway never does.
  */
 const knownMembers: ReadonlySet<string> = new Set([
   ...textMembers,

@@ -17,9 +17,9 @@ import { limitWarnings, warningsOfDocument, warningsOfEntry, warningsOfSystem } 
 import type { SnapshotEntryOf, Server, Snapshot, NormalizedGroup } from './store.ts'
 
 /**
- * A section of the document as read. `raw`: the value of the section; `items`: the usable entries by key, and all
- * servers; `problems`: messages about unusable entries; `warnings`: messages about members that should be
- * corrected, such as unknown ones.
+ * A section of the document as read. `raw`: the value of the section; `items`: the entries by key, but only usable ones
+ * unless they are servers; `problems`: messages about unusable entries; `warnings`: messages about members that should
+ * be corrected, such as unknown ones.
  */
 interface Section<Item> {
   readonly raw: unknown

@@ -23,7 +23,7 @@ interface EntityFacts {
   readonly label: string
   /** The name of the database table. */
   readonly table: string
-  /** Another member that must be unique among entries. Its table stores it in the column `alias`. */
+  /** Another member that must be unique among entries. The entity's table stores this member in the column `alias`. */
   readonly alias?: string
   /** The members with credentials, which are omitted from the audit log and from exports without secrets. */
   readonly credentials?: readonly string[]
@@ -135,5 +135,5 @@ export type SnapshotMemberOf<Name extends EntityName> = Entities[Name]['member']
 export const entityNames = Object.keys(entities) as EntityName[]
 export const listEntityNames = entityNames.filter((name): name is ListEntityName => name !== 'mcpServers')
 export const isListEntityName = (name: string): name is ListEntityName => (listEntityNames as string[]).includes(name)
-/** Returns the facts of an entity, in a type that also has the optional ones. */
+/** Returns the facts of an entity, in a type that also has the optional facts. */
 export const entityFactsOf = (name: EntityName): EntityFacts => entities[name]

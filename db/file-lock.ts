@@ -22,7 +22,7 @@ export class LockHeldError extends Error {
 }
 
 /**
- * Returns the start time of a process as a text that can only be compared with those of the same machine.
+ * Returns the start time of a process as a text, which can only be compared with start times on the same machine.
  * @returns `dead` if the process has ended; undefined if the system does not provide the time
  */
 function startTimeOf (pid: number): string | undefined {

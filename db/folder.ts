@@ -50,14 +50,14 @@ export function makeFolder (path: string, variable: string): string | undefined 
       mkdirSync(folder, { mode: 0o700 })
       first ??= folder
     } catch (error) {
-      // Another process may have created it meanwhile.
+      // Another process may have created the folder meanwhile.
       if (!isFolder(folder)) throw new FolderError(folder, variable, error)
     }
   }
   return first
 }
 
-/** Returns those of a folder and its parents that do not exist, outermost first. */
+/** Returns the missing folders of a path, which are the folder itself and its missing parents, outermost first. */
 function missingFolders (path: string): string[] {
   const folders: string[] = []
   for (let at = resolve(path); !isFolder(at); at = dirname(at)) folders.unshift(at)

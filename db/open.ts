@@ -22,7 +22,7 @@ import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
 interface StorageOptions {
-  /** The path of the settings file. With a database, the file only provides the initial content of an empty one. */
+  /** The path of the settings file. With a database, the file only provides the content of a database that is empty. */
   settingsPath: string
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
@@ -43,8 +43,8 @@ interface StorageOptions {
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
   /**
-   * Whether the database must already exist, with content and tables of this version: it is not created, migrated or
-   * seeded, and a missing one is an error.
+   * Whether the database must already exist, with content and tables of this version or a newer one: it is not created,
+   * migrated or seeded, and a missing database is an error.
    */
   mustExist?: boolean
 }

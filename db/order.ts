@@ -1,7 +1,7 @@
 /**
  * The recorded order of member names, for objects that cannot have this order: JavaScript sorts integer-like names such
  * as `7` before all others. The order of servers matters, since it decides which of two servers gets a name that both
- * use. It comes from JSON text (`rememberTextOrder`), or from the positions of database rows.
+ * use. The recorded order comes from JSON text (`rememberTextOrder`), or from the positions of database rows.
  */
 const orders = new WeakMap<object, readonly string[]>()
 
@@ -11,7 +11,7 @@ export function orderedEntries<Value> (object: Readonly<Record<string, Value>>):
   return (orders.get(object) ?? Object.keys(object)).map((name) => [name, object[name] as Value])
 }
 
-/** Creates an object from entries, and records their order, which a copy of the object does not inherit. */
+/** Creates an object from entries, and records their order for this object, but not for copies of it. */
 export function createOrderedObject<Value> (
   entries: ReadonlyArray<readonly [name: string, value: Value]>
 ): Record<string, Value> {

@@ -32,7 +32,7 @@ export interface RecordEntry {
   readonly owner?: string
   /** Texts by which a `RecordFilter` can select the entry, such as `client:<id>`. */
   readonly labels?: readonly string[]
-  /** The time that determines the order of entries, and which ones are the oldest; by default, now. */
+  /** The time by which entries are sorted, and by which the oldest entries are found; by default, now. */
   readonly at?: number
   readonly expiresAt?: number
   /** Lifetime in ms from now, by the clock of the storage; an alternative to `expiresAt`. */
@@ -60,7 +60,7 @@ export interface RecordFilter {
   readonly owner?: string
   /** Selects entries that have at least one of these labels. */
   readonly labels?: readonly string[]
-  /** Selects entries that were written within this last time, in ms. */
+  /** Selects entries whose last write is less than this time ago, in ms. */
   readonly changedWithin?: number
 }
 
@@ -138,7 +138,8 @@ export const recordCollections = {
   },
   removedLogins: { name: 'removedLogins', maxEntries: 100_000 },
   /**
-   * The pinned definitions of servers, keyed by the server's name; without a database, files in DATA_DIR replace it.
+   * The pinned definitions of servers, keyed by the server's name. Used only with a database; otherwise, `FilePinStore`
+   * keeps them in files.
    */
   pins: { name: 'pins', maxEntries: 100_000 },
   /** Webhooks that clients registered for events, until the granted time has passed; the owner is the principal. */

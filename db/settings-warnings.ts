@@ -41,7 +41,7 @@ const isEmpty = (value: unknown): boolean =>
 
 /**
  * Returns the first `maxWarnings` warnings; if there are more, followed by a sentence with the number of the others.
- * @param place what the warnings are about, the beginning of that sentence
+ * @param place what the warnings are about; that sentence begins with it
  */
 export const limitWarnings = (warnings: readonly string[], place: string): readonly string[] =>
   warnings.length <= maxWarnings

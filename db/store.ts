@@ -110,8 +110,8 @@ export interface Store {
    */
   health: (readonly?: boolean) => string | undefined
   /**
-   * Returns why the last edit of the file is ignored; undefined if no edit is. Unlike the text of `health`, this text
-   * may contain paths and is for admins only. Absent if the settings are not in a file.
+   * Returns why the last edit of the file is ignored; undefined if it is not ignored. Unlike the text of `health`, this
+   * text may contain paths and is for admins only. Absent if the settings are not in a file.
    */
   editProblem?: () => string | undefined
   /** Aborts pending operations, since the process is about to end. Absent if operations cannot take long. */

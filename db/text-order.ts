@@ -76,9 +76,9 @@ export function endOfString (text: string, start: number): number {
 }
 
 /**
- * Returns the parsed object that begins where the scan is: the member of the enclosing object that was named last. For
- * a repeated name, this is the last member with it, which JSON.parse keeps. Undefined if the parsed value is no object,
- * or is not examined.
+ * Returns the parsed object that begins at the current position of the scan: the value of the last name that was read
+ * in the enclosing object. For a repeated name, it is the value that JSON.parse keeps, the last one. Undefined if the
+ * value is not an object, or is not examined.
  * @param around the enclosing level; undefined at the outermost value
  */
 function objectAt (around: Level | undefined, outermost: unknown): Record<string, unknown> | undefined {

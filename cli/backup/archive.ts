@@ -29,7 +29,7 @@ export const BackupDescription = Type.Object({
   /** The version of the Tool-Hub that created the backup. */
   version: Type.String(),
   kind: Type.Union([Type.Literal('file'), Type.Literal('database')]),
-  /** The path of the gateway's folder of bundles, which the configs of servers contain. */
+  /** The path of the gateway's folder of bundles. The configs of servers may contain this path. */
   bundlesFolder: Type.String(),
   /** The number of encrypted secrets in the backup, by the id of the encryption key. */
   sealedWith: Type.Record(Type.String(), Type.Integer()),
@@ -59,7 +59,7 @@ export async function checksumOf (path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Yields the lines of a text file, without empty ones. */
+/** Yields the lines of a text file that are not empty. */
 export async function * readLines (path: string): AsyncGenerator<string> {
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
     if (line !== '') yield line
@@ -71,7 +71,7 @@ export async function * readLines (path: string): AsyncGenerator<string> {
  * @param path the backup
  * @param folder the folder for the content, which is created
  * @returns the description of the backup, and the names of the bundles
- * @throws Error if any part is damaged; the folder is then removed
+ * @throws Error if the backup is missing, damaged or invalid; the folder is then removed
  */
 export async function unpackBackup (path: string, folder: string): Promise<{
   description: BackupDescription, bundles: string[]
@@ -132,8 +132,8 @@ export async function writeZip (target: string, paths: ReadonlyMap<string, strin
 }
 
 /**
- * Lists the content of a folder and its subfolders. `paths`: the paths of the files, by their paths relative to the
- * folder; `others`: the paths of links and devices, which an archive cannot contain.
+ * Lists the content of a folder and its subfolders. `paths`: the absolute paths of the files, by their paths relative
+ * to the folder; `others`: the absolute paths of links, devices and the like, which a backup cannot contain.
  */
 export async function listFiles (folder: string): Promise<{ paths: Map<string, string>, others: string[] }> {
   const root = await realpath(folder)

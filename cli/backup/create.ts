@@ -122,7 +122,7 @@ async function putBundles (
   }
 }
 
-/** Tells the operator which encryption keys are needed to restore the backup. */
+/** Tells the operator whether the backup contains the key file and, if not, how many secrets need which key. */
 function printKeyAdvice (
   { print }: MaintenanceReporter,
   env: Env,

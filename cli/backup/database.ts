@@ -63,7 +63,10 @@ export async function migrateDatabase (task: MaintenanceContext): Promise<void> 
   })
 }
 
-/** Stores a settings file in the database. @throws Error if the database has settings, unless `replace` is set */
+/**
+ * Stores a settings file in the database, without its records, such as tokens.
+ * @throws Error if the database has settings, unless `replace` is set
+ */
 export async function importSettings (task: MaintenanceContext, { file, replace }: ImportOptions): Promise<void> {
   const { io, report } = task
   await withDatabase(task, false, async (driver, env) => {

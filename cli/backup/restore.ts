@@ -1,4 +1,4 @@
-// `tool-hub restore`: restores a backup, completely or not at all. The gateway must not be running.
+// `tool-hub restore`: restores a backup. If a step fails, earlier steps are undone. The gateway must not be running.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
@@ -24,7 +24,7 @@ interface RestoreOptions {
 /** A restore failed, and some of its steps could not be undone. */
 class IncompleteUndoError extends Error {}
 
-/** Restores a backup. @throws Error with a message for the user, which says so if something was changed */
+/** Restores a backup. @throws Error with a message for the user, also about changes that could not be undone */
 export async function restoreBackup (
   { io, report }: MaintenanceContext,
   { file, replace, keepTokens, withoutKey }: RestoreOptions
@@ -147,7 +147,8 @@ async function restoreFiles (
  * Checks that the secrets in a backup can be decrypted after the restore, and that the key file in the backup, if any,
  * would not replace a different one.
  * @param work the folder of the unpacked backup
- * @param options `acceptsLoss`: whether the operator accepts secrets that cannot be decrypted
+ * @param options `acceptsLoss`: whether the operator accepts secrets that cannot be decrypted; the function then only
+ *   prints their number
  * @throws Error
  */
 async function checkKeys (

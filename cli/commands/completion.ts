@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 
-/** A command with its parent, such as `group add` (`path`), and the words that can follow it. */
+/** A command. `path`: its name after that of its parent, such as `group add`; `words`: the words that can follow it. */
 interface Node { readonly path: string, readonly words: readonly string[] }
 
 /** Registers the command `completion`, which prints a completion script for a shell. */

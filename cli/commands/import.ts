@@ -138,7 +138,8 @@ async function fetchGroup (api: ManagementApiClient, name: string): Promise<Reco
 }
 
 /**
- * Returns what distinguishes two groups of the same name: description and servers, with default selectors filled in.
+ * Returns the parts of a group that decide whether it equals another group of the same name: description and servers,
+ * with default selectors filled in.
  */
 function comparableGroup ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
   const members = Array.isArray(servers) ? servers as unknown[] : []
@@ -149,7 +150,10 @@ function comparableGroup ({ servers, description }: { servers?: unknown, descrip
   }
 }
 
-/** Adds or replaces a group. If the owner of a new group does not exist, the caller becomes its owner. */
+/**
+ * Adds a group or, if `replace` is set, replaces an existing group that differs. If the owner of a new group does not
+ * exist, the caller becomes its owner.
+ */
 async function addGroup (api: ManagementApiClient, group: ImportedGroup, replace: boolean): Promise<Result> {
   const { name } = group
   const former = await fetchGroup(api, name)
@@ -181,7 +185,8 @@ async function addGroup (api: ManagementApiClient, group: ImportedGroup, replace
 
 /**
  * Asks the user for the value of an input of VS Code.
- * @returns undefined if there is no terminal, or the file is read from stdin
+ * @returns the value, or the default value if the user enters nothing; undefined if there is no terminal, or the file
+ *   is read from stdin
  */
 async function askForInput (
   run: CommandRun, { id, description, isSecret, fallback }: EditorInput, path: string

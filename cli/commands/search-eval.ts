@@ -122,8 +122,8 @@ function messageOf (text: string): Record<string, unknown> {
 }
 
 /**
- * Returns the number of questions; the shares of those with an expected tool among the first 1, 5 and 10 results; and
- * the mean reciprocal rank of the first expected tool.
+ * Returns the number of questions; the shares of questions with an expected tool among the first 1, 5 and 10 results;
+ * and the mean reciprocal rank of the first expected tool.
  */
 function figuresOf (outcomes: readonly SearchOutcome[]): Record<string, number> {
   const mean = (values: number[]): number =>

@@ -121,8 +121,8 @@ const isFound = (command: string, environment: Environment, cwd: string): boolea
       folder !== '' && existsSync(resolve(cwd, folder, command))))
 
 /**
- * Whether a text looks like an address that is not a valid one, rather than like a command: it has a scheme other than
- * `http://` and `https://`, or it has a host but no scheme; and no command of this name exists.
+ * Whether a text looks like an invalid address rather than like a command: it has a scheme other than `http://` and
+ * `https://`, or a host but no scheme, and there is no command of this name.
  */
 export const isMistypedAddress = (text: string, environment: Environment, cwd = '.'): boolean =>
   !isHttpAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment, cwd)

@@ -9,7 +9,7 @@ import type { CatalogueCache } from '../store.ts'
 /** The system's error codes for a file or folder that does not exist. */
 const missingFileCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
 
-/** Returns the hash of a server's name with which the names of its files begin. */
+/** Returns the hash of a server's name. The names of the server's files begin with this hash. */
 const hashOf = (server: string): string => createHash('sha256').update(server).digest('hex').slice(0, 32)
 /** Matches the names of this cache's files, finished or being written. Other files in the folder are left alone. */
 const fileNamePattern = /^([0-9a-f]{32})(?:\.uses|\.pins)?\.json(?:\.tmp)?$/

@@ -5,17 +5,17 @@ import { openFilesAdvice } from './load.ts'
 /** How long the file must be invalid before this is logged, in ms: an editor may still be writing it. */
 const reportInvalidAfter = 500
 
-/** Tracks whether the settings file exists, can be read and written, and is valid. Logs each change of this once. */
+/** Tracks whether the settings file exists, can be read and written, and is valid. Logs each change once. */
 export class SettingsFileState {
   readonly #path: string
   readonly #warn: (message: string) => void
   /** Why the content of the file is invalid. `since`: when this was first noticed, in ms since 1970. */
   #invalid: { reason: string, since: number, isReported: boolean } | undefined
-  /** Whether invalid content was logged whose correction or removal was not logged yet. */
+  /** Whether the log says that the file is invalid, and does not say yet that it was corrected or removed. */
   #hasLoggedInvalid = false
   /**
-   * Set while the file is missing: `seen` after the first check that misses it, `reported` once this was logged. The
-   * second check logs it, since an editor may be about to replace the file.
+   * Set while the file is missing: `seen` after the first check that does not find it, `reported` once this was logged.
+   * Only the second check logs it, since an editor may be about to replace the file.
    */
   #missing: 'seen' | 'reported' | undefined
   /** Why the file cannot be read, as a sentence; undefined if it can. */
@@ -32,7 +32,7 @@ export class SettingsFileState {
   get readFailure (): string | undefined { return this.#readFailure }
   get writeFailure (): { readonly reason: string, readonly since: number } | undefined { return this.#writeFailure }
 
-  /** Records a write failure without logging it, which `logWriteFailure` does later. */
+  /** Records a write failure. `logWriteFailure` logs it later. */
   recordWriteFailureUnlogged ({ message: reason }: StorageError): void {
     this.#writeFailure = { reason, since: Date.now() }
   }
@@ -47,7 +47,7 @@ export class SettingsFileState {
     if (hasNeverExisted && this.#hasLoggedInvalid) this.#logMissing()
   }
 
-  /** Records that the content of the file is invalid, which `reportInvalid` logs later. */
+  /** Records that the content of the file is invalid. `reportInvalid` logs this later. */
   markInvalid (reason: string): void {
     this.#readFailure = undefined
     if (this.#invalid?.reason !== reason) this.#invalid = { reason, since: Date.now(), isReported: false }

@@ -113,7 +113,7 @@ export class JsonFileStore implements Store, SectionAccess {
     return this.#requireReading().document[name]
   }
 
-  /** Changes sections that are not in the snapshot, whose version stays the same. File edits are no conflict. */
+  /** Changes sections that are not in the snapshot; its version stays the same. A valid file edit is no conflict. */
   async updateSections<Result> (change: (sections: ReadSection) => SectionsUpdate<Result>): Promise<Result> {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
@@ -178,8 +178,9 @@ export class JsonFileStore implements Store, SectionAccess {
   }
 
   /**
-   * Acquires the lock on the settings file. If the folder is not writable, the store opens without it, as read-only.
-   * @throws Error when another process has the lock, or the folder cannot be created
+   * Acquires the lock on the settings file, and creates its folder if it is missing. If the lock file or, on a full
+   * disk, the folder cannot be created, the store opens without the lock, and only reads the file until a write works.
+   * @throws Error when another process has the lock, or the folder cannot be created for another reason
    */
   async #openLock (): Promise<FileLock> {
     const path = await this.#disk.realPath()

@@ -54,7 +54,8 @@ interface LoadOptions {
 }
 
 /**
- * Loads the settings document at the start. A file that an interrupted write left incomplete is restored first.
+ * Loads the settings document at the start. A file that an interrupted write left incomplete is restored first. If this
+ * process holds the lock, the file also becomes private, and leftovers are removed (`SettingsFile.cleanUp`).
  * @returns the document, which is empty if there is no file; `problems`: a message if the file was restored
  * @throws Error when the file cannot be read or parsed
  */

@@ -5,7 +5,7 @@ import type { SectionAccess } from './section.ts'
 
 const readOnlyMessage = 'These settings are open for reading only. Nothing was changed.'
 
-/** A store of settings that were read from a file before, and are neither watched nor written. */
+/** A read-only store of settings that were already read from a file. It neither watches nor writes the file. */
 export class ReadOnlyFileStore implements Store, SectionAccess {
   readonly #document: SettingsDocument
 

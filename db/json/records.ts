@@ -114,7 +114,7 @@ export class FileRecords implements Records, Resealing {
     return { former, locked: [...locked.values()] }
   }
 
-  /** Yields to the event loop after each re-encrypted value, then writes each changed collection once. */
+  /** Yields to the event loop after each value that is re-encrypted; then writes each changed collection once. */
   async resealAll (signal: AbortSignal): Promise<{ anew: number }> {
     const anew = new Map<FileEntry, FileEntry>()
     const changed = new Set<RecordCollection>()

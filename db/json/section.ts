@@ -27,7 +27,7 @@ export interface SectionAccess {
   updateSections: <Result>(change: (sections: ReadSection) => SectionsUpdate<Result>) => Promise<Result>
 }
 
-/** Merges updates of different sections into one, which has `result` and `dropsSecret` of the first. */
+/** Merges updates of different sections into one update, with `result` and `dropsSecret` of the first update. */
 export function mergeUpdates<Result> (
   first: SectionsUpdate<Result>,
   ...others: ReadonlyArray<SectionsUpdate<void>>

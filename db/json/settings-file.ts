@@ -8,8 +8,8 @@ import { fsyncPath } from '../folder.ts'
 import { isRenameRefused, FileEditedError, replaceFileAtomically, toWriteError } from './write.ts'
 
 /**
- * How long after a change of a file another change may get the same timestamp, in ms. Some file systems store times
- * with a resolution of 2 s.
+ * The max time between two changes of a file that get the same timestamp, in ms. Some file systems store times with a
+ * resolution of 2 s.
  */
 const timestampResolution = 2_500
 
@@ -25,8 +25,8 @@ const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): Fi
 })
 
 /**
- * The settings file on disk, and the bytes that were last read from it or written to it, with which it is compared. The
- * content decides whether the file was changed; timestamps only avoid reads.
+ * The settings file on disk. To find edits, it is compared with the bytes that were last read from it or written to it.
+ * The content decides whether the file was changed; timestamps only avoid reads.
  */
 export class SettingsFile {
   readonly #path: string
@@ -68,7 +68,7 @@ export class SettingsFile {
   /**
    * Compares the file with the bytes that were last accepted or written.
    * @returns `same`, or the new bytes, which the caller passes to `remember` once it has accepted them; `gone` if the
-   *   file no longer exists; `none` if it does not exist, and none was accepted or written before
+   *   file no longer exists; `none` if there is no file, and none was accepted or written before
    */
   async findEdit (): Promise<'same' | 'gone' | 'none' | { bytes: Buffer, stamp: FileStamp }> {
     const now = await stat(this.#path, { bigint: true }).catch(undefinedIfMissing)
@@ -121,7 +121,7 @@ export class SettingsFile {
 
   /**
    * Tries to set the mode of the file to 0600.
-   * @returns whether it was changed, and other users could write the file
+   * @returns true if this took away the right of other users to write the file
    */
   async restrictMode (): Promise<boolean> {
     const path = await this.realPath()

@@ -6,8 +6,8 @@ import { orderedEntries, createOrderedObject } from '../order.ts'
 const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 /**
- * Returns a newly read document in which the parts that did not change are the objects of the former document: entries
- * of sections, whole sections, or the whole document. Different objects then mean different content.
+ * Returns a newly read document in which objects of the former document replace all unchanged parts: entries of
+ * sections, whole sections, or the whole document. Different objects then mean different content.
  */
 export function shareUnchangedParts (former: SettingsDocument, next: SettingsDocument): SettingsDocument {
   const shared = Object.entries(next).map(([name, value]): [string, unknown] => {
@@ -38,7 +38,7 @@ function isSameObject (object: Readonly<Record<string, unknown>>, entries: Reado
     entries.every(([name, value], at) => name === members[at]?.[0] && value === members[at][1])
 }
 
-/** Does for a list what `shareUnchangedParts` does. @param keyMember the member that identifies an entry */
+/** Does the same as `shareUnchangedParts`, but for a list. @param keyMember the member that identifies an entry */
 function shareList (former: readonly unknown[], next: readonly unknown[], keyMember: string): readonly unknown[] {
   const byKey = new Map<unknown, unknown>()
   for (const entry of former) {

@@ -5,7 +5,7 @@ interface Counter { count: number, ends: number }
 
 const leftOf = ({ ends }: Counter): number => Math.ceil(ends - performance.now())
 
-/** Counters that other replicas do not share, in memory. Beyond the limit, the oldest counter is removed. */
+/** Counters in memory, which other replicas do not share. Beyond the limit, the oldest counter is removed. */
 export class MemoryCounters implements Counters {
   readonly #maxCounters: number
   readonly #counts = new Map<string, Counter>()

@@ -69,7 +69,7 @@ export function removeEntries (
 
 /**
  * Removes expired records, and those beyond the limits of their collection.
- * @param maxEntries the max number of records, which may differ from the one of the collection
+ * @param maxEntries the max number of records; `collection.maxEntries` is not used
  * @param written the owners of the records just added; `maxPerOwner` is checked for these only
  */
 export function trimEntries (

@@ -57,12 +57,12 @@ export interface TimeIntervals { readonly from: number, readonly length: number,
 /** The distinct values of the members that can be filtered by, such as all tools: sorted, at most 1,000 per member. */
 export type ActivityFilterValues = Readonly<Static<typeof ActivityFilterChoices>>
 
-/** A page of activities, newest first. `total`: their number on all pages; `approximate`: whether it is an estimate. */
+/** A page of activities, newest first. `total`: the number on all pages; `approximate`: whether that is an estimate. */
 export interface ActivityPage { readonly activities: Activity[], readonly total: number, readonly approximate: boolean }
 
 /** Stores and queries the records of calls. Available only with a database. */
 export interface Activities {
-  /** Adds a batch. Those whose id already exists are skipped, so that a caller can repeat the call after an error. */
+  /** Adds a batch. Skips activities whose id already exists, so that a caller can repeat the call after an error. */
   append: (batch: readonly Activity[]) => Promise<void>
   /**
    * Lists a page. `total` is exact up to 10,000, and an estimate beyond. The encrypted details (`input`, `output` and

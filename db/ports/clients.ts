@@ -1,7 +1,7 @@
 /**
  * Max number of self-registered clients in a database. Beyond it, clients are removed with their tokens and consents:
- * first the oldest of those that were never used, as long as these are more than a quarter of the limit, then the ones
- * that were not used for the longest time. So mere registrations cannot evict clients that are in use.
+ * first the oldest clients that were never used, as long as there are more of them than a quarter of the limit; then
+ * the clients whose last use is the longest ago. So mere registrations cannot evict clients that are in use.
  */
 export const maxRegisteredClients = 10_000
 /** Max number of self-registered clients in a settings file; beyond it, clients are removed as in a database. */
@@ -19,7 +19,7 @@ export type ClientOrigin = 'admin' | 'registered'
 export interface OAuthClient {
   /** At most 2,000 bytes. */
   readonly clientId: string
-  /** SHA-256 of the secret, in hex; undefined for a public client. The secret itself is never stored. */
+  /** SHA-256 of the secret, in hex; undefined for a public client. The gateway never stores the secret itself. */
   readonly secretHash?: string
   /** SHA-256 of the registration access token (RFC 7592), in hex. */
   readonly registrationTokenHash?: string
@@ -56,7 +56,7 @@ export interface OAuthClient {
 export const isIdleClient = ({ origin, createdAt, lastUsedAt = createdAt }: OAuthClient): boolean =>
   origin === 'registered' && lastUsedAt !== 0 && lastUsedAt <= Date.now() - maxClientIdleTime
 
-/** A range of a list: at most `limit` items, after the first `offset` ones. */
+/** Selects a part of a list: skips the first `offset` items, and takes at most `limit` of the others. */
 export interface ListRange { readonly offset: number, readonly limit: number }
 
 /**
@@ -80,7 +80,7 @@ export interface OAuthClients {
    * so no change is lost.
    * @param change computes the new client from the stored one; may be called more than once. If it throws, nothing is
    *   changed, and its error is thrown
-   * @returns the changed client; undefined if no client has this id
+   * @returns the changed client; undefined if no client has this id, or the client is idle
    */
   replace: (clientId: string, change: (client: OAuthClient) => OAuthClient) => Promise<OAuthClient | undefined>
   /** Removes a client, its tokens and its consents. @returns whether it existed */

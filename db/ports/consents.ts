@@ -8,7 +8,7 @@ export interface Consent {
   readonly scope: string
   /** The resource that the consent is for (RFC 8707). */
   readonly resource?: string
-  /** An opaque digest of the account's rights and password (`rightsMarkOf`). Once it differs, the consent is void. */
+  /** An opaque digest of the account's rights and password (`rightsMarkOf`). Once these change, the consent is void. */
   readonly mark?: string
   readonly grantedAt: number
 }
@@ -28,7 +28,7 @@ export class Consents {
     this.#consents = consents
   }
 
-  /** Stores a consent. It replaces the one that the user has given to the client before. */
+  /** Stores a consent. It replaces the user's former consent for the same client. */
   async put ({ username, clientId, scope, resource, mark, grantedAt }: Consent): Promise<void> {
     const more = { ...resource === undefined ? {} : { resource }, ...mark === undefined ? {} : { mark } }
     await this.#records.put(this.#consents, [{

@@ -5,7 +5,7 @@ const { consoleSessions } = recordCollections
 /** A login of a user at the web console. */
 export interface ConsoleSession {
   readonly username: string
-  /** An opaque digest of the account's password and rights (`rightsMarkOf`). The session ends when it changes. */
+  /** An opaque digest of the account's password and rights (`rightsMarkOf`). The session ends when these change. */
   readonly mark: string
 }
 

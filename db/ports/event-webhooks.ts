@@ -12,7 +12,7 @@ export type SubscriptionCredential =
     readonly family: string
     readonly clientId: string | undefined
     readonly username: string
-    /** An opaque digest of the user's rights when the subscription was made. The subscription ends when it changes. */
+    /** An opaque digest of the user's rights when the subscription was made. It ends when the rights change. */
     readonly mark: string
     readonly scopes: readonly string[]
     readonly audience: string | undefined
@@ -33,7 +33,7 @@ export interface EventSubscription {
   readonly route: unknown
   /** The name of the event type on `route`, as the client sees it. */
   readonly name: string
-  /** The event type at its server: the server's name and fingerprint (`serverFingerprint`), and the type's own name. */
+  /** `provider`: the name of the server; `server`: its `serverFingerprint`; `key`: the name of the event type there. */
   readonly event: { readonly provider: string, readonly server: string, readonly key: string }
   /** The arguments of the subscription, as JSON text. */
   readonly argumentsText: string
@@ -43,7 +43,7 @@ export interface EventSubscription {
    * ms since 1970.
    */
   readonly secrets: ReadonlyArray<{ readonly secret: string, readonly until?: number }>
-  /** The gateway's own webhook, to which the server sends: the last segment of its path, and its secret. */
+  /** The gateway's webhook that receives the server's messages. `token`: the last segment of its path. */
   readonly own: { readonly token: string, readonly secret: string }
   readonly expiresAt: number
 }
@@ -145,9 +145,9 @@ export class EventWebhooks {
   }
 
   /**
-   * Ends the delivery of a message. The message stays stored without its body for an hour, so that it is not accepted
-   * again.
-   * @param failed the entry for the list of failed messages; undefined if the message was delivered
+   * Ends the delivery of a message, unless another caller has claimed or settled it. The message stays stored without
+   * its body for an hour, so that it is not accepted again.
+   * @param failed the entry to add to the list of failed messages; undefined if the message was delivered
    */
   async settle ({ key, subscription, version, messageId }: EventDelivery, failed?: FailedDelivery): Promise<void> {
     const labels = failed === undefined ? [] : [undelivered]
@@ -183,7 +183,7 @@ const waiting = 'waiting'
 const undelivered = 'undelivered'
 const authorized = 'authorized'
 
-/** How long a message waits for its delivery, in ms from its arrival or the last attempt. */
+/** How long an undelivered message is stored, in ms from its arrival or the last attempt. */
 const maxWait = 24 * 60 * 60_000
 /** How long a settled message is stored so that it is not accepted again, in ms. */
 const settledRetention = 60 * 60_000

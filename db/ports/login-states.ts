@@ -80,7 +80,7 @@ export class UsedRequestStates {
    * @param hash SHA-256 of the state, in hex
    * @param answers SHA-256 of the answers sent with the state, in hex
    * @param expiresAt when the state itself expires, in ms since 1970: the record is kept until then
-   * @returns the first use of the state, which is the recorded one if the state was not used before
+   * @returns the first use of the state: this use, if the state was not used before
    */
   async recordUse (hash: string, answers: string, expiresAt: number): Promise<RequestStateUse> {
     if (await this.#records.swap(this.#states, undefined, { key: hash, value: answers, expiresAt })) {

@@ -9,7 +9,7 @@ export interface TokenFamily {
   readonly family: string
   readonly clientId: string
   readonly username?: string
-  /** An opaque digest of the account's rights and password. Once it differs, the tokens are invalid. */
+  /** An opaque digest of the account's rights and password. Once these change, the tokens are invalid. */
   readonly mark?: string
 }
 
@@ -76,7 +76,7 @@ export class OAuthTokens {
   }
 
   /**
-   * Exchanges a refresh token for new tokens of the same family, and marks it as used.
+   * Exchanges a refresh token for new tokens of the same family, and marks the refresh token as used.
    * @param hash the hash of the refresh token
    * @param issued the new tokens
    * @returns `swapped` if the new tokens were stored, for exactly one of several callers on any replica; `reused` if

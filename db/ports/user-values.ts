@@ -41,8 +41,8 @@ export class UserValueRecords {
   }
 
   /**
-   * Stores the values of a user for a server if the stored ones still have a given version. If several callers, on any
-   * replica, name the same version, exactly one succeeds.
+   * Stores the values of a user for a server if the stored values still have a given version. If several callers, on
+   * any replica, name the same version, exactly one succeeds.
    * @param version the version of the values to replace; undefined if there are none, or they cannot be decrypted
    * @returns whether the values were stored
    */
@@ -101,7 +101,7 @@ function toKey ({ labels: [server = '', user = '', account = '', target = ''] }:
   return { server: rest(server), user: rest(user), account: rest(account), target: target.split(':')[1] ?? '' }
 }
 
-/** Whether an entry is so old that this replica's settings must have its server and account, if these still exist. */
+/** Whether an entry is old enough for this replica's settings to contain its server and account, if these exist. */
 const isSettled = ({ age }: StoredRecord): boolean => age > 60_000
 
 const toEntry = (key: UserValueKey, values: Readonly<Record<string, string>>): RecordEntry =>

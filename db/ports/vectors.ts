@@ -1,6 +1,6 @@
 /**
- * Max total length of all embeddings in memory, in numbers of four bytes. Beyond it, the oldest embeddings of the least
- * recently extended collection are removed.
+ * Max total length of all embeddings in memory, as a count of numbers, each of four bytes. Beyond it, the oldest
+ * embeddings of the least recently extended collection are removed.
  */
 export const maxTotalVectorComponents = 32 * 1024 * 1024
 
@@ -17,7 +17,7 @@ export interface VectorStore {
   /** Returns the `hash` of each stored vector by id. The result lacks ids that are not stored. */
   findHashes: (collection: string, ids: readonly string[]) => Promise<Map<string, string>>
   /**
-   * Finds those of the vectors with the given ids that are most similar to an embedding, best first. Vectors of another
+   * Searches the vectors with the given ids for those most similar to an embedding, best first. Vectors of another
    * length are ignored.
    * @param count max number of results
    * @returns `score`: the cosine, from -1 to 1

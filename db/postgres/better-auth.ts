@@ -11,14 +11,14 @@ type Method = (...args: unknown[]) => Promise<unknown>
 const schema = { user: socialUsers, account: socialAccounts, session: socialSessions }
 
 /**
- * Creates the value of better-auth's option `database`: its Drizzle adapter, whose methods run through the query
- * runner, with a concurrency limit and a timeout, on the driver's current connections. If the database
- * fails, the methods throw StorageError.
+ * Creates the value of better-auth's option `database`: the library's Drizzle adapter. The query runner runs each
+ * method on the driver's current connections, with a concurrency limit and a timeout. If the database fails, the
+ * methods throw StorageError.
  */
 export function createBetterAuthAdapter (queries: QueryRunner): MakeAdapter {
   const adapters = new WeakMap<object, Adapter>()
   return (options) => {
-    /** Returns the library's adapter for a connection pool or transaction, which is created once. */
+    /** Returns the library's adapter for a connection pool or transaction. Each adapter is created only once. */
     const on = (db: Db | Transaction): Adapter => {
       let adapter = adapters.get(db)
       if (!adapter) {

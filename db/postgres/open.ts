@@ -34,7 +34,7 @@ interface DatabaseOptions {
 }
 
 /**
- * Opens a database, and creates or updates its tables.
+ * Opens a database, and creates or updates its tables; with `mustExist`, it only checks the tables.
  * @throws Error whose message contains neither user nor password
  */
 export async function openDatabase (

@@ -3,7 +3,7 @@ import type { Vault } from '../store.ts'
 /** The columns that store an encrypted text: a mask in `data`, and the encrypted text in `sealed`. */
 export interface SealedText { readonly data: { secret: string }, readonly sealed: string | null }
 
-/** Encrypts a text. @param place identifies where the result is stored; it can be decrypted for the same place only */
+/** Encrypts a text. @param place identifies where the result is stored; decryption requires the same place */
 export function sealText (vault: Vault, text: string, place: string): SealedText {
   // The vault's mask shows the last four characters of a long text, unless they contain a space. The appended space
   // keeps the end of the text out of the mask.

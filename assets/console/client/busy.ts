@@ -1,7 +1,7 @@
-/** Time from the submission of a form until its button looks busy, in ms. */
+/** Time from the submission of a form until its button is marked as busy, in ms. */
 const busyDelay = 300
 
-/** Marks the button that submitted a form as busy (`aria-busy`) until the response arrives. */
+/** Marks the button that submitted a form as busy (`aria-busy`) if it is still on the page after `busyDelay`. */
 export function markBusyButtons (): void {
   document.addEventListener('submit', ({ submitter }) => {
     if (submitter === null) return

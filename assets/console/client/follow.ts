@@ -5,8 +5,8 @@
  */
 export function sendCallsInBackground (): void {
   document.addEventListener('submit', (event) => {
-    // Only buttons that make the call: `call`, the button without a value that Enter activates, and those that answer a
-    // question of the server.
+    // Handles only the buttons that make the call: the button `call`, the button without a value that Enter activates,
+    // and the buttons that answer a question of the server.
     const { target: form, submitter } = event
     if (!(form instanceof HTMLFormElement) || form.dataset.follow === undefined) return
     if (!(submitter instanceof HTMLButtonElement)) return
@@ -93,7 +93,7 @@ async function readEvents (
   if (!isComplete) throw new Error('The stream ended without its last event')
 }
 
-/** Replaces the form and its result by those in the received HTML; if this is another page, the whole content. */
+/** Replaces `#trial` (the form and its result) by that of the received page; if the page has none, `#content`. */
 function showResult (html: string): void {
   const page = new DOMParser().parseFromString(html, 'text/html')
   const id = page.querySelector('#trial') ? '#trial' : '#content'

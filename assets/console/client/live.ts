@@ -5,7 +5,7 @@ declare global {
   interface Window { htmx?: { process: (element: Element) => void } }
 }
 
-/** Time until an event stream that was refused is requested again, in ms. */
+/** Delay before a refused event stream is requested again, in ms. */
 const retryDelay = 5_000
 
 /**
@@ -35,7 +35,7 @@ export function followStream (url: string): void {
   }
   const retry = (): void => { void refresh().then(connect) }
   connect()
-  // Signing out leads to the login page and ends the stream, which must not reload this page.
+  // Signing out leads to the login page and ends the stream. The end of the stream must not reload this page then.
   document.querySelector('form.who')?.addEventListener('submit', () => { source.close() })
   // A page in the browser's back-forward cache would keep its connection open.
   addEventListener('pagehide', () => { source.close() })

@@ -1,4 +1,4 @@
-/** Number of rows beyond which a list that is being read is not updated any more. */
+/** Max number of rows: a list that shows more rows is not updated while it is being read. */
 const maxRows = 500
 
 /** Returns the rows of a list, by their keys (`data-row`). */
@@ -7,8 +7,8 @@ const rowsOf = (list: Element): Map<string, HTMLElement> =>
 
 /**
  * Updates a list whose newest rows come first: new rows are added and marked, and rows that the new list lacks are
- * removed unless they are being read. While the list is being read, an anchor row keeps its place on the screen: the
- * row under the pointer or with the focus or, if the list is scrolled, the first visible row.
+ * removed unless they are being read. While the list is being read, an anchor row keeps its place on the screen: a row
+ * with links or inputs under the pointer or with the focus or, if the list is scrolled, the first visible row.
  * @param next the same list in the page that was just received
  * @returns the added rows
  */
@@ -40,7 +40,7 @@ export function updateRows (list: Element, next: Element): HTMLElement[] {
   return added
 }
 
-/** Whether the user is typing in a part of the page, has checked or opened an element in it, or has sent a request. */
+/** Whether a part is in use: a field has the focus, an element is checked or open, or a request is in progress. */
 export const isInUse = (part: Element): boolean =>
   part.matches('.htmx-request') ||
   part.querySelector('input:checked, details[open], .htmx-request') !== null ||

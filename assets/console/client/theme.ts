@@ -1,7 +1,7 @@
 /**
  * Makes the form that selects the theme work without reloading the page: the form is sent in the background, and the
- * page shows the theme once the server has stored it in a cookie, which it confirms by a redirect. After any other
- * response, the browser submits the form.
+ * page shows the theme once the server has stored it in a cookie and redirects. After any other response, or without
+ * one, the browser submits the form as usual.
  */
 export function enhanceThemeForm (): void {
   const form = document.querySelector<HTMLFormElement>('form.theme')

@@ -24,10 +24,11 @@ interface RestoreOptions {
 }
 
 /**
- * Restores the tables of a backup, in one transaction. Existing tokens and consents are kept, and become invalid if the
- * account of their user changes (`createAccountRestorer`). Those of the backup are restored only with `restoresTokens`,
- * since they may have been used or withdrawn after the backup. The audit log keeps its entries, and gets those of the
- * backup and one about the restore. Running replicas reload the settings.
+ * Replaces the settings and other tables by those of a backup, in one transaction. Existing tokens and consents are
+ * kept, and become invalid if the account of their user changes (`createAccountRestorer`). Tokens and consents of the
+ * backup are restored only with `restoresTokens`, since they may have been used or withdrawn after the backup. The
+ * audit log keeps its entries, and gets those of the backup and one about the restore. Running replicas reload the
+ * settings.
  * @throws Error whose message contains no SQL and no values; nothing is changed then
  */
 export async function restoreTables (

@@ -36,7 +36,8 @@ export interface DatabaseAddress {
   /** The URL for postgres.js, without the parameters that it cannot handle. */
   readonly url: string
   /**
-   * The option `ssl` for postgres.js, only set if the host is an IP address: the host that the certificate must be for.
+   * Contains the option `ssl` for postgres.js if the host is an IP address and the certificate is verified: the host
+   * that the certificate must be for. Otherwise empty.
    */
   readonly tls: { readonly ssl?: { readonly host: string } }
   /** The hosts and their ports, separated by commas, for messages. */

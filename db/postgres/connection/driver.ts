@@ -13,7 +13,7 @@ export interface DatabaseDriver {
   readonly location: string
   /** Whether the database runs in this process, without a server. */
   readonly isEmbedded: boolean
-  /** Drizzle on the current connections. To be read anew for each use, since `reconnect` replaces it. */
+  /** Drizzle on the current connections. Read this member anew for each use, since `reconnect` replaces its value. */
   readonly db: Db
   /**
    * Runs the migrations in a folder that have not run yet. If several replicas start at once, one runs them.

@@ -1,8 +1,8 @@
 import { InvalidChangeError, StorageError } from '../../store.ts'
 
 /**
- * Returns the code of an error, or else of the first of its causes that has one: an SQLSTATE, or a code of the system
- * or the driver. Undefined if there is none.
+ * Returns the code of an error or, if it has none, of its nearest cause that has a code: an SQLSTATE, or a code of the
+ * system or the driver. Undefined if none of them has a code.
  */
 export function databaseErrorCode (error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {

@@ -16,7 +16,7 @@ const migrationsRun = pgSchema(schema)
  * Compares the completed migrations of a database with those in a folder. Nothing is written.
  * @param folder the folder of the migration files
  * @returns `none` if no migration has run, so that it is not a database of Tool-Hub; `older` if some in the folder have
- *   not run; `newer` if others have run as well, of a newer version; otherwise `current`
+ *   not run; `newer` if all have run, and also migrations of a newer version; otherwise `current`
  */
 export async function migrationStateOf (db: Db, folder: string): Promise<'none' | 'older' | 'current' | 'newer'> {
   const { known, run } = await compareMigrations(db, folder)
@@ -39,7 +39,7 @@ async function compareMigrations (db: Db, folder: string): Promise<{ known: Read
  * required.
  * @param folder the folder of the migration files
  * @param migrate Drizzle's `migrate` for this database
- * @returns whether migrations have run that are not in the folder, those of a newer version
+ * @returns whether migrations of a newer version have run, which are not in the folder
  */
 export async function runMigrations (
   db: Db, folder: string, migrate: (config: MigrationConfig) => Promise<void>

@@ -27,8 +27,8 @@ const maxWaiting = 1_000
 
 /**
  * Creates the query runner of a database.
- * @param health returns a sentence that says why the database is unavailable, with which queries fail at once;
- *   undefined if it is available
+ * @param health returns why the database is unavailable, as a sentence; queries then fail at once with this message.
+ *   Returns undefined if the database is available
  */
 export function createQueryRunner (driver: DatabaseDriver, health: () => string | undefined): QueryRunner {
   const createLimitedRunner = (concurrency: number): RunQuery => {

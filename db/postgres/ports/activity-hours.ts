@@ -7,7 +7,7 @@ import { activities, activityHours as hours, oauthClients } from '../tables.ts'
 
 type EncryptedMember = 'input' | 'output' | 'errorMessage' | 'policy' | 'guards' | 'refused'
 
-/** A call in the form to store: some members are encrypted. `sealedBy`: the id of the encryption key. */
+/** A call as it is stored, with some members encrypted. `sealedBy`: the id of the encryption key. */
 export type CallRow = Omit<Activity, EncryptedMember | 'clientName' | 'locked'> &
   Partial<SealedText> & { readonly sealedBy?: string }
 

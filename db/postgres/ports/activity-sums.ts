@@ -54,7 +54,7 @@ function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, 
 }
 
 /**
- * The number of calls that a row of `activities` stands for, one, in the type of the column `activity_hours.calls`:
+ * The number 1, as the number of calls in a row of `activities`. Its type is that of the column `activity_hours.calls`:
  * PostgreSQL reads a union in parallel only if its parts have equal types.
  */
 const oneCall = sql.raw('1::bigint')

@@ -71,7 +71,7 @@ const sealedTables: readonly SealedTable[] = [
 type CountedTable =
   Pick<SealedTable, 'what' | 'condition' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
 
-/** All tables with encrypted texts. `resealSettings` re-encrypts the ones that are not in `sealedTables`. */
+/** All tables with encrypted texts. `resealSettings` re-encrypts the tables that are not in `sealedTables`. */
 const countedTables: readonly CountedTable[] = [
   ...settingsTableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: settingsTableOf(name) })),
   { what: 'OAuth clients', table: oauthClients },
@@ -100,8 +100,8 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
   ) as count from ids where id is not null`
 
 /**
- * Returns the beginning of all texts that were encrypted with a key. `Vault.isSealedWithFormerKey` and `Vault.isLocked`
- * read no more of a text.
+ * Returns the common beginning of all texts that were encrypted with a key. `Vault.isSealedWithFormerKey` and
+ * `Vault.isLocked` read only this beginning of a text.
  * @param id the id of the key
  */
 const sealedTextStart = (id: string): string => `v1.${id}.`

@@ -22,7 +22,7 @@ const hasKeyIn = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${a
 
 /**
  * Stores the embeddings that all replicas share, in a column of type `real[]`, which needs no extension of the
- * database. If the database has pgvector, it compares the vectors. Otherwise, they are compared in this process, which
+ * database. If pgvector is installed, the database compares the vectors. Otherwise, this process compares them, and
  * caches the vectors that it has read.
  */
 export class PostgresVectors implements VectorStore {
@@ -190,7 +190,7 @@ function numbersOf (bytes: Buffer): number[] {
   return numbers
 }
 
-/** Returns the schema of pgvector, after an attempt to install it if it is available; undefined if not installed. */
+/** Returns the schema of pgvector, and first tries to install it if possible; undefined if it is not installed. */
 async function findPgvector (db: Db): Promise<string | undefined> {
   const findSchema = async (): Promise<string | undefined> => {
     const found = await selectRows<{ name: string }>(db, sql`

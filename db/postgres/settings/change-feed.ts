@@ -21,7 +21,7 @@ export class ChangeFeed {
   readonly #driver: DatabaseDriver
   readonly #pollStore: ChangeFeedOptions['poll']
   readonly #onNotification: ChangeFeedOptions['onNotification']
-  /** Runs one poll at a time, since two concurrent ones would open two listening connections. */
+  /** Runs one poll at a time, since two concurrent polls would open two listening connections. */
   readonly #limit = pLimit(1)
   #timer: NodeJS.Timeout | undefined
   #unlisten: (() => void) | undefined

@@ -42,7 +42,7 @@ export function separateClients (document: SettingsDocument, vault: Vault): Spli
   }
 }
 
-/** Replaces all clients by the given ones. The tokens and consents of clients that then no longer exist are removed. */
+/** Replaces all clients by the given ones. Tokens and consents of clients that are not among these are removed. */
 export async function replaceClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
   const keys = rows.map(({ key }) => key)
   await removeClientAuthorizations(

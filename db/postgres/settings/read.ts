@@ -10,7 +10,8 @@ import {
 } from '../tables.ts'
 
 /**
- * The last commit: `version` is the number of commits so far, `head` its id. If both are the same, so are the settings.
+ * The last commit. `version`: the number of commits so far; `head`: the id of the last commit. Two states of a database
+ * with the same `version` and `head` have the same settings.
  */
 export interface CommitHead { readonly version: number, readonly head: string }
 
@@ -18,8 +19,8 @@ export interface CommitHead { readonly version: number, readonly head: string }
 export interface DatabaseState extends CommitHead {
   readonly rows: SettingsRows
   /**
-   * Those of the newly read rows whose secrets are encrypted with a former encryption key. `sealed`: the encrypted text
-   * as stored.
+   * The newly read rows whose secrets are encrypted with a former encryption key. `sealed`: the encrypted text as
+   * stored.
    */
   readonly outdated: ReadonlyArray<{ table: SettingsTableName, row: SettingsRow, sealed: string }>
 }

@@ -40,7 +40,7 @@ interface PostgresStoreOptions {
 /**
  * The settings in PostgreSQL, one row per entry, with a full copy in memory. A commit is computed from the copy, and
  * written only if no other replica has committed since the copy was read. Commits of other replicas are announced by
- * NOTIFY; a poll finds those whose notification was lost.
+ * NOTIFY; a poll finds commits whose notification was lost.
  */
 export class PostgresStore implements Store {
   readonly isShared = true
@@ -186,7 +186,7 @@ export class PostgresStore implements Store {
     throw new ConflictError('The settings have been changed in the meantime.', false)
   }
 
-  /** Reads commits of other replicas, and notifies the listeners if there are any. */
+  /** Reads commits of other replicas. If there are new commits, it notifies the listeners. */
   async #refresh (former: State): Promise<State> {
     const head = await withTimeout(this.#driver, timeouts.head, readHead)
     if (this.#unavailable !== undefined) this.#warn('The database is available again, and the settings can be changed.')
@@ -248,7 +248,7 @@ export class PostgresStore implements Store {
     this.#unavailable = reason
   }
 
-  /** Schedules one read for all commits announced before it begins. It is skipped if this replica made the last one. */
+  /** Schedules one read for all commits announced until then. The read is skipped if this replica made the last one. */
   #onNotification (head: string): void {
     const isScheduled = this.#notifiedHead !== undefined
     this.#notifiedHead = head

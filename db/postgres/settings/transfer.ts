@@ -47,8 +47,8 @@ export async function exportDocument (driver: DatabaseDriver, vault: Vault): Pro
 }
 
 /**
- * Replaces the settings and OAuth clients in a database by a settings document, in one commit. Running replicas load
- * it.
+ * Replaces the settings and OAuth clients in a database by a settings document, in one commit. Running replicas then
+ * load the new settings.
  * @param mayReplace whether existing settings may be replaced; if not, the database must be empty
  * @throws Error whose message contains no SQL and no values; nothing is changed then
  */

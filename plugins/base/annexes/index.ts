@@ -83,7 +83,7 @@ export class Annexes {
         url,
         config: { isUnlisted: true },
         handler,
-        // Requests that a hook of the main app rejects go to the annex, too: its hooks reject them in its error format.
+        // Requests that a hook of the main app rejects go to the annex, too, which rejects them in its error format.
         errorHandler: async (_error, request, reply) => { await handler(request, reply) }
       })
     }

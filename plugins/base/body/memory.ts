@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
 import { memoryBudget, baseLimits, onceClosed } from '../limits/index.ts'
 
-/** By request: the function that reserves memory for its body, which has no Content-Length. */
+/** For each request whose body has no Content-Length, the function that reserves memory for the body. */
 const unmeasuredReservations = new WeakMap<FastifyRequest, () => void>()
 
 /**
@@ -14,8 +14,8 @@ export const chunkedBodyReserver = (request: FastifyRequest): (() => void) | und
   unmeasuredReservations.get(request)
 
 /**
- * Reserves memory until a response is closed; at most a quarter of the memory budget.
- * @param owner the owner against whose share of the budget the memory counts
+ * Reserves memory until a response is closed, but at most a quarter of the memory budget.
+ * @param owner the owner whose share of the budget the memory uses
  * @throws ShareError
  */
 function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number): void {
@@ -25,7 +25,7 @@ function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number):
 interface BodyMemoryOptions {
   /** Returns the current max size of a body, in bytes. */
   readonly limit: () => number
-  /** Returns the owner against whose share of the memory budget the body counts. */
+  /** Returns the owner whose share of the memory budget the body uses. */
   readonly ownerOf: (request: FastifyRequest) => string
 }
 

@@ -47,7 +47,7 @@ export function linkedSnippets (access: Access): LinkedSnippet[] {
   ].map((snippet) => ({ ...snippet, ...links[snippet.client] && { link: links[snippet.client] } }))
 }
 
-/** Returns the snippets that the first start prints. The console offers more. */
+/** Returns the snippets that the first start gives to the operator. The console offers more. */
 function clientSnippets ({ url, key }: Access): Snippet[] {
   const authorization = `Bearer ${key}`
   const header = `"Authorization: ${authorization}"`
@@ -81,7 +81,7 @@ function clientSnippets ({ url, key }: Access): Snippet[] {
   ]
 }
 
-/** Returns the snippets that the first start prints as one text, with a heading for each client. */
+/** Returns, as one text, the snippets that the first start gives to the operator, with a heading for each client. */
 export const snippetsText = (access: Access): string => clientSnippets(access)
   .map(({ client, where, needs, text }) => {
     const more = [...where === 'shell' ? [] : [where], ...needs === undefined ? [] : [`needs ${needs}`]].join('; ')

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 import { socialVariableNames } from '../../../schemas/social.ts'
 
-/** The environment variables that plugins may read: all but those that only `server.ts` or the storage needs. */
+/** The environment variables that plugins may read. All others are only for `server.ts` or the storage. */
 const sharedNames = [
   'ACTIVITY_PAYLOADS',
   'ACTIVITY_RETENTION',
@@ -58,7 +58,7 @@ interface ConfigOptions {
 /** Converts BASE_PATH to the prefix of every route, which has no trailing slash. */
 export const basePathOf = ({ BASE_PATH: path }: Pick<Env, 'BASE_PATH'>): string => path.replace(/\/$/, '')
 
-/** Decorates the app with `config`, and freezes it. */
+/** Decorates the app with `config`, which is frozen. */
 export default fp<ConfigOptions>(async (app, { version, env }) => {
   const taken = Object.fromEntries(sharedNames.map((name) => [name, env[name]])) as SharedEnv
   app.decorate('config', Object.freeze({ version, basePath: basePathOf(env), env: Object.freeze(taken) }))

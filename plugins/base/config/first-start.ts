@@ -26,8 +26,8 @@ export function cliCommand (script = resolve(process.argv[1] ?? '')): string {
 /**
  * Returns the beginning of the text that the first start gives to the operator: the addresses of the gateway, and how
  * the first admin logs in.
- * @param base the URL of the gateway; `admin`: without a password if ADMIN_PASSWORD is set; `place`: the
- * settings file or database, which stores a hash of the password
+ * @param base the URL of the gateway. `admin`: `password` is undefined if ADMIN_PASSWORD is set. `place`: the settings
+ * file or database, which stores a hash of the password
  */
 export function firstStartText (
   { base, admin, place }: { base: string, admin: { username: string, password?: string }, place: string }
@@ -41,8 +41,8 @@ export function firstStartText (
 }
 
 /**
- * Returns the text that the first start prints when the gateway is ready; empty if there is nothing to say. It is plain
- * text even if the log is JSON, so that people can copy from it.
+ * Returns the text that the first start gives to the operator when the gateway is ready; empty if there is nothing to
+ * say. It is plain text even if the log is JSON, so that people can copy from it.
  * @param key a new key for agents; undefined if there already are keys
  * @param addWith the command that starts the CLI; undefined if there already are servers
  * @param welcome the link for choosing a password; undefined if there is none

@@ -109,7 +109,7 @@ export function removeAccessFile (dataDir: string, token: string): void {
 
 /**
  * Reads the access file.
- * @returns undefined if there is no valid one
+ * @returns undefined if there is no valid access file
  * @throws Error with a sentence if users other than its owner may read the file, or this user may not
  */
 export function readAccessFile (dataDir: string): AccessFile | undefined {

@@ -18,7 +18,7 @@ interface HeadError { error: FastifyError, members: readonly string[] }
 /** An error of Node's `clientError` event. */
 interface ClientError extends NodeJS.ErrnoException { bytesParsed?: number, rawPacket?: unknown }
 
-/** By connection: its request that is exempt from `requestTimeout`. */
+/** For each connection, the request on it that is exempt from `requestTimeout`. */
 const exemptRequests = new WeakMap<Socket, IncomingMessage>()
 
 /**

@@ -7,8 +7,8 @@ import { parsePointer } from '../json-schema/index.ts'
 export interface Finding { readonly path: string, readonly message: string }
 
 /**
- * `isChoice`: the finding says only that the value matches none of several schemas (`anyOf`). Each of them has findings
- * of its own.
+ * `isChoice`: the finding says only that the value matches none of several schemas (`anyOf`). For each of these
+ * schemas, there are further findings.
  */
 interface RawFinding extends Finding { readonly isChoice: boolean }
 
@@ -100,7 +100,7 @@ function alternatives (all: readonly RawFinding[], path: string): string {
 
 /**
  * Returns the finding with the longest path; undefined if there are no findings. Of several alternative schemas, the
- * client probably meant the one that the value matches down to this path.
+ * client probably meant the schema that the value matches down to this path.
  */
 export const mostSpecificFinding = (findings: readonly Finding[] | undefined): Finding | undefined =>
   findings?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)

@@ -28,7 +28,10 @@ const statusOf = (error: FastifyError): number =>
 
 const isGatewayError = ({ code }: FastifyError): boolean => code?.startsWith('TH_')
 
-/** Converts an error to an HTTP error. Replaces Fastify's error for an unsupported media type by the gateway's own. */
+/**
+ * Converts an error to an HTTP error, and logs a storage error. Replaces Fastify's error for an unsupported media type
+ * by the gateway's own.
+ */
 function toHttpError (error: FastifyError | ShareError | StorageError, request: FastifyRequest): HttpError {
   if (error instanceof StorageError) {
     // A known storage outage has already been logged.
@@ -55,7 +58,7 @@ function beginAnswer (error: HttpError, request: FastifyRequest, reply: FastifyR
 /** The code to expose: the gateway's own or Fastify's; `TH_FAILED` for any other error. */
 const codeOf = ({ code }: FastifyError): string => /^(?:TH|FST)_/.test(code) ? code : 'TH_FAILED'
 
-/** By code: messages that replace Fastify's messages, which contain the whole path. */
+/** Messages, by error code, that replace Fastify's messages, since those contain the whole path. */
 const pathErrors: Readonly<Record<string, string>> = {
   FST_ERR_BAD_URL: 'The path is not valid: percent-encode it as UTF-8',
   FST_ERR_MAX_PARAM_LENGTH: 'A part of the path is too long'

@@ -3,7 +3,7 @@ import { StorageError } from '../../../db/store.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 
 /**
- * Derives an error class whose instances keep the constructor's argument as a member, which a response header contains:
+ * Derives an error class whose instances keep the constructor's argument as a member, for a response header:
  * `retryAfter`, the seconds until the request may be repeated, or `scope`, the scope that the request needs (RFC 6750,
  * section 3).
  */
@@ -136,7 +136,7 @@ export const errors = {
 } as const
 
 /**
- * Creates the error for a member of a request that breaks a rule beyond its schema.
+ * Creates the error for a member of a request that matches its schema, but breaks another rule.
  * @param path member names separated by dots
  * @param message the rest of a sentence whose subject is the path, such as `must be …`
  */

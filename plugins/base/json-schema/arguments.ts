@@ -29,7 +29,7 @@ export function convertArguments (
 const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
 
 /**
- * Max number of texts that may fail to parse as JSON, since exceptions are expensive. Then no more texts are parsed.
+ * Max number of texts that may fail to parse as JSON, since exceptions are expensive. After that, no text is parsed.
  */
 const maxFailures = 1_000
 

@@ -51,7 +51,8 @@ const maxDepth = 16
 /**
  * Creates a check for a schema that has only `knownKeywords`, and `$schema` at the top: no patterns, references and
  * conditions, which may take unlimited time. A value that the check accepts needs no conversion.
- * @returns undefined for any other schema, and for one nested deeper than `maxDepth`
+ * @returns undefined for any other schema, for one nested deeper than `maxDepth`, and if a keyword has a value that the
+ *   check does not support, such as a schema in `additionalProperties`
  */
 export function createQuickCheck (schema: unknown): QuickCheck | undefined {
   if (!isObject(schema)) return undefined

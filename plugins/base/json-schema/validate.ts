@@ -118,8 +118,8 @@ function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): s
 }
 
 /**
- * Creates a validator that checks the names of the arguments, and the value of each of the first `maxParameters`
- * parameters whose own schema compiles.
+ * Creates a validator that reports missing and unknown arguments. Of the first `maxParameters` parameters, it also
+ * checks the value if the parameter's own schema compiles.
  */
 function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances): Validator {
   const { $schema, $defs, definitions, patternProperties, additionalProperties } = schema
