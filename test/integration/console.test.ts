@@ -59,10 +59,13 @@ void test('a search is answered though its list changes during the request', asy
 
 void test('the theme is chosen and kept', async (t) => {
   const tab = await signedIn(t, browser, hub.url, { colorScheme: 'light' })
+  await tab.clock.install()
   await tab.goto(`${hub.url}/console/overview`)
   await tab.click('text=Menu')
   await tab.click('.theme button[value=dark]')
   await until(async () => await tab.evaluate('document.documentElement.dataset.theme') === 'dark')
+  await tab.clock.runFor(1_000)
+  assert.equal(await tab.locator('.theme [aria-busy]').count(), 0, 'its button does not wait for a page')
   await tab.reload()
   assert.equal(await tab.evaluate('document.documentElement.dataset.theme'), 'dark')
 })

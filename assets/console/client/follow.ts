@@ -1,3 +1,5 @@
+import { unmarkBusyButton } from './busy.ts'
+
 /**
  * Sends forms with `data-follow`, which make a call to a server, in the background: meanwhile, the page shows the
  * progress of the call and can cancel it. The response is an event stream (`routes/console/trial.ts`) whose last event
@@ -56,7 +58,7 @@ async function follow (form: HTMLFormElement, button: HTMLButtonElement): Promis
     panel.after(noteOf(controller.signal.aborted ? 'Cancelled.' : lost))
   } finally {
     cancel?.removeEventListener('click', stop)
-    button.removeAttribute('aria-busy')
+    unmarkBusyButton(button)
   }
 }
 

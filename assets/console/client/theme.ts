@@ -1,3 +1,5 @@
+import { unmarkBusyButton } from './busy.ts'
+
 /**
  * Makes the form that selects the theme work without reloading the page: the form is sent in the background, and the
  * page shows the theme once the server has stored it in a cookie and redirects. After any other response, or without
@@ -20,6 +22,7 @@ export function enhanceThemeForm (): void {
         form.requestSubmit(submitter)
         return
       }
+      unmarkBusyButton(submitter)
       document.documentElement.dataset.theme = submitter.value
       for (const each of form.querySelectorAll('button')) {
         each.setAttribute('aria-pressed', String(each === submitter))
