@@ -48,7 +48,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request, reply) => {
     const { ticket } = request.params
     const start = await app.logins.findStart(ticket)
-    if (!start) return await sendUserValuesPage(request, reply, ticket) ?? await unknown(reply)
+    if (!start) return await sendUserValuesPage(request, reply, ticket) ? reply : await unknown(reply)
     const session = await app.social.identify(request.headers, app.settings.current)
     if (session && start.user !== undefined && session.user !== start.user) {
       return await problem(

@@ -35,22 +35,18 @@ function destinationOf ({ command, url = '', openapi }: Page['server']['config']
   return address.replace(/^([a-z]+:\/\/)(?:[^/?#]*@)?([^/?#]*).*$/is, '$1$2')
 }
 
-/**
- * Responds with an error page if someone other than `user` is signed in in this browser (social login).
- * @returns undefined if the requested page may be shown
- */
-async function refuseOtherUser (
-  request: FastifyRequest, reply: FastifyReply, user: string
-): Promise<FastifyReply | undefined> {
-  const { social, settings } = request.server
-  const session = await social.identify(request.headers, settings.current)
-  if (!session || session.user === user) return undefined
-  return await showProblem(
+/** Returns the user who is signed in in this browser (social login) if it is another than `user`. */
+async function otherUserOf ({ headers, server }: FastifyRequest, user: string): Promise<string | undefined> {
+  const session = await server.social.identify(headers, server.settings.current)
+  return session?.user === user ? undefined : session?.user
+}
+
+const showOtherUser = async (reply: FastifyReply, user: string, other: string): Promise<FastifyReply> =>
+  await showProblem(
     reply,
     'This page belongs to somebody else',
-    `You are signed in here as ${session.user}, and this address is for the user ${user}. Nothing was changed.`
+    `You are signed in here as ${other}, and this address is for the user ${user}. Nothing was changed.`
   )
-}
 
 /**
  * Responds with the form in which a user enters the values that a server needs.
@@ -78,13 +74,17 @@ async function showForm (
 /**
  * Responds with the page on which a user enters the values that a server needs.
  * @param ticket the part of the page's URL that identifies the user and the server
- * @returns undefined if the ticket is unknown or no longer valid
+ * @returns false if the ticket is unknown or no longer valid, so that nothing was sent. It is not the reply, which is a
+ * thenable: awaited, it would be undefined.
  */
 export async function sendUserValuesPage (
   request: FastifyRequest, reply: FastifyReply, ticket: string
-): Promise<FastifyReply | undefined> {
+): Promise<boolean> {
   const page = await request.server.userValues.findPage(ticket)
-  return page && (await refuseOtherUser(request, reply, page.user) ?? await showForm(request, reply, ticket, page))
+  if (!page) return false
+  const other = await otherUserOf(request, page.user)
+  await (other === undefined ? showForm(request, reply, ticket, page) : showOtherUser(reply, page.user, other))
+  return true
 }
 
 /** The route that stores the values which a user submits on the page of `sendUserValuesPage`. */
@@ -108,8 +108,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const page = await app.userValues.findPage(ticket)
     if (!page) return await showUnknown(reply)
     const { server, user } = page
-    const refused = await refuseOtherUser(request, reply, user)
-    if (refused) return refused
+    const other = await otherUserOf(request, user)
+    if (other !== undefined) return await showOtherUser(reply, user, other)
     if (!isStartPageToken(fields.get('csrf') ?? '', browserKeyOf(request), ticket)) {
       return await showProblem(reply, 'This form was opened in another browser', 'Open the address in this browser, ' +
         'which must accept cookies of this gateway, and fill in its form. Nothing was changed.')

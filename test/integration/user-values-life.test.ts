@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { test, type Test } from 'tap'
 import { manage, managed, startReplica } from '../fakes/replica.ts'
 import { admin, as, keyOf, settingsOf, startValueServers, type users } from '../fakes/value-servers.ts'
+import { appFor } from '../helpers/app.ts'
 import { at, Session, text, type Json } from '../helpers/client.ts'
 import { movingClock } from '../helpers/clock.ts'
 import { database } from '../helpers/database.ts'
@@ -276,4 +277,32 @@ test('values given on one replica count on the other', async (t) => {
     const left: unknown = await query("select 1 from records where collection = 'userValues' and not sealed is null")
     return Array.isArray(left) && left.length === 0
   }, 'records are left')
+})
+
+test('the page of a user shows and stores nothing for another user who is signed in in the browser', async (t) => {
+  const { configs: { header } } = await startValueServers(t)
+  let log = ''
+  const logger = { level: 'warn', stream: { write: (line: string) => { log += line } } }
+  const app = await appFor(t, settingsOf({ header }), {}, { logger })
+  const hub = { url: await app.listen({ host: '127.0.0.1', port: 0 }), output: () => log } as Hub
+  await give(hub, 'ann', { TOKEN: 'canary-of-ann' })
+  await isConnected(hub)
+  const session = await sessionOf(hub, 'cleo', 'header', { elicitation: { url: {} } })
+  const { error } = await session.request('tools/call', { name: 'tell', arguments: {} })
+  const url = String(at(error?.data, 'elicitations', 0, 'url'))
+  const browser = new Browser(hub.url)
+  const page = await browser.get(url)
+  assert.match(page.text, /the user cleo/)
+  const identify = app.social.identify.bind(app.social)
+  app.social.identify = async () => ({ key: 'user:bob', kind: 'user', user: 'bob', username: 'bob', isAdmin: false })
+  for (const refused of [await browser.get(url), await browser.submit(page, { 'value.TOKEN': 'canary-of-bob' })]) {
+    assert.equal(refused.status, 400)
+    assert.match(refused.text, /You are signed in here as bob, and this address is for the user cleo\. Nothing was changed\./)
+    assert.equal(refused.forms.length, 0)
+  }
+  assert.deepEqual(await given(hub), ['ann'])
+  app.social.identify = identify
+  assert.equal((await browser.submit(page, { 'value.TOKEN': 'canary-of-cleo' })).status, 200)
+  assert.deepEqual(await given(hub), ['ann', 'cleo'])
+  assert.doesNotMatch(log, /FST_ERR/, 'a page that was sent is not sent again')
 })
