@@ -11,6 +11,8 @@ import {
   localUsers, logIn, mount, providerEnv, socialHub, startIdentityProvider, throughProvider, type Claims, type IdentityProvider
 } from '../helpers/identity-provider.ts'
 import { freePort, until, type Hub } from '../helpers/hub.ts'
+import { setLimits } from '../helpers/patient.ts'
+import { identityLimits } from '../../plugins/identity/limits.ts'
 
 const password = 'Same-1234'
 
@@ -330,6 +332,27 @@ test('the login page of the authorization server, and a provider in trouble', as
     for (let n = 0; n < 400 && status !== 429; n++) status = (await fetch(`${hub.url}${mount}/signIn/social?provider=none`)).status
     assert.equal(status, 429)
   })
+})
+
+test('no more logins than allowed wait for a provider at once', async (t) => {
+  setLimits(t, identityLimits.social, { requests: 1 })
+  const { hub, idp } = await socialHub(t)
+  const browsers = [new Browser(new URL(hub.url).origin), new Browser(new URL(hub.url).origin)]
+  const callbacks: URL[] = []
+  for (const browser of browsers) callbacks.push(await throughProvider(idp, (await browser.get(begin)).location ?? ''))
+  let [asked, release] = [0, (): void => {}]
+  const held = new Promise<void>((resolve) => { release = resolve })
+  idp.broken = (_request, reply) => {
+    asked++
+    void held.then(() => { reply.writeHead(500).end() })
+  }
+  const ends = browsers.map(async (browser, n) => await browser.get(callbacks[n]?.href ?? ''))
+  await until(() => asked === 1)
+  for (let n = 0; n < 5; n++) await fetch(`${hub.url}/health`)
+  assert.equal(asked, 1, 'the other one waits for its turn')
+  release()
+  for (const end of await Promise.all(ends)) fails(end, 502, /answered with status 500/)
+  assert.equal(asked, 2)
 })
 
 test('the cookie of a social login on every route', async (t) => {

@@ -5,6 +5,7 @@ import type { SocialLogins } from '../../../db/ports/social-logins.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
+import { ownerOfAddress, Semaphore } from '../../base/limits/index.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { accountMarkOf, accountSubjectOf } from '../users/account.ts'
 import type { BetterAuth, LoginAccount } from './better-auth.ts'
@@ -40,6 +41,7 @@ interface SocialDeps {
 /** The parts of a request that are relevant to a login. */
 interface SocialRequest {
   readonly headers: IncomingHttpHeaders
+  readonly ip: string
   readonly host: string
   readonly protocol: string
 }
@@ -65,6 +67,7 @@ interface RunningBetterAuth {
 export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   readonly #deps: SocialDeps
   readonly #login = new AsyncLocalStorage<LoginInProgress>()
+  readonly #turns = new Semaphore({ places: identityLimits.social.requests })
   #running: Promise<RunningBetterAuth> | undefined
 
   constructor (deps: SocialDeps) {
@@ -119,7 +122,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    * @throws SocialLoginOff, NoSuch, LoginExpired, Forbidden, UpstreamFailed, UpstreamSlow, StorageAway
    */
   async finish (
-    provider: string, query: Readonly<Record<string, unknown>>, { headers }: SocialRequest
+    provider: string, query: Readonly<Record<string, unknown>>, { headers, ip }: SocialRequest
   ): Promise<BrowserRedirect> {
     const { mount, cookies } = await this.#ensureRunning()
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
@@ -130,7 +133,9 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const params = new URLSearchParams(received)
     const cookie = pickCookies(headers, [cookies.state])
     const path = `/callback/${encodeURIComponent(provider)}?${params.toString()}`
-    const { response } = await this.#request(path, { headers: { cookie } }, { iss: params.get('iss') ?? undefined })
+    const release = await this.#turns.take(ownerOfAddress(ip), false)
+    const { response } =
+      await this.#request(path, { headers: { cookie } }, { iss: params.get('iss') ?? undefined }).finally(release)
     const location = response.headers.get('location') ?? ''
     if (location === '' || location.startsWith(`${mount.href}/error`)) throw failureOf(location, params.get('error'))
     return { location, cookies: response.headers.getSetCookie() }
