@@ -2,6 +2,7 @@
 // few files instead of a thousand. Code that only some requests or commands need is in separate files, loaded on first
 // use.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundling } from './bundling.mjs'
@@ -47,9 +48,14 @@ const singleStartChunk = {
       if (pluginData === 'is resolved' || importer !== `${root}plugins/base/config/index.ts`) return undefined
       return { ...await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' }), sideEffects: false }
     })
-    onLoad({ filter: /\.ts$/ }, ({ path, suffix }) => suffix === '?late'
-      ? { contents: `import ${JSON.stringify(`${root}app.ts`)}\n${readFileSync(path, 'utf8')}`, loader: 'ts' }
-      : undefined)
+    // A module of its own that exports the other one: a copy of it would be a second instance, with other classes.
+    onLoad({ filter: /\.ts$/ }, ({ path, suffix }) => {
+      if (suffix !== '?late') return undefined
+      const from = `from ${JSON.stringify(path)}`
+      const hasDefault = /^export default |^export \{[^}]*\bdefault\b/m.test(readFileSync(path, 'utf8'))
+      const lines = [`import ${JSON.stringify(`${root}app.ts`)}`, `export * ${from}`, ...hasDefault ? [`export { default } ${from}`] : []]
+      return { contents: lines.join('\n'), loader: 'ts', resolveDir: dirname(path) }
+    })
   }
 }
 
@@ -111,12 +117,26 @@ const [{ metafile }, ...others] = await Promise.all([
     plugins: [latePackages]
   })
 ])
+assertNoCopies(metafile)
 const inputs = [metafile, ...others.map((other) => other.metafile)].flatMap((each) => Object.keys(each.inputs))
 writeFileSync(`${root}dist/LICENCES.txt`, licencesOf(inputs, root))
 if (process.env.BUILD_META) writeFileSync(process.env.BUILD_META, JSON.stringify(metafile))
 writeFileSync(`${root}dist/started.json`, `${JSON.stringify(Object.fromEntries(Object.keys(programs).map((name) => [name, startSizesOf(name)])), null, 2)}\n`)
 
 await buildConsoleAssets(root, 'dist/console')
+
+/** Checks that each module is in one file only: a second copy has classes of its own, which `instanceof` does not recognize. */
+function assertNoCopies ({ outputs }) {
+  const places = new Map()
+  for (const [output, { inputs }] of Object.entries(outputs)) {
+    for (const [input, { bytesInOutput }] of Object.entries(inputs)) {
+      const module = input.replace(/\?late$/, '')
+      if (bytesInOutput > 0) places.set(module, [...places.get(module) ?? [], output])
+    }
+  }
+  const copied = [...places].filter(([, files]) => files.length > 1)
+  if (copied.length > 0) throw new Error(`Modules are bundled more than once: ${JSON.stringify(copied)}`)
+}
 
 /** Returns the numbers of bytes that a program loads at its start, by package. `tool-hub` is the gateway's own code. */
 function startSizesOf (program) {
