@@ -510,7 +510,7 @@ test('answers', async (t) => {
     await assert.rejects(client.call('get'), (error: unknown) => error instanceof UpstreamError && error.fault === 'broken')
     const away = await described(t, 'http://127.0.0.1:1', { '/x': { get: op('get') } })
     await assert.rejects(away.call('get'),
-      (error: unknown) => error instanceof UpstreamError && !error.didNotRun && /127\.0\.0\.1:1/.test(error.message))
+      (error: unknown) => error instanceof UpstreamError && !error.didNotRun && error.messageForClients === 'it cannot be reached' && /127\.0\.0\.1:1/.test(error.detail))
     assert.equal(away.link.closed, false)
   })
   await t.test('unknown tools and methods', async () => {

@@ -34,9 +34,14 @@ interface OperationCall {
 /** In place of a timeout, the largest delay of a timer, in ms: the deadline of the call aborts the request. */
 const noTimeout = 2 ** 31 - 1
 
+const noCredentialsMessage =
+  'the gateway could not get credentials for it: those who manage the server find the reason in the log'
+
 /** Calls the operations of an API as tools. */
 export class OperationCaller {
   readonly #options: OperationCallerOptions
+  /** Why the last call got no response; undefined if it got one. */
+  #failure: string | undefined
   /** Origins about which a warning was logged. */
   readonly #warned = new Set<string>()
 
@@ -95,13 +100,16 @@ export class OperationCaller {
         'The credentials of this API are for another server than this operation, so it was not called'
       )
     }
-    const token = isConfigured && !plan.anonymous ? await credentials.authorize(request, securityDefaults) : undefined
+    const authorize = async (): Promise<string | undefined> => await credentials.authorize(request, securityDefaults)
+      .catch((error: unknown) => { throw this.#toPublicError(error, noCredentialsMessage) })
+    const token = isConfigured && !plan.anonymous ? await authorize() : undefined
     const response = await this.#fetch(request, memoryOwner, signal)
+    this.#failure = undefined
     if (response.status !== 401 || token === undefined) return toToolResult(response)
     // A request refused with 401 was not executed, so it is sent once more with a new token.
     credentials.invalidate(token)
     request.headers.delete('authorization')
-    await credentials.authorize(request, securityDefaults)
+    await authorize()
     return toToolResult(await this.#fetch(request, memoryOwner, signal))
   }
 
@@ -151,9 +159,24 @@ export class OperationCaller {
       })
       return { method, url, configuredQuery, ...response }
     } catch (error) {
-      // The fault "refused" keeps the link: an unreachable API is no reason to read its description again.
-      throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('refused', error.message) : error
+      throw error instanceof UpstreamError && error.didNotRun
+        ? this.#toPublicError(error, 'it cannot be reached')
+        : error
     }
+  }
+
+  /**
+   * Logs why an operation could not be called, unless the call before failed for the same reason.
+   * @param message the message for clients
+   * @returns the error to throw. Its fault `refused` keeps the link: an unreachable API is no reason to read its
+   * description again.
+   */
+  #toPublicError (error: unknown, message: string): unknown {
+    if (!(error instanceof UpstreamError)) return error
+    const { message: detail, status } = error
+    if (this.#failure !== detail) this.#options.warn(`an operation could not be called: ${detail}`)
+    this.#failure = detail
+    return new UpstreamError('refused', message, { isPublic: true, detail, status })
   }
 
   /** Whether the configuration states credentials. */
