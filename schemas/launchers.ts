@@ -10,7 +10,7 @@ interface Launcher {
   readonly valued?: RegExp
   /** Options whose value is code to run. */
   readonly code?: RegExp
-  /** Options after which all arguments are one line of code. */
+  /** Arguments after which each argument may determine what runs. */
   readonly line?: RegExp
 }
 
@@ -23,7 +23,8 @@ const launchers: readonly Launcher[] = [
     words: options('exec', 'x', 'dlx', 'run', 'run-script'),
     flags: options('-[yqs]', '--yes', '--quiet', '--silent', '--no', '--offline', '--prefer-offline', '--bun'),
     valued: options('-[pw]', '--package', '--workspace', '--prefix', '--registry', '--cache'),
-    code: options('-c', '--call')
+    code: options('-c', '--call'),
+    line: options('install', 'i', 'add', 'ci', 'update', 'create', 'init')
   },
   {
     command: options('uv', 'uvx', 'pipx'),
@@ -41,7 +42,8 @@ const launchers: readonly Launcher[] = [
   },
   {
     command: options('docker', 'podman', 'nerdctl'),
-    words: options('run', 'exec', 'container', 'compose'),
+    words: options('run', 'container', 'compose'),
+    line: options('exec'),
     flags: options('-[itdPq]', '-it', '-ti', '--rm', '--init', '--interactive', '--tty', '--detach', '--read-only',
       '--quiet', '--replace'),
     valued: options('-[evpuwlmh]', '--env', '--env-file', '--volume', '--mount', '--name', '--network', '--net',
@@ -56,7 +58,7 @@ const launchers: readonly Launcher[] = [
       '--enable-[\\w-]+', '--experimental-(?!loader|default-type|sea-config)[\\w-]+'),
     valued: options('-[rC]', '--require', '--import', '--loader', '--experimental-loader', '--env-file', '--conditions',
       '-cp', '-classpath', '--class-path', '--project'),
-    code: options('-e', '-p', '-pe', '--eval', '--print')
+    code: options('-e', '-p', '-pe', '--eval', '--print', 'eval')
   },
   {
     command: options('sh', 'bash', 'zsh', 'dash', 'ash', 'ksh', 'fish'),
@@ -69,9 +71,15 @@ const launchers: readonly Launcher[] = [
     line: options('/[ck]', '-c', '-command')
   },
   {
-    command: options('env', 'sudo', 'doas', 'nice', 'nohup', 'timeout', 'time', 'setsid', 'busybox', 'tini'),
+    command: options('env', 'sudo', 'doas', 'nice', 'nohup', 'timeout', 'time', 'setsid', 'busybox', 'tini', 'dumb-init',
+      'catatonit', 'stdbuf', 'unbuffer'),
     words: options('\\w+=.*', '[\\d.]+[smhd]?'),
-    flags: options('-[nEHigs]')
+    flags: options('-[nEHigsc]', '-[ioe][0L]')
+  },
+  {
+    command: options('su', 'su-exec', 'gosu', 'runuser', 'chroot', 'ionice', 'chrt', 'taskset', 'flock', 'strace',
+      'xvfb-run', 'xargs', 'parallel', 'watch', 'ssh', 'kubectl', 'flatpak', 'wsl', 'osascript'),
+    line: options('.*')
   }
 ]
 

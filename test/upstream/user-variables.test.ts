@@ -37,7 +37,8 @@ test('places where a variable of users may not stand', async () => {
     [command({ env: { '${user.T}': 'x' } }), /only/],
     ...[
       'PATH', 'NODE_OPTIONS', 'node_options', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES', 'PYTHONPATH', 'PYTHONSTARTUP', 'BASH_ENV',
-      'ENV', 'SHELL', 'RUBYOPT', 'PERL5OPT', 'GIT_SSH_COMMAND', 'npm_config_registry', 'JAVA_TOOL_OPTIONS', 'UV_INDEX_URL'
+      'ENV', 'SHELL', 'RUBYOPT', 'PERL5OPT', 'GIT_SSH_COMMAND', 'npm_config_registry', 'JAVA_TOOL_OPTIONS', 'UV_INDEX_URL',
+      'ERL_FLAGS', 'R_PROFILE_USER', 'JULIA_LOAD_PATH', 'DOCKER_HOST'
     ].map((name): [ServerConfig, RegExp] => [command({ env: { [name]: '${user.T}' } }), /determines which code runs/]),
     ...['SSLKEYLOGFILE', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'no_proxy', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE']
       .map((name): [ServerConfig, RegExp] => [command({ env: { [name]: '${user.T}' } }), /determines where traffic goes/]),
@@ -79,7 +80,9 @@ test('no user decides what a known launcher runs, or how', async () => {
     'docker run T', 'docker run --rm -i T', 'docker run -u 1000 T', 'docker run -v T image', 'docker run --volume=T image', 'docker run --entrypoint=T image',
     'docker run --privileged T', 'podman run --name x T', 'docker compose -f T up', 'docker run node:22 T', 'node T', 'node --require T x.js',
     'node --env-file=T x.js', 'node --no-warnings T', 'node --conditions x T', 'deno run -A T', 'java -jar T', 'java -cp T Main', 'sh T', 'bash -l T',
-    'cmd /c npx pkg T', 'powershell -Command tool T', 'env T', 'env A=b node T', 'sudo node T', 'timeout 60 npx T', 'npx tsx T', 'npx -y node@20 T'
+    'cmd /c npx pkg T', 'powershell -Command tool T', 'env T', 'env A=b node T', 'sudo node T', 'timeout 60 npx T', 'npx tsx T', 'npx -y node@20 T',
+    'deno eval T', 'docker exec c T', 'docker exec c tool T', 'npm install T', 'pnpm add pkg T', 'dumb-init npx T', 'dumb-init -- T', 'stdbuf -o0 T',
+    'gosu nobody T', 'xargs T', 'ssh host T'
   ]
   for (const line of refused) {
     assert.match(configProblem(runs(line)) ?? 'none', /"args\.\d": users cannot set (?:what|the value of) .* (runs, or how: write the package, image or script first|determines which code runs)/, line)
@@ -89,7 +92,7 @@ test('no user decides what a known launcher runs, or how', async () => {
     'uvx --from git+https://h.example/x server --token=T', 'uv --directory /srv run server.py T', 'uv run --with mcp mcp T', 'pipx run app T', 'python server.py T',
     'python3 -u -m package T', 'docker run --rm -i -e TOKEN mcp/image T', 'docker run -i --network=host ghcr.io/x/image:1 --token=T', 'node server.js T',
     'node --import tsx server.ts --token=T', 'node --experimental-strip-types --no-warnings server.ts T', 'node -e code -- --token=T T', 'deno run -A --allow-net npm:pkg T',
-    'java -Xmx512m -jar server.jar T', 'sh server.sh T', 'bash -c code name T', 'env A=b node server.js T', 'npx -y tsx server.ts T', '/opt/own-server T', 'own T --x T'
+    'java -Xmx512m -jar server.jar T', 'sh server.sh T', 'bash -c code name T', 'env A=b node server.js T', 'npx -y tsx server.ts T', 'dumb-init -- node server.js T', 'stdbuf -oL own T', '/opt/own-server T', 'own T --x T'
   ]
   for (const line of allowed) assert.equal(configProblem(runs(line)), undefined, line)
 })
