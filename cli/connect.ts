@@ -35,6 +35,13 @@ export async function connectToManagementApi (
         `TOOL_HUB_KEY is not set: ${address} needs a system key that is valid for everything.`, exitCodes.forbidden
       )
     }
+    if (!/^[\x21-\x7e]+$/.test(env.TOOL_HUB_KEY)) {
+      throw new CommandError(
+        'TOOL_HUB_KEY has characters that cannot be sent, such as a line break or quotes of a word processor: it must be ' +
+        'the key alone, which begins with thk_.',
+        exitCodes.usage
+      )
+    }
     return createHttpApiClient(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
   }
   const paths = gatewayPathsOf(env, io.cwd)

@@ -43,8 +43,14 @@ export const GuardRecord = Type.Object({ id: Type.String(), ...members }, {
   examples: [{ id: '0e1b62e4-3f5c-4ab5-8ff5-9d1b8a7b6c01', enabled: true, ...example }]
 })
 
+// An empty list would be a guard that applies to nothing.
+const nonEmptyLists = {
+  servers: Type.Optional(Type.Array(Type.String(), { ...members.servers, minItems: 1 })),
+  tools: Type.Optional(Type.Array(Type.String(), { ...members.tools, minItems: 1 }))
+}
+
 /** A guard as the API accepts it. The API itself checks the webhook's URL, and explains what is wrong with it. */
 export const NewGuard = Type.Object(
-  { ...members, webhook: Type.Optional(ClosedObject(Type.Object({ ...webhook, url: Type.String(url) }))) },
+  { ...members, ...nonEmptyLists, webhook: Type.Optional(ClosedObject(Type.Object({ ...webhook, url: Type.String(url) }))) },
   { examples: [example] }
 )

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type CommandRun, type MaintenanceContext, MaintenanceReporter } from '../context.ts'
-import { printError } from '../errors.ts'
+import { CommandError, exitCodes, printError } from '../errors.ts'
 
 interface BackupOptions { withKey?: boolean, force?: boolean }
 interface RestoreOptions { replace?: boolean, keepTokens?: boolean, withoutKey?: boolean }
@@ -83,8 +83,14 @@ In a clone, put two dashes before options: npm run db:import -- --replace`)
 async function perform (
   run: CommandRun, command: Command, work: (task: MaintenanceContext) => Promise<void>
 ): Promise<void> {
-  const { json: isJson = false } = command.optsWithGlobals<{ json?: boolean }>()
+  const { json: isJson = false, url } = command.optsWithGlobals<{ json?: boolean, url?: string }>()
   try {
+    if (url !== undefined) {
+      throw new CommandError(
+        `${command.name()} works on the files and the database of this machine's gateway only. Run it there, without --url.`,
+        exitCodes.usage
+      )
+    }
     await work({ io: run, report: new MaintenanceReporter(run, isJson) })
   } catch (error) {
     run.exitCode = printError(error, run, { isJson, prefix: '' })

@@ -148,7 +148,8 @@ test('records as clients of such services read them', async (t) => {
     const id = String(list(await admin.ask('GET', '/auth/keys')).find(({ name }) => name === 'scoped')?.id)
     assert.deepEqual(await warned('PUT', `/auth/keys/${id}`, { name: 'again' }), unknown)
     assert.deepEqual(await warned('PUT', `/auth/keys/${id}`, { allowedServers: ['zebra'] }), unknown.slice(0, 1))
-    assert.equal(await warned('PUT', `/auth/keys/${id}`, { accessType: 'all' }), undefined, 'its lists do not count then')
+    assert.deepEqual(await warned('PUT', `/auth/keys/${id}`, { accessType: 'all' }), ['allowedGroups', 'allowedServers'].map((name) =>
+      `"${name}" has no effect, since "accessType" is "all"`))
     refused(await admin.ask('POST', '/auth/keys', { name: 'x', kind: 'user', owner: 'nobody-here' }), 400)
   })
 

@@ -23,6 +23,11 @@ test('--url', async (t) => {
     await assert.rejects(connectToManagementApi({ url }), fails(exitCodes.usage, /must not contain a user and a password.*TOOL_HUB_KEY/))
   }
   for (const url of ['foo', 'ftp://a', 'http://', 'http://a:b', 'http://a?b']) await assert.rejects(connectToManagementApi({ url }), fails(exitCodes.usage, /--url cannot be/))
+  for (const key of ['thk_x\nthk_pw', '“thk_pw”', 'thk_ pw']) {
+    process.env.TOOL_HUB_KEY = key
+    await assert.rejects(connectToManagementApi({ url: 'http://127.0.0.1:9' }), fails(exitCodes.usage, /TOOL_HUB_KEY has characters that cannot be sent/))
+  }
+  process.env.TOOL_HUB_KEY = 'thk_x'
   process.env.TOOL_HUB_URL = 'http://user:pw@127.0.0.1'
   await assert.rejects(connectToManagementApi({}), fails(exitCodes.usage, /TOOL_HUB_URL cannot be "http:\/\/…@127/))
   delete process.env.TOOL_HUB_URL

@@ -250,9 +250,10 @@ function checkKeyName (name: string): void {
 }
 
 /**
- * Returns warnings about a key: one for each group or server in its scope that does not exist, since the key will give
- * access to it as soon as it does, and one for each problem with its owner or creator. Scopes may list thousands of
- * names: beyond `maxScopeWarnings`, one sentence states how many more do not exist.
+ * Returns warnings about a key: one for each list that its `accessType` ignores, one for each group or server in its
+ * scope that does not exist, since the key will give access to it as soon as it does, and one for each problem with its
+ * owner or creator. Scopes may list thousands of names: beyond `maxScopeWarnings`, one sentence states how many more do
+ * not exist.
  */
 function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
   const { groups, servers, teams, users } = snapshot
@@ -268,6 +269,10 @@ function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
         `${JSON.stringify(name)} yet: ${opensLaterClause}`)
       : []
   ]
+  const unusedLists = [
+    ...allowedGroups.length > 0 && (accessType === 'all' || accessType === 'servers') ? ['allowedGroups'] : [],
+    ...allowedServers.length > 0 && (accessType === 'all' || accessType === 'groups') ? ['allowedServers'] : []
+  ].map((list) => `"${list}" has no effect, since "accessType" is "${accessType}"`)
   const userWarnings = [
     ...owner === undefined || users.has(owner) || owningTeam(snapshot, owner)
       ? []
@@ -282,7 +287,7 @@ function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
   ]
   const left = scopeWarnings.length - maxScopeWarnings
   const omitted = left > 0 ? [`${left} more servers and groups do not exist yet`] : []
-  return [...scopeWarnings.slice(0, maxScopeWarnings), ...omitted, ...userWarnings]
+  return [...unusedLists, ...scopeWarnings.slice(0, maxScopeWarnings), ...omitted, ...userWarnings]
 }
 
 const opensLaterClause = 'the key gives access to it as soon as it exists'

@@ -144,6 +144,9 @@ export class Catalogues {
     return reading
   }
 
+  /** Whether the lists were read on a link of this slot, or announced as changed there. */
+  hasRead (slot: Slot): boolean { return this.#paces.has(slot) }
+
   /** Handles a `list_changed` notification: schedules a reading of the lists, one for a burst of notifications. */
   refresh (slot: Slot, isBase: boolean): void { this.#readIn(this.#paceOf(slot).changeDelay, slot, isBase, true) }
 

@@ -175,6 +175,8 @@ export class ConnectionSupervisor {
         (this.#deps.canList(slot) && !this.#catalogues.has(slot.key.capabilityClass))
       await slot.restore(link)
       if (readsLists) await this.#catalogues.read(slot, isBase)
+      // Known lists may be those of a former connection. They are read again in the background, so that calls go on.
+      else if (slot.key.affinity === 'shared' || this.#catalogues.hasRead(slot)) this.#catalogues.refresh(slot, false)
       slot.failures = 0
       this.#deps.circuits.recordProbe(slot.circuit)
       if (isBase) this.openTime = Date.now() - slot.lastTry

@@ -1,3 +1,4 @@
+import { checkScopes } from '../../../plugins/identity/index.ts'
 import { NewPolicy, Policy, PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { createApiRouter } from '../endpoint.ts'
@@ -19,7 +20,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'The call is described in the body, or is a recorded one. It is not executed.',
     body: PolicyTest,
     data: PolicyTestResult,
-    effect: 'read'
+    effect: 'read',
+    before: ({ principal }) => { checkScopes(principal) }
   }, async ({ principal, body }) => ({ data: await app.policies.test(principal, body) }))
 }
 export default routes

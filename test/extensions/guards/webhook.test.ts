@@ -127,6 +127,8 @@ test('the API keeps guards in their order, without showing a secret', async (t) 
   for (const wrong of [
     { name: 'x', on: 'both', action: 'mask' },
     { name: 'x', on: 'both', detect: ['faces'], action: 'mask' },
+    { name: 'x', on: 'both', detect: ['email'], servers: [], action: 'mask' },
+    { name: 'x', on: 'both', detect: ['email'], tools: [], action: 'mask' },
     { name: 'x', on: 'both', webhook: { ...webhook, url: 'ftp://x' }, action: 'mask' },
     { name: 'x', on: 'both', webhook: { ...webhook, secret: '••••hook' }, action: 'mask' }
   ]) assert.equal((await manage(hub, 'POST', '/guards', wrong)).status, 400, JSON.stringify(wrong))

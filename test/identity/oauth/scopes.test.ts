@@ -16,6 +16,7 @@ test('a token of an admin changes nothing without the scope for it, on the open 
       ['POST', '/api/users', account('mallory')],
       ['POST', '/api/auth/change-password', { currentPassword: 'Same-1234', newPassword: 'Passw0rd!9' }],
       ['POST', '/api/auth/keys', { name: 'mine' }],
+      ['POST', '/api/policies/test', { principal: {}, server: 'x', tool: 'y' }],
       ['GET', '/metrics', undefined]
     ] as const) {
       const { status, headers } = await world.by(access, method, path, body)
