@@ -99,6 +99,7 @@ export class Upstream implements Provider {
     this.values = openValues((user, values) => {
       const slots = pool.all.filter((slot) => this.values?.usesValuesOf(slot.user, user))
       this.#listLoader.resetWaits()
+      if (values === undefined) this.#catalogues.forgetOwn(slots)
       renewLinks(slots, values === undefined, (each) => { this.#supervisor.retry(each) })
     })
     this.#circuits = new Circuits(() => pool.all.map(({ circuit }) => circuit), log)
@@ -203,7 +204,6 @@ export class Upstream implements Provider {
   }
 
   catalogues (): readonly Catalogue[] { return this.#catalogues.all.map(this.#listed) }
-
   readonly #listed = (read: Catalogue): Catalogue => this.#deps.review.listed(this.name, read)
 
   #readCatalogue (client: Client): Catalogue | undefined {
@@ -277,7 +277,7 @@ export class Upstream implements Provider {
     slot.registerClient(client)
     slot.levelParams = paramsText
     const { link, level } = slot
-    if (link && level !== undefined) await this.#requests.run(slot, (to) => to.setLevel(level, paramsText))
+    if (link && level) await this.#requests.run(slot, (to) => to.setLevel(level, paramsText))
   }
 
   async release (client: Client): Promise<void> {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
+import { manage } from '../fakes/replica.ts'
 import { at, connected, failure, Session, settings, text, type Message } from '../helpers/client.ts'
 import { served } from '../helpers/served.ts'
 import { startHub, until, type Cleanup } from '../helpers/hub.ts'
@@ -82,4 +83,27 @@ test('a call of a tool fails with -32001, and not as unknown, where that list do
   const refused = await called(`${hub.url}/mcp/s`, 'ask')
   assert.equal(refused.error?.code, -32001, JSON.stringify(refused))
   assert.match(failure(refused), /still being read/)
+})
+
+test('what a server lists to such clients is read again after it was connected anew', async (t) => {
+  let [name, isReloaded] = ['ask', false]
+  const server = await startUpstream(t, {
+    on: ({ method, session }) => {
+      const isAskable = at(session.capabilities, 'sampling') !== undefined
+      if (method === 'tools/list') return { tools: isAskable ? [tool('a'), tool(name)] : [tool('a')] }
+      return method === 'tools/call' ? { content: [{ type: 'text', text: isReloaded ? 'anew' : 'asked' }] } : undefined
+    }
+  })
+  const hub = await served(t, { s: { url: server.url, isolation: 'shared' } })
+  const session = await Session.open(`${hub.url}/mcp/s`, { capabilities })
+  await until(async () => (await session.tools()).includes('ask'), 'what it lists to such clients is not shown')
+  name = 'wizard'
+  isReloaded = true
+  await manage(hub, 'POST', '/servers/s/reload')
+  await until(async () => (await session.tools()).join() === 'a,wizard', 'the former list is still shown')
+  assert.equal(text(await session.call('wizard')), 'anew')
+  name = 'other'
+  await manage(hub, 'POST', '/servers/s/reload')
+  await connected(hub, 1)
+  assert.equal(text((await called(`${hub.url}/mcp/s`, 'other')).result), 'anew', 'a call finds what is new')
 })

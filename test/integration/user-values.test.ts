@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { manage, managed } from '../fakes/replica.ts'
 import { admin, as, keyOf, settingsOf, startValueServers, users } from '../fakes/value-servers.ts'
 import { at, Session, text, type Json } from '../helpers/client.ts'
@@ -147,4 +148,30 @@ test('each server sees the values of the caller, and nobody sees those of anothe
     await manage(hub, 'DELETE', '/servers/header/my-variables', undefined, await as(hub, 'ann'))
     await until(async () => (await recordOf(hub, 'header')).status === 'disconnected', hub.output)
   })
+})
+
+test('what a server lists for the values of a user is listed to this user only, whatever the client can do', async (t) => {
+  const server = await startUpstream(t, {
+    on: ({ method, headers }) => {
+      const names = headers.authorization === 'Bearer of-bob' ? ['who', 'extra'] : ['who']
+      if (method === 'tools/list') return { tools: names.map((name) => tool(name)) }
+      return method === 'tools/call' ? { content: [{ type: 'text', text: headers.authorization }] } : undefined
+    }
+  })
+  const config = { url: server.url, owner: 'ann', visibility: 'public', headers: { Authorization: 'Bearer ${user.TOKEN}' }, userVariables: [{ name: 'TOKEN' }] }
+  const hub = await startHub(t, { settings: settingsOf({ own: config }) })
+  await give(hub, 'ann', 'own', { TOKEN: 'of-ann' })
+  await isConnected(hub, 'own')
+  await give(hub, 'bob', 'own', { TOKEN: 'of-bob' })
+  for (const capabilities of [{}, { sampling: {} }]) {
+    const [ann, bob] = [await Session.open(`${hub.url}/mcp/own`, { key: keyOf.ann, capabilities }), await Session.open(`${hub.url}/mcp/own`, { key: keyOf.bob, capabilities })]
+    await until(async () => (await bob.tools()).join() === 'who,extra', 'the own list is not shown')
+    assert.equal(text(await bob.call('extra')), 'Bearer of-bob')
+    assert.deepEqual(await ann.tools(), ['who'])
+  }
+  const { status } = await fetch(`${hub.url}/api/tools/own/extra`, { headers: { authorization: `Bearer ${keyOf.bob}` } })
+  assert.equal(status, 200, 'over plain HTTP, too')
+  await managed(hub, 'DELETE', '/servers/own/my-variables', undefined, await as(hub, 'bob'))
+  const bob = await Session.open(`${hub.url}/mcp/own`, { key: keyOf.bob })
+  assert.deepEqual(await bob.tools(), ['who'], 'what the owner sees')
 })

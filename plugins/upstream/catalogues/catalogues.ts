@@ -7,33 +7,19 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
 import { toCacheText, parseCacheText, type CachedCatalogues } from './cache-text.ts'
 import { OmissionLog } from '../status-log.ts'
+import { OutdatedLists } from './outdated.ts'
 import { readCatalogue, UndeclaredToolsReader } from './read-catalogue.ts'
 import { ReadingPace } from './reading-pace.ts'
-import { type CatalogueAllowance, catalogueSize, fitCatalogue } from './shares.ts'
+import type { CataloguesDeps } from './deps.ts'
+import { catalogueSize, fitCatalogue } from './shares.ts'
 import { upstreamLimits } from '../limits.ts'
-
-interface CataloguesDeps {
-  /** The source of the lists (`catalogueSourceIdOf`): catalogues that were cached from another source are not used. */
-  sourceId: string
-  /** The server's owner: claims (times of first listing) that were recorded for another owner are not used. */
-  owner: string
-  /** Called when the lists of any client have changed. */
-  onChange: () => void
-  allowance: CatalogueAllowance
-  /** Whether each user provides values, so that lists read on a user's link are shown to that user only. */
-  isPerUser?: boolean
-  /** Called with each catalogue before its items are listed. Must not reject. */
-  examine: (catalogue: Catalogue, user: string | undefined) => Promise<void>
-  /** Returns the catalogues of single clients that differ from the one for the client's capability class. */
-  ownCatalogues: () => Iterable<Catalogue>
-  warn: (sentence: string) => void
-}
 
 /** Max capability classes whose catalogues are stored on disk. */
 const maxStoredClasses = 8
 
 /** The catalogues (all lists) of one upstream, by set of client capabilities (class). Single clients' are in slots. */
 export class Catalogues {
+  readonly outdated: OutdatedLists
   readonly #deps: CataloguesDeps
   readonly #byClass = new BoundedMap<string, Catalogue>(upstreamLimits.classesPerServer, {
     isEvictable: (capabilityClass) => capabilityClass !== emptyCapabilityClass
@@ -58,6 +44,7 @@ export class Catalogues {
 
   constructor (deps: CataloguesDeps) {
     this.#deps = deps
+    this.outdated = new OutdatedLists(this, deps.isPerUser === true)
   }
 
   /** Whether a catalogue has been read, in this run or an earlier one. If not, the server may never have answered. */
@@ -139,13 +126,22 @@ export class Catalogues {
   read (slot: Slot, isBase: boolean): Promise<void> {
     const running = this.#reading.get(slot)
     if (running) return running
+    clearTimeout(this.#due.get(slot)?.timer)
+    this.#due.delete(slot)
     const reading = this.#read(slot, isBase).finally(() => { this.#reading.delete(slot) })
     this.#reading.set(slot, reading)
     return reading
   }
 
-  /** Whether the lists were read on a link of this slot, or announced as changed there. */
+  /** Whether lists were read on a slot. */
   hasRead (slot: Slot): boolean { return this.#paces.has(slot) }
+  /** Drops the own catalogues of slots, whose clients get the catalogue of their class again. */
+  forgetOwn (slots: readonly Slot[]): void {
+    for (const slot of slots) {
+      this.#paces.delete(slot)
+      this.#publishTo(slot, undefined)
+    }
+  }
 
   /** Handles a `list_changed` notification: schedules a reading of the lists, one for a burst of notifications. */
   refresh (slot: Slot, isBase: boolean): void { this.#readIn(this.#paceOf(slot).changeDelay, slot, isBase, true) }
@@ -269,9 +265,11 @@ export class Catalogues {
     // Lists that a server declares as private, and lists read with one user's values, are not shown to other users.
     const isPrivate = slot.user !== undefined &&
       (this.#deps.isPerUser === true || Object.values(fresh.lists).some(({ isPublic }) => !isPublic))
-    const isOwn = slot.key.affinity !== 'shared' && (before !== undefined || isPrivate)
+    const isKnown = before !== undefined && !this.outdated.hasClass(capabilityClass)
+    const isOwn = slot.key.affinity !== 'shared' && (isKnown || isPrivate)
     const shown = isSame ? before : isOwn ? this.#fitting(read, slot.catalogue) : catalogue
     this.#freshness.set(shown, fresh)
+    if (!isOwn) this.outdated.delete(capabilityClass)
     if (isOwn) this.#publishTo(slot, isSame ? undefined : shown)
     else if (!isSame) this.#publish(shown, slot, isBase && before !== undefined)
     // The lists of the gateway's own link are unchanged, so those of other classes are assumed to be unchanged, too.

@@ -50,7 +50,7 @@ export class ListLoader {
    * @returns the readings for which the answer to the list request waits
    */
   loadLists (client: Client, isSingleServer: boolean): ListLoading[] {
-    const { placement, catalogues, isRemote, isUserOwned, shouldWaitFor } = this.#deps
+    const { placement, catalogues, supervisor, isRemote, isUserOwned, shouldWaitFor } = this.#deps
     const key = placement.keyOf(client)
     const { capabilityClass } = key
     const own = placement.pool.find(key)
@@ -59,25 +59,31 @@ export class ListLoader {
     // `list_changed` later.
     const isAwaited = isSingleServer || !isUserOwned()
     const changed = isAwaited ? reading : []
-    if (catalogues.has(capabilityClass) || own?.catalogue || this.#deps.lacksValues(client)) return changed
+    const isKnown = catalogues.has(capabilityClass) || own?.catalogue !== undefined
+    if ((isKnown && !catalogues.outdated.has(key, own)) || this.#deps.lacksValues(client)) return changed
+    // Known lists are shown until they have been read again.
+    if (isKnown && supervisor.status !== 'connected') return changed
     const maxWait = this.#maxWait(capabilityClass, isSingleServer)
     if (maxWait <= 0) return changed
     // In a merged list, clients of a new capability class get the lists of clients without capabilities. No process is
     // started to read the lists of the new class.
-    const isShown = !isSingleServer && catalogues.has(emptyCapabilityClass)
-    if (isShown && !isRemote && !own?.link) return changed
+    const isShown = isKnown || (!isSingleServer && catalogues.has(emptyCapabilityClass))
+    if (!isSingleServer && isShown && !isRemote && !own?.link && !own?.catalogue) return changed
     const slot = isSingleServer || isShown ? placement.listingSlot(client) : placement.pool.base
     const done = this.#read(slot).catch(() => {})
     const isLeftOut = isShown || !(isAwaited || (!catalogues.isKnown && shouldWaitFor(client)))
     return isLeftOut ? changed : [...changed, { done, maxWait }]
   }
 
-  /** Reads the lists for a client if they are unknown and the server is connected; returns undefined otherwise. */
+  /** Reads the lists for a client if they are unknown or outdated and the server is connected; otherwise undefined. */
   loadListsForItem (client: Client): Promise<void> | undefined {
     const { placement, catalogues, supervisor } = this.#deps
-    const { capabilityClass } = placement.keyOf(client)
-    const isKnown = catalogues.has(capabilityClass) || placement.find(client)?.catalogue !== undefined
-    return supervisor.status !== 'connected' || isKnown ? undefined : this.#read(placement.listingSlot(client))
+    const key = placement.keyOf(client)
+    const own = placement.pool.find(key)
+    const isKnown = catalogues.has(key.capabilityClass) || own?.catalogue !== undefined
+    return supervisor.status !== 'connected' || (isKnown && !catalogues.outdated.has(key, own))
+      ? undefined
+      : this.#read(placement.listingSlot(client))
   }
 
   /**
@@ -133,7 +139,9 @@ export class ListLoader {
       throw error
     }
     const isKnown = (): boolean => catalogues.has(capabilityClass) || slot.catalogue !== undefined
-    if (!isKnown()) await catalogues.read(slot, slot === placement.pool.base)
+    if (!isKnown() || catalogues.outdated.has(slot.key, slot)) {
+      await catalogues.read(slot, slot === placement.pool.base)
+    }
     // If a change makes the lists unknown again, clients wait for them again.
     if (isKnown()) this.#waitingSince.delete(capabilityClass)
   }

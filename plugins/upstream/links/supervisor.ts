@@ -132,6 +132,7 @@ export class ConnectionSupervisor {
     if (slot.link !== link) return
     slot.link = undefined
     if (this.#closed) return
+    if (slot.key.affinity === 'shared') this.#catalogues.outdated.add(slot.key.capabilityClass)
     if (slot === this.#pool.base) this.#disconnected(error)
     else this.#retryLater(slot)
   }
@@ -170,13 +171,11 @@ export class ConnectionSupervisor {
     try {
       const link = await this.#connect(slot)
       slot.link = link
-      // A catalogue of a single client's link is read again, since no other link reads it.
-      const readsLists = isBase || slot.catalogue !== undefined ||
-        (this.#deps.canList(slot) && !this.#catalogues.has(slot.key.capabilityClass))
+      const reading = isBase ? 'now' : this.#catalogues.outdated.readingAfterOpen(slot, this.#deps.canList(slot))
       await slot.restore(link)
-      if (readsLists) await this.#catalogues.read(slot, isBase)
-      // Known lists may be those of a former connection. They are read again in the background, so that calls go on.
-      else if (slot.key.affinity === 'shared' || this.#catalogues.hasRead(slot)) this.#catalogues.refresh(slot, false)
+      if (reading === 'now') await this.#catalogues.read(slot, isBase)
+      if (reading === 'later') this.#catalogues.refresh(slot, false)
+      if (isBase) this.#catalogues.outdated.addOthers()
       slot.failures = 0
       this.#deps.circuits.recordProbe(slot.circuit)
       if (isBase) this.openTime = Date.now() - slot.lastTry
@@ -196,8 +195,7 @@ export class ConnectionSupervisor {
   }
 
   async #connect (slot: Slot): Promise<Link> {
-    const { connecting, passesHeaders, warn, authorization } = this.#deps
-    const { question, notification, answered, mended } = this.#deps.inbound
+    const { connecting, passesHeaders, warn, authorization, inbound } = this.#deps
     const { config, redact } = await this.#prepared.forUser(slot.user)
     const kinds = transportTypesToTry(config, this.transportType)
     const deps = {
@@ -215,10 +213,10 @@ export class ConnectionSupervisor {
       }
     }
     const { link, kind } = await openLink(slot, config, passesHeaders, kinds, deps, {
-      question: async (...args) => await question(slot, ...args),
-      notification: (...args) => { notification(slot, ...args) },
-      answered: (...args) => { answered(slot, ...args) },
-      mended,
+      question: async (...args) => await inbound.question(slot, ...args),
+      notification: (...args) => { inbound.notification(slot, ...args) },
+      answered: (...args) => { inbound.answered(slot, ...args) },
+      mended: inbound.mended,
       closed: (from, error) => { this.onLost(slot, from, error) }
     })
     this.transportType = kind
