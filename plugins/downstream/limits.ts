@@ -41,8 +41,8 @@ export const downstreamLimits = {
   keptSize: 64 * 1024 * 1024,
 
   /**
-   * Max unread bytes per stream for longer than `streamBacklogTime`; beyond that, or at once beyond four times as many,
-   * the connection is closed.
+   * Max unread bytes per stream. The connection is closed if more are unread for longer than `streamBacklogTime`, or as
+   * soon as more than four times as many are unread.
    */
   streamBacklog: 8 * 1024 * 1024,
 
@@ -58,7 +58,7 @@ export const downstreamLimits = {
   /** Max age of the events in `replayEvents`, in ms; beyond that, they are dropped. */
   replayTime: 5 * 60_000,
 
-  /** Max resumable streams per session; beyond that, the oldest stream that carries no call is dropped. */
+  /** Max resumable streams per session; beyond that, the oldest one without a connection or a call is dropped. */
   resumableStreams: 64,
 
   /** Max time for a client to resume a stream that broke, in ms; beyond that, the call on the stream is cancelled. */
@@ -71,8 +71,8 @@ export const downstreamLimits = {
   pollGrace: 60_000,
 
   /**
-   * Max time for which a server's request that belongs to no call waits until the client opens a stream, in ms; beyond
-   * that, the server gets an error.
+   * Max time that a request from a server, unless it belongs to a call, waits for the client to open a stream, in ms;
+   * beyond that, the server gets an error.
    */
   streamOpenTimeout: 5_000,
 
@@ -117,7 +117,7 @@ export const downstreamLimits = {
 
   /**
    * Tasks that a `subscriptions/listen` stream reports. `tasks`: max number per stream; beyond that, -32602. A task is
-   * polled at the interval of its server, bounded by `least` and `most`, otherwise every `usual` ms.
+   * polled at the interval that its server states, at least `least` and at most `most` ms, or else every `usual` ms.
    */
   taskWatch: { tasks: 100, least: 250, usual: 1_000, most: 30_000 },
 

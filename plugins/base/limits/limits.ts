@@ -9,13 +9,14 @@ export const baseLimits = {
   /**
    * Log lines about a component that keeps failing: its first failure, then a summary every `summary`, and its
    * recovery; after a relapse, a component counts as recovered only once it has worked for `healthy` (both in ms).
-   * `sentences`: max different remarks about one server within `summary`; further and repeated ones are omitted.
+   * `sentences`: max warnings about one server that are remembered, so that each is logged once per `summary`; beyond
+   * that, the oldest are forgotten.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
 
   /**
-   * Max passwords hashed at the same time; beyond that, the others wait, and addresses take turns. One core is left for
-   * calls.
+   * Max passwords hashed at the same time; beyond that, the others wait, and addresses take turns. If there are several
+   * cores, one is left for calls.
    */
   concurrentHashes: Math.min(2, Math.max(1, availableParallelism() - 1)),
 
@@ -36,7 +37,7 @@ export const baseLimits = {
   /**
    * Open connections of clients. `most`: max number, with a share for each address that is not a trusted proxy's.
    * Beyond the share, an idle connection of that address is closed; beyond `most`, an idle connection of the address
-   * with the most connections; if there is none, the new one. The max is lower if the process may open few files: a
+   * with the most connections; if none is idle, the new one. The max is lower if the process may open few files: a
    * quarter of its file limit, at least `reserve` and at most half of the limit, is kept for files, processes and
    * upstreams. `elsewhere`: max number on systems that do not report the file limit. `logInterval`: min time between
    * two log lines, in ms.
@@ -45,7 +46,7 @@ export const baseLimits = {
 
   /**
    * HTTP/1.1 requests on one connection, including those of trusted proxies. `requests`: max pipelined requests without
-   * an answer; beyond that, the connection is closed. `chunks`: max chunks of a body whose average size is below
+   * an answer; beyond that, the connection is closed. `chunks`: max chunks of a body if their average size is below
    * `chunk`, in bytes; beyond that, 400. If a body is still being sent after the answer, `unread` bytes and
    * `unreadChunks` chunks of it are read and dropped, for `linger` ms; beyond that, the connection is closed.
    */
@@ -58,7 +59,7 @@ export const baseLimits = {
    */
   memory: 256 * 1024 * 1024,
 
-  /** Time without reading after which a client may be disconnected to make room for replies to other clients, in ms. */
+  /** Min time without reading before a client may be disconnected to make room for request bodies or answers, in ms. */
   readStall: 2_000,
 
   /**
@@ -97,10 +98,10 @@ export const baseLimits = {
 
   /**
    * Unsolicited messages from servers: all servers of one user count together, each server of an admin by itself.
-   * `cost`: CPU time of one message of each kind, and of 64 pieces of less than 64 bytes that complete no message
-   * (`crumbs`), in ms; `charactersPerMs`: characters of a large message that cost one more ms; `burst`: max CPU time at
-   * once, `perSecond`: per second, in ms; beyond that, the server's output is not read for a while. `owners`: max users
-   * that are tracked.
+   * `cost`: CPU time that one message of each kind counts for, in ms; `crumbs`: the same for 64 pieces of less than 64
+   * bytes each that complete no message; `charactersPerMs`: characters of a large message that cost one more ms;
+   * `burst`: max CPU time at once, `perSecond`: per second, in ms; beyond that, the server's output is not read for a
+   * while. `owners`: max users that are tracked.
    */
   unsolicited: {
     cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 },

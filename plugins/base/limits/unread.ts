@@ -58,7 +58,7 @@ export class UnreadReply {
     return bytes
   }
 
-  /** Updates the count after a write. While the memory budget is exceeded, closes the slowest reader. */
+  /** Updates the count after a write. While the memory budget is exceeded, disconnects the slowest readers. */
   recordWrite (): void {
     this.updateCount()
     let isRelieved = true

@@ -54,7 +54,7 @@ export interface Destination {
 const forbiddenSchemes =
   new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
 
-/** Whether a page may link to a redirect URI: its scheme runs no script. */
+/** Whether a page may link to a redirect URI: it is valid, and its scheme is not forbidden. */
 export const isSafeLink = (uri: string): boolean => URL.canParse(uri) && !forbiddenSchemes.has(new URL(uri).protocol)
 
 const isHttp = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:'

@@ -9,7 +9,7 @@ type ScopeName =
   // Within the console, `console-assets` and `console-open` need no session, and `console-admin` needs an admin's
   // session.
   | 'console' | 'console-assets' | 'console-open' | 'console-admin'
-/** What a route does. READONLY, Origin checks and the access matrix of the tests derive from it. */
+/** What a route does. READONLY, Origin checks and the access matrix of the tests depend on it. */
 export type RouteEffect = 'read' | 'change' | 'run'
 
 /** A row of the route table. */
@@ -31,7 +31,7 @@ declare module 'fastify' {
     routeTable: RouteRow[]
     /**
      * The methods that a path allows; empty if it has no route.
-     * @param onlyStatic considers only routes without parameters
+     * @param onlyStatic whether to consider only routes without parameters
      */
     methodsAt: (path: string, onlyStatic?: boolean) => string[]
   }

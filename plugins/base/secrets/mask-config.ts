@@ -79,8 +79,8 @@ const urlMember = /^(token|authorization|refresh|openIdConnect)Url$/
 const urlInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
 /**
- * Masks the URLs in a document given as JSON or YAML text, without parsing it. Userinfo is masked in all other URLs,
- * too.
+ * Masks the URLs of servers and OAuth endpoints in a document given as JSON or YAML text, without parsing it. In other
+ * URLs, masks only userinfo.
  */
 const maskText = (text: string, maskSecret: MaskSecret): string =>
   text

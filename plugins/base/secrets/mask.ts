@@ -23,7 +23,7 @@ export function maskAroundVariables (text: string, maskPart: (literal: string) =
   return parts.map((part, at) => at % 2 === 1 || part === '' || schemeName.test(part) ? part : maskPart(part)).join('')
 }
 
-/** Masks a secret for display: dots, plus the last four characters of twelve or more. Variables are not masked. */
+/** Masks a secret for display: dots, plus the last four characters if it has at least 12. Keeps variables. */
 export function mask (secret: string): string {
   if (isEmptyOrVariable(secret)) return secret
   const around = maskAroundVariables(secret, mask)

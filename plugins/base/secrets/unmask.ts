@@ -57,7 +57,7 @@ function holdsMask (value: unknown): boolean {
  * or list that contains masks by its whole content.
  */
 function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
-  // It is also empty for a list within a list, whose elements cannot be compared.
+  // `shown` is also empty for a list within a list, whose elements cannot be compared.
   if (shown.length === 0) return new Set()
   const [now, before] = [sent.map(signatureOf), shown.map(signatureOf)]
   const seen = new Set<string>()

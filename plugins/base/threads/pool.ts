@@ -5,7 +5,7 @@ import { parsedSizeOf } from './parsed-size.ts'
 import { startWorker } from './start-worker.ts'
 import type { WorkerMessage, PoolTask } from './worker.ts'
 
-/** Thrown for a task that takes too long, needs too much memory, is cancelled, or ends its thread by an error. */
+/** Thrown for a task that takes too long, needs too much memory, is cancelled, or makes its thread end. */
 export class TaskAborted extends Error {}
 
 const noLongerNeeded = 'it is no longer needed'
@@ -161,7 +161,7 @@ class PoolThread {
     }
   }
 
-  /** Waits for the next task; ends the thread after some time. */
+  /** Marks the thread as idle. If no task follows within the pool's `idle` time, the thread ends. */
   park (): void {
     this.#worker.unref()
     this.#idleTimer = setTimeout(() => { this.end() }, this.#bounds.idle).unref()

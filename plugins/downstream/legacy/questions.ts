@@ -87,7 +87,7 @@ export class OpenQuestions {
   }
 
   /**
-   * Fails a question, and sends the client its cancellation.
+   * Fails a question, and sends the client a cancellation of the question.
    * @param params the parameters of the server's cancellation, as JSON text; undefined if the server sent none
    */
   #dismiss (id: number, reason: string, send: (text: string) => void, params?: string): void {

@@ -99,8 +99,8 @@ const valueChecks = new Map<string, (value: unknown) => boolean>([
 ])
 
 /**
- * Whether Ajv compiles a schema without checking it against its meta-schema. Legacy SDKs compile the `outputSchema` of
- * every listed tool in this way, and reject the whole list if one fails.
+ * Whether Ajv can compile a schema if it does not validate the schema against the meta-schema. Legacy SDKs compile the
+ * `outputSchema` of every listed tool in this way, and reject the whole list if one fails.
  * @param root the whole schema, for resolving references
  */
 export function isCompilableSchema (schema: unknown, root: unknown = schema): boolean {

@@ -169,7 +169,7 @@ export class ModernEndpoint implements Endpoint {
       this.leases.giveBack(client)
       throw error
     }
-    // `serverInfo` looks the surface up again only if it does not contain the server's information yet.
+    // `serverInfo` looks the surface up again only if `surface` does not contain the server's information yet.
     const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
     const exchange =
       new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo, isOwnCredential })
@@ -194,7 +194,7 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  /** Consumes the state of a resumed exchange. @throws RpcError if the state is invalid */
+  /** Uses up the state of a resumed exchange. On failure, undoes `beginFromState`. @throws RpcError */
   async #consumeState (exchange: ModernExchange, { server, use }: ResumedState): Promise<void> {
     try {
       // Another server may now have the name of the server that issued the state.

@@ -13,7 +13,7 @@ import { firstHeaderValue } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** Returns the `Mcp-Param-*` headers that a tool declares; none if they are invalid, since clients ignore the tool. */
+/** Returns the `Mcp-Param-*` headers that a tool declares; none if any is invalid, since clients ignore such tools. */
 const headersOf = memoized(({ text }: Item): readonly ParamHeader[] => parseParamHeaders(text) ?? [])
 
 /** Matches header values of allowed characters only (MCP 2026-07-28, "Value Encoding"). */

@@ -21,7 +21,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
     this.states = states
   }
 
-  /** The number of calls that are or were parked and have not ended. */
+  /** The number of calls that are or were parked, and whose answers have not been sent. */
   get count (): number { return this.#calls.size }
   /** The memory reserved for the calls, in bytes. */
   get size (): number { return this.#sizes.taken }
@@ -58,7 +58,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
   find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#finished.get(id) }
 
   /**
-   * Reserves memory for a call. If too little is free, first forgets all calls that have ended, with their answers.
+   * Reserves memory for a call. If too little is free, first drops all answers that are kept to be fetched again.
    * @param size in bytes
    * @returns false if too little is free even then, in total or for the owner
    */

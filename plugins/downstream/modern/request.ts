@@ -53,7 +53,8 @@ const quoteValue = (value: unknown): string => (JSON.stringify(value) ?? 'nothin
 /**
  * Checks the envelope and the headers of a request (MCP 2026-07-28, "Overview" `_meta`; "Streamable HTTP", Server
  * Validation).
- * @throws RpcError to answer with HTTP 400: -32602 for the envelope, -32020 for headers, -32022 for the revision
+ * @throws RpcError to answer with HTTP 400: -32600 for the id, -32602 for the envelope, -32020 for headers, -32022 for
+ * the revision
  */
 export function parseModernRequest (request: Request, headers: IncomingHttpHeaders): ModernRequest {
   const { kind, id, idText, method, params } = request
