@@ -166,8 +166,8 @@ export const baseLimits = {
 
   /**
    * Arguments of tool calls over plain HTTP, which are converted and validated against the tool's input schema. `time`:
-   * max time, in ms; beyond that, only the server validates them, and the gateway does not try that schema again for
-   * `backoff`, in ms; arguments longer than `large`, in characters, then get 400. For arguments longer than `large`,
+   * max time, in ms; beyond that, arguments longer than `large`, in characters, get 400; others are validated only by
+   * the server, and the gateway does not try that schema again for `backoff`, in ms. For arguments longer than `large`,
    * only the first error is found. `quick`: max length of arguments, and of a schema without patterns, references and
    * conditions, that are checked without a worker thread.
    */

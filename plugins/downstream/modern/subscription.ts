@@ -58,8 +58,9 @@ export function parseSubscriptionFilter ({ notifications }: Readonly<Record<stri
 let lastSubscriptionNumber = 0
 
 /**
- * An open `subscriptions/listen` stream (MCP 2026-07-28, "Subscriptions"), which acts as a client, and as its listener
- * for notifications. Notifications that arrive before the acknowledgement is sent wait for it.
+ * An open `subscriptions/listen` stream (MCP 2026-07-28, "Subscriptions"). It represents a client, and is the client's
+ * listener for notifications. Up to `downstreamLimits.waitingMessages` notifications wait until the acknowledgement has
+ * been sent.
  */
 export class Subscription implements Client, Listener<View> {
   readonly id = `listening ${++lastSubscriptionNumber}`

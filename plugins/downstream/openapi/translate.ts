@@ -122,7 +122,7 @@ export class SchemaTranslator {
     return target
   }
 
-  /** Returns the translation of a small scalar schema without references; undefined for any other schema. */
+  /** Returns the translation of a boolean schema, or of a small scalar schema without references; else undefined. */
   #inline (target: unknown): TranslatedSchema | undefined {
     if (typeof target === 'boolean') return this.translate(target)
     if (!isObject(target) || !isScalarSchema(target, this.#root)) return undefined

@@ -118,9 +118,9 @@ export class HttpTools {
   }
 
   /**
-   * Runs a tool on an open route. The arguments are checked against its input schema first.
+   * Runs a tool on an open route. The arguments are first checked against the tool's input schema.
    * @returns the text of the tool's result, even if the tool failed
-   * @throws the errors of `call`; NoSuch for missing tools and for tools that are closed to the caller alike
+   * @throws the errors of `call`; NoSuch both for a missing tool and for a tool that the caller may not use
    */
   async callOnOpenRoute (
     caller: HttpCaller, { server, tool, name }: ToolAddress, { search, body }: SentArguments

@@ -91,7 +91,7 @@ export class ActivityReader {
     return this.isAvailable ? await awaitRecordsQuery(this.#activities.lastUses(server)) : new Map()
   }
 
-  /** Returns the numbers of calls that a principal may see, and their mean duration in ms. @throws InvalidInput */
+  /** Counts the calls that a principal may see, and computes their mean duration, in ms. @throws InvalidInput */
   async stats (principal: Principal, query: ActivityQuery): Promise<Static<typeof ActivityStats>> {
     const filter = this.#filterOf(principal, query)
     const { total, errors: failed, duration } = filter === undefined
