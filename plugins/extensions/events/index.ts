@@ -89,13 +89,13 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   app.gateway.addMethod('events/subscribe', async (exchange) => await (await webhooks()).subscribe(exchange))
   app.gateway.addMethod('events/unsubscribe', async (exchange) => await (await webhooks()).unsubscribe(exchange))
 
-  /** Whether the webhooks are loaded, or any replica has stored a subscription or a message. */
+  /** Whether the webhooks are loaded, a subscription is stored, or a stored message is due. */
   const isUsed = async (): Promise<boolean> => loading !== undefined ||
     (await records.list()).length > 0 || (await records.listDue(Date.now())).length > 0
 
   let last = Promise.resolve()
   /**
-   * Runs a task after the earlier ones. That the database is unavailable is not logged here: the timer tries again.
+   * Runs a task after the earlier ones. A StorageError is not logged, since the timer runs the task again.
    */
   const queue = (work: () => Promise<void>): void => {
     last = last.then(work).catch((error: unknown) => {

@@ -5,7 +5,7 @@ import type { View } from '../../settings/index.ts'
 /** The params of a notification as JSON text, after the guards were applied; undefined: the notification is dropped. */
 type ScreenedParams = string | undefined
 
-/** An exchange with the params that guards allow, whose notifications and cancellation are screened by guards, too. */
+/** An exchange with the params that guards allow. Guards also screen its notifications and its cancellation. */
 export class GuardedExchange extends DerivedExchange<View> {
   readonly #screen: (paramsText: string) => Promise<ScreenedParams> | ScreenedParams
   readonly #screenCancel: (paramsText: string) => string | undefined

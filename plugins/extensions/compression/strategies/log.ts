@@ -30,14 +30,15 @@ const cause =
 const parsedLength = 1_000
 
 /**
- * Max number of folded lines of failures that can be shown again, and max number of folded lines next to failures that
- * can be.
+ * Max number of folded failure lines that can be shown after all, and max number of folded lines next to failures that
+ * can be shown.
  */
 const maxUnfolded = 1_000
 
 /**
  * The strategy `log`: keeps failures with the lines around them, the first line of each shape, and the first and last
- * lines. Repeated lines are folded into one. If space is left, folded lines of failures and next to failures are shown.
+ * lines. Repeated lines are folded into one. If space is left, folded failure lines are shown, then folded lines next
+ * to failures.
  */
 export const logStrategy: Strategy = (text) => {
   const entries = foldLines(text)

@@ -68,7 +68,7 @@ class Masker {
     return /[\\%]/.test(masked) ? maskFoundSecrets(masked, (reading) => this.#rangesBesideEscapes(reading)) : masked
   }
 
-  /** Masks strings, keys and card numbers in JSON text. All other characters are copied. */
+  /** Masks content in the strings, keys and numbers of a JSON text. All other characters are copied. */
   json (json: string, isResult: boolean): string {
     const parts: string[] = []
     let from = 0
