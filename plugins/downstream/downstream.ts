@@ -71,7 +71,7 @@ declare module 'fastify' {
   interface FastifyInstance { downstream: Downstream }
 }
 
-/** `app.downstream`: the MCP endpoints. `app.ts` closes them. */
+/** Decorates the app with `downstream`, the MCP endpoints, which `app.ts` closes. */
 export default fp<{ sealer?: Sealer, usedStates: UsedRequestStates }>(async (app, { sealer, usedStates }) => {
   const logError: LogError = (error, sentence) => { app.log.error({ err: error }, sentence) }
   const isOwnCredential = (value: string): boolean => app.credentials.hasMatchIn(value)

@@ -14,7 +14,7 @@ export interface InboundRequest {
   readonly address: string
 }
 
-/** The parts of an HTTP request that the exchanges of its MCP requests need. */
+/** The parts of an HTTP request that the exchange for each of its MCP requests needs. */
 export interface HttpRequestContext {
   readonly headers: RequestHeaders
   /** The header that carries the caller's credential, in lower case. It is not forwarded. */

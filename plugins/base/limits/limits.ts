@@ -69,18 +69,18 @@ export const baseLimits = {
   smallText: 64 * 1024,
 
   /**
-   * Memory that an upstream answer takes while it is read and forwarded, per byte: its bytes, its text, and the text of
-   * the reply.
+   * Memory per byte of an upstream answer, while it is read and forwarded: for its bytes, its text, and the text of the
+   * reply.
    */
   answerCost: 4,
 
-  /** Memory that an unread reply takes, per byte: its text, and its bytes in the socket's buffers. */
+  /** Memory per byte of an unread reply: for its text, and for its bytes in the socket's buffers. */
   unreadCost: 2,
 
   /** Request bodies up to this size, in bytes, do not count against the memory budget. */
   smallBody: 1024,
 
-  /** Memory that a body takes, per byte: the worst case, a text of empty arrays, takes that much once parsed. */
+  /** Memory per byte of a request body. The worst case, a text of empty arrays, takes that much once parsed. */
   bodyCost: 16,
 
   /**
@@ -114,7 +114,7 @@ export const baseLimits = {
   /** Max nesting depth of JSON from a client; beyond that, 400. */
   requestDepth: 200,
 
-  /** Management API bodies longer than this, in characters, are checked and counted before their values are created. */
+  /** Management API bodies longer than this, in characters, are checked for depth and size before they are parsed. */
   steppedBody: 64 * 1024,
 
   /** Max values in a body of the management API; beyond that, 400. */

@@ -4,7 +4,7 @@ import { onceClosed } from './closed.ts'
 import { memoryBudget } from './memory.ts'
 import { baseLimits } from './limits.ts'
 
-/** All responses whose unread bytes are counted, by number. */
+/** All responses whose unread bytes are counted, by serial number. */
 const countedReplies = new RequestTable<number, UnreadReply>()
 let lastNumber = 0
 
@@ -16,8 +16,8 @@ export interface UnreadReplyOptions {
 }
 
 /**
- * Counts the bytes of one HTTP response that the client has not read yet against the memory budget. When the budget is
- * exceeded, the connection with the most unread bytes is closed.
+ * Counts the unread bytes of one HTTP response against the memory budget. When the budget is exceeded, the connection
+ * with the most unread bytes is closed.
  */
 export class UnreadReply {
   readonly #number = ++lastNumber

@@ -28,7 +28,7 @@ export function outboundAccessOf ({ storedByUser, proxy, owner }: ServerConfig):
   return { trusted: !addressPlaces.some((place) => isWrittenByUser(...place)), proxy, owner }
 }
 
-/** Returns the owner against whose memory share the answers of a server count if no client requested them. */
+/** Returns the owner against whose memory share a server's responses count if no client has requested them. */
 export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string =>
   trusted ? 'servers of admins' : `user ${owner}`
 

@@ -101,7 +101,7 @@ export interface Pages {
    * @param href the client's redirect URI with the error
    */
   refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => HtmlPage
-  /** Shows an error that the client must not be told. */
+  /** Shows an error that must not be reported to the client. */
   problem: (page: { title: string, text: string, status: number }) => HtmlPage
   /**
    * Asks whether the user wants to log in at an upstream server.

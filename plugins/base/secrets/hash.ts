@@ -45,7 +45,7 @@ export class Passwords {
   /**
    * Whether a password matches a stored hash. Takes equally long if there is none.
    * @param stored a result of `hash`, or a bcrypt hash from an imported file; undefined if there is none
-   * @param all the stored hashes of all users: each check takes as long as the most expensive bcrypt hash among them
+   * @param all the stored hashes of all users; each check takes as long as one against the costliest bcrypt hash in it
    */
   async verify (
     password: string, stored: string | undefined, all: Iterable<string | undefined> = []

@@ -12,7 +12,7 @@ const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 /** Matches names of members that contain a URL, even if `secretNamePattern` matches, too, such as `tokenUrl`. */
 const urlName = /(url|uri|endpoint)$/i
 
-/** Members all of whose values are secrets, at any depth. */
+/** Members in which all values, at any depth, are secrets. */
 const secretMaps = new Set(['env', 'headers'])
 
 /**
@@ -52,7 +52,7 @@ function maskOpenApi (document: unknown, maskSecret: MaskSecret): unknown {
   return maskedDocuments.get(document)
 }
 
-/** Masks the URLs in a document to which calls and credentials are sent. Parts without secrets are not copied. */
+/** Masks those URLs in a document to which calls or credentials are sent. Parts without secrets are not copied. */
 function maskTargets (value: unknown, key: string, parent: string, maskSecret: MaskSecret): unknown {
   if (typeof value === 'string') {
     const isTarget =

@@ -4,7 +4,7 @@ import type { MaskSecret } from './mask-tokens.ts'
 export const maskDots = '••••'
 
 /**
- * Whether a text is empty or a single variable (`${NAME}`, `${user.NAME}`, `${user_config.name}`), and so no secret.
+ * Whether a text is not a secret: it is empty, or a single variable (`${NAME}`, `${user.NAME}`, `${user_config.name}`).
  */
 export const isEmptyOrVariable = (value: string): boolean =>
   value === '' || /^\$\{(user(_config)?\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)

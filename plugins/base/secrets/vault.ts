@@ -120,7 +120,7 @@ function maskPaths (value: unknown, shown: unknown, path: string): string[] {
 
 /**
  * Copies a value with its secrets restored. Object members without secrets are not copied.
- * @param depth the depth of the value: the number of elements at the start of the secrets' paths that lead to it
+ * @param depth the nesting depth of the value, which is the index of the next element in the secrets' paths
  */
 function restore (value: unknown, secrets: readonly VaultEntry[], depth: number): unknown {
   const inside = new Map<string | number, VaultEntry[]>()

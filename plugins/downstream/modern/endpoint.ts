@@ -125,7 +125,7 @@ export class ModernEndpoint implements Endpoint {
 
   /**
    * Calls `work`, and answers with the RpcError that it throws.
-   * @param status the HTTP status for an error whose reason and code determine none
+   * @param status the HTTP status if neither the reason nor the code of the error determines one
    */
   #answerErrors ({ raw }: InboundRequest, { idText }: Request, status: number, work: () => void): void {
     try {

@@ -25,7 +25,7 @@ const statuses: Readonly<Record<number, number>> = {
 /** HTTP statuses of errors about limits: 503 for a limit of all callers together, 429 for the share of one caller. */
 const statusesByReason: Partial<Record<ErrorReason, number>> = { limit: 503, share: 429 }
 
-/** Returns the HTTP status of an error. @param other the status of an error whose reason and code determine none */
+/** Returns the HTTP status of an error. @param other the status if neither the reason nor the code determines one */
 export const httpStatusOf = ({ reason, code }: RpcError, other = 200): number =>
   statusesByReason[reason] ?? statuses[code] ?? other
 

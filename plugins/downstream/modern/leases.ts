@@ -139,7 +139,7 @@ export class ClientLeases {
     return client
   }
 
-  /** Releases a client that `hold` returned. */
+  /** Releases a client that `hold` returned. Once no subscription holds it, it becomes idle, or ends. */
   release (client: ModernClient): void {
     const { pool } = client
     client.holders--
@@ -149,7 +149,7 @@ export class ClientLeases {
     this.#setIdle(pool, client)
   }
 
-  /** Takes back a client that `acquire` has returned. */
+  /** Takes back a client that `acquire` returned: keeps it as an idle client, or ends it. */
   giveBack (client: ModernClient): void {
     client.exchange = undefined
     if (client.isDropped) this.#deps.onEnd(client)

@@ -21,7 +21,7 @@ const headerValuePattern = /^[\t\x20-\x7e]*$/
 
 /**
  * Returns the `Mcp-Param-*` headers of a request that are forwarded to the server. Omits values that are too long,
- * contain other characters than printable ASCII and tabs, or contain a credential for this gateway.
+ * contain characters other than printable ASCII and tabs, or contain a credential for this gateway.
  * @param credentialHeader the header that carries the caller's credential, in lower case
  * @returns undefined if there are none
  */

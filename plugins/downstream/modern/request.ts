@@ -180,7 +180,7 @@ interface MetaParts {
   readonly capabilitiesMemory: number
 }
 
-/** The parts of the `_meta` in the last request. The `_meta` in the next request is often the same. */
+/** The parts of the last cached `_meta`. The next request often has the same `_meta`. */
 let lastMeta: MetaParts | undefined
 
 /**
