@@ -70,7 +70,7 @@ export class Subscription implements Client, Listener<View> {
   readonly level = undefined
   readonly isFiltered = true
   readonly headers: RequestHeaders
-  /** The client that requests of the same principal use. The subscription uses its upstream links. */
+  /** The client whose upstream links the subscription uses. Requests of the same principal use the client, too. */
   readonly linkOwner: Client
   readonly #idText: string
   readonly #stream: EventStream

@@ -26,7 +26,7 @@ export interface ToolAddress { server: string, tool: string, name?: string }
 /** The query of the URL without its question mark, and the body if there is one. */
 interface SentArguments { search: string, body?: string }
 
-/** Runs tools and prompts for plain HTTP callers. */
+/** Runs tools, fills in prompts and reads resources for plain HTTP callers. */
 export class HttpTools {
   readonly #gateway: Gateway
   readonly #access: Access

@@ -103,8 +103,8 @@ function characterAfter (bytes: Uint8Array, index: number): number {
 export const originalsUriPrefix = 'tool-hub://originals/'
 
 /**
- * Creates the provider through which clients read originals. `_meta` of the read contents states the offset and the end
- * of the part, the size of the original and, unless it is the last part, the offset of the next one.
+ * Creates the provider through which clients read originals. In the contents, `_meta` states the offset and the end of
+ * the part, the size of the original and, unless the part is the last one, the offset of the next part.
  */
 export const createOriginalsProvider = (originals: Originals): Provider & { readonly uriPrefix: string } => ({
   // No server can have this name.

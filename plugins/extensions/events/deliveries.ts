@@ -7,7 +7,7 @@ import type { WebhookSender, WebhookDestination } from './webhook-sender.ts'
 
 const { pauses, timeout } = extensionsLimits.eventWebhooks
 
-/** Time after which an unfinished attempt counts as lost with its process and is repeated by any replica, in ms. */
+/** Time after which any replica repeats an unfinished attempt, since its process seems to have ended, in ms. */
 const lostAfter = 6 * timeout
 
 interface DeliveriesDeps {

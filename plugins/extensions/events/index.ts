@@ -43,7 +43,10 @@ const isServer = ({ name, config }: Server, { provider, server }: EventSubscript
 /** Interval at which due messages are sent and the access of OAuth clients is checked, in ms. */
 const interval = 2_000
 
-/** `app.eventWebhooks`: handles `events/subscribe` and `events/unsubscribe`, and forwards the messages of servers. */
+/**
+ * Decorates the app with `eventWebhooks`, handles `events/subscribe` and `events/unsubscribe`, and forwards messages
+ * from servers to the webhooks of clients.
+ */
 export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSealer() }) => {
   const { eventWebhooks: records } = storage
   /** Whether a hook hides an event type from a view. */
@@ -95,7 +98,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
 
   let last = Promise.resolve()
   /**
-   * Runs a task after the earlier ones. A StorageError is not logged, since the timer runs the task again.
+   * Runs a task after the earlier ones. Errors are logged, except that the database is unavailable (StorageError).
    */
   const queue = (work: () => Promise<void>): void => {
     last = last.then(work).catch((error: unknown) => {

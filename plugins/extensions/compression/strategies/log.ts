@@ -76,7 +76,7 @@ export const logStrategy: Strategy = (text) => {
   }
 }
 
-/** The lines that were folded into entries with failures, without duplicates. One line of each entry comes first. */
+/** The lines that were folded into failure entries, without duplicates: one line of each entry, then the others. */
 class UnfoldedLines {
   readonly #lines: Array<readonly string[]>
   readonly #entries: readonly number[]
@@ -200,7 +200,7 @@ function shapeOf (line: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Max number of the first failures, and of the severe ones, that rank highest. */
+/** Max number of first failures, and max number of severe failures, that rank highest. */
 const maxTopFailures = 6
 /** Max number of shown lines of a stack trace. */
 const maxStackLines = 12

@@ -1,6 +1,6 @@
 import { matchesOf, type FindRanges } from './range.ts'
 
-/** The pattern of the separator between groups of digits: one or two spaces, punctuation or invisible characters. */
+/** The pattern of the separator between groups of digits: one or two spaces, marks or invisible characters. */
 const gap = '([\\s./_+\\u200b-\\u200d\\u2060-]{1,2})'
 /** Matches digits without separators, or in the groups in which they are printed on cards. */
 const cardPattern = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
