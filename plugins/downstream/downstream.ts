@@ -22,7 +22,7 @@ class Downstream {
 
   /**
    * @param sealer seals `requestState` for all replicas; undefined if only this process needs to open it
-   * @param isOwnCredential whether a header value contains a credential for this gateway, so that it is not forwarded
+   * @param isOwnCredential whether a header value contains a credential for this gateway, and must not be forwarded
    */
   constructor (
     gateway: Gateway,

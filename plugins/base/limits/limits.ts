@@ -142,7 +142,7 @@ export const baseLimits = {
   upstreamHeaders: 16 * 1024,
 
   /**
-   * Max users with a pool of shared connections to their servers; beyond that, the oldest pools are closed, and opened
+   * Max users with a pool of shared connections to their servers; beyond that, the oldest pool is dropped, and created
    * again on demand.
    */
   outboundOwners: 1_000,

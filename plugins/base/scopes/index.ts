@@ -19,7 +19,7 @@ export interface RouteRow {
   readonly url: string
   readonly scope: ScopeName
   readonly effect: RouteEffect
-  /** Undefined for a route without a schema; the OpenAPI document of the management API omits it. */
+  /** Undefined for a route without a schema; the OpenAPI document of the management API omits such routes. */
   readonly schema?: FastifySchema
 }
 
@@ -74,7 +74,8 @@ function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
 }
 
 /**
- * If READONLY is set, rejects requests that may change settings, according to their method and their route's effect.
+ * If READONLY is set, rejects requests that may change settings: those with an unsafe method, unless their route has the
+ * effect `run`.
  */
 function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return

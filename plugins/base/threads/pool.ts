@@ -14,7 +14,7 @@ const noLongerNeeded = 'it is no longer needed'
 export const tooMuchMemory = (heap: number): string => `it needs more than ${heap} MB of memory`
 
 interface PoolBounds {
-  /** Max threads; one owner uses at most all but one of them. */
+  /** Max threads. If there are several, one owner uses at most all but one of them. */
   readonly threads: number
   /** The number of threads for privileged tasks only; default: 0. */
   readonly reserved?: number

@@ -45,7 +45,7 @@ interface ModernEndpointDeps {
   /** Seals `requestState` so that all replicas can open it; undefined if only this process needs to open it. */
   sealer: Sealer | undefined
   usedStates: UsedRequestStates
-  /** Whether a header value contains a credential for this gateway, so that it is not forwarded. */
+  /** Whether a header value contains a credential for this gateway. Such a value must not be forwarded. */
   isOwnCredential: (value: string) => boolean
 }
 

@@ -35,7 +35,7 @@ interface ModernExchangeOptions {
   readonly parked: ParkedCalls<ModernExchange>
   /** Returns the `serverInfo` of the answering server, as JSON text, if known. */
   readonly serverInfo: () => string | undefined
-  /** Whether a header value contains a credential for this gateway, so that it is not forwarded. */
+  /** Whether a header value contains a credential for this gateway. Such a value must not be forwarded. */
   readonly isOwnCredential: (value: string) => boolean
 }
 

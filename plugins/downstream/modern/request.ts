@@ -86,7 +86,7 @@ export function parseModernRequest (request: Request, headers: IncomingHttpHeade
   }
 }
 
-/** Methods of earlier revisions, which are not forwarded to servers. */
+/** Methods that only earlier revisions have. Requests with these methods are rejected. */
 const removedMethods: ReadonlySet<string> = new Set([
   'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
 ])

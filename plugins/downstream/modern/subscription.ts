@@ -148,7 +148,7 @@ export class Subscription implements Client, Listener<View> {
       case 'notifications/events/list_changed': return accepted.eventsListChanged
       // Only updates of subscribed resources arrive here.
       case 'notifications/resources/updated': return accepted.resourceSubscriptions.length > 0
-      // Only accepted tasks are watched.
+      // Only updates of watched tasks arrive here.
       case 'notifications/tasks': return true
       default: return false
     }
