@@ -57,8 +57,8 @@ class Downstream {
   }
 
   /**
-   * Ends the streams and subscriptions that were opened with a credential that has expired. Sessions are kept: clients
-   * renew the credential with their next request, and few of them can start a new session.
+   * Ends the streams and subscriptions that were opened with a credential, once it has expired. Sessions are kept:
+   * clients renew the credential with their next request, and few clients can start a new session.
    * @param id the id in `Principal.credential`
    */
   closeChannels (id: string): void {

@@ -75,8 +75,8 @@ interface Holder<Value, Key> {
 
 /**
  * A map of entries by owner and key, with a max total size. Beyond the max, entries of the owner with the largest total
- * are evicted, so an owner that keeps adding entries soon evicts its own. Of owners with equal totals, the one that has
- * had entries for longest loses one. `set` makes an entry the newest. Values must not be undefined.
+ * are evicted, so an owner that keeps adding entries soon evicts its own. Among owners with equal totals, the one that
+ * has had entries for the longest time loses one. `set` makes an entry the newest. Values must not be undefined.
  */
 export class OwnedMap<Value, Key = string> {
   readonly #max: number

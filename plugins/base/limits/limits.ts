@@ -22,7 +22,7 @@ export const baseLimits = {
 
   /**
    * Max length of untrusted texts on HTML pages, in characters; beyond that, they are truncated. `name`: names of
-   * clients; `host`: the host that a redirect leads to, which is truncated at its start; `text`: sentences, addresses,
+   * clients; `host`: hosts of redirect targets, which are truncated at their start; `text`: sentences, addresses, and
    * users' names.
    */
   pageTexts: { name: 80, host: 256, text: 1_000 },

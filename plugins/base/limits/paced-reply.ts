@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { UnreadReply, type UnreadReplyOptions } from './unread.ts'
 
-/** Max characters encoded at once, and max total size of small buffers that are joined to one piece, in bytes. */
+/** Max characters encoded at once, and max total size of small buffers that are joined into one piece, in bytes. */
 const pieceSize = 64 * 1024
 /** Min size of buffers that are passed on without a copy, in bytes. */
 const minUncopied = 16 * 1024

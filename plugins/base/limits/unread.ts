@@ -30,8 +30,8 @@ export class UnreadReply {
   #readAt = Date.now()
 
   /**
-   * @param onClose registers a listener for the time when the bytes no longer count; default: when the response is
-   * closed
+   * @param onClose registers a listener that is to be called when the bytes no longer count; default: when the response
+   * is closed
    * @param unwrittenBytes returns the number of bytes that count although they are not written to the response yet
    */
   constructor (

@@ -74,8 +74,8 @@ function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
 }
 
 /**
- * If READONLY is set, rejects requests that may change settings: those with an unsafe method, unless their route has the
- * effect `run`.
+ * If READONLY is set, rejects requests that may change settings: those with an unsafe method, unless their route has
+ * the effect `run`.
  */
 function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return

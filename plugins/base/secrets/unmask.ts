@@ -52,9 +52,9 @@ function holdsMask (value: unknown): boolean {
 }
 
 /**
- * Returns the indices at which a list contains the same element as the list that was shown to the client. Masks look
- * alike, and elements may have been removed. So a mask is identified together with the element before it, and an object
- * or list that contains masks by its whole content.
+ * Returns the indices of the elements that are the same as in the list shown to the client. Masks look alike, and
+ * elements may have been removed. So a mask is identified together with the element before it, and an object or list
+ * that contains masks by its whole content.
  */
 function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
   // `shown` is also empty for a list within a list, whose elements cannot be compared.

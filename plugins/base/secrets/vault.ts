@@ -93,7 +93,7 @@ function maskAllExcept (
   )
 }
 
-/** Masks the secrets that are masked for display, and each URL that may contain a secret. */
+/** Masks the secrets that `shown` masks, and each URL that may contain a secret. */
 function maskAddresses (value: unknown, shown: unknown): unknown {
   if (typeof value === 'string') {
     return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown

@@ -10,7 +10,7 @@ interface KeptMessage { readonly data: string }
 
 /**
  * The messages of all buffers. Beyond the limit, the owner whose messages take the most memory loses its oldest
- * message, which is also the oldest message of a buffer, since each buffer has one owner.
+ * message. Since each buffer has one owner, this is also the oldest message of its buffer.
  */
 const allEntries = new OwnedMap<{ dropOldest: () => void }, KeptMessage>(downstreamLimits.keptSize, {
   sizeOf: ({ data }) => memoryOf(data) + overhead,

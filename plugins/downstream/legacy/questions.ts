@@ -66,7 +66,7 @@ export class OpenQuestions {
     if (typeof token === 'number') this.#open.get(token)?.question.progress(paramsText)
   }
 
-  /** Fails all open questions, with an error that says that the client has disconnected. */
+  /** Fails all open questions with the error that the client has disconnected. */
   clear (): void {
     for (const id of this.#open.keys()) {
       this.#take(id)?.reject(new RpcError(rpcCode.internal, 'The client has disconnected', 'internal'))

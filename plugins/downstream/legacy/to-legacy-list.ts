@@ -47,7 +47,7 @@ function toLegacyItem (kind: ListKind, text: string): string | undefined {
   }
 }
 
-/** Removes an `outputSchema` that legacy clients cannot compile, so that they can still list and call the tool. */
+/** Removes an `outputSchema` that legacy clients cannot compile. The clients can then still list and call the tool. */
 function withoutBadOutputSchema (text: string | undefined): string | undefined {
   const output = text === undefined ? undefined : memberOf(text, 'outputSchema')
   if (text === undefined || output === undefined || isCompilableSchema(JSON.parse(output))) return text

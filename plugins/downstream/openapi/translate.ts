@@ -162,7 +162,7 @@ export class SchemaTranslator {
       return { schema: nullable, isExact: other.isExact && other.schema.nullable !== true }
     }
     const exact = translated.every((each) => each.isExact)
-    // With `oneOf`, a value that was valid against one schema would be refused if it matches two that now accept more.
+    // With `oneOf`, a value that matches one original schema would be refused if it matches two translated schemas.
     return { schema: { [exact ? keyword : 'anyOf']: translated.map(({ schema }) => schema) }, isExact: exact }
   }
 

@@ -19,7 +19,7 @@ const maxOffset = 100_000
 
 /**
  * Reads recorded calls. Admins see all calls, other users their own. Methods that query the database throw RecordsAway
- * if it is unavailable, and, except `lastUseByUser`, NotRecorded if calls are not recorded.
+ * if it is unavailable. All of them except `lastUseByUser` throw NotRecorded if calls are not recorded.
  */
 export class ActivityReader {
   readonly #store: Activities | string

@@ -241,8 +241,8 @@ export class Webhooks {
   }
 
   /**
-   * Ends a subscription whose principal has lost access, or that a user ends in the management API. The replica that
-   * removes the subscription notifies the server and the client.
+   * Ends a subscription, because its principal has lost access, or at the request of a user of the management API. The
+   * replica that removes the subscription notifies the server and the client.
    * @throws StorageError
    */
   async end (subscription: EventSubscription): Promise<void> {

@@ -30,8 +30,8 @@ const cause =
 const parsedLength = 1_000
 
 /**
- * Max number of folded failure lines that can be shown after all, and max number of folded lines next to failures that
- * can be shown.
+ * Max number of folded failure lines that can be shown after all; also the max number of folded lines that can be shown
+ * next to failures.
  */
 const maxUnfolded = 1_000
 

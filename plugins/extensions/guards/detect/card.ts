@@ -31,7 +31,7 @@ function hasCheckDigit (digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** Whether digits can be a payment card number: they have the leading digits, length and check digit of one. */
+/** Whether digits can be a payment card number: the leading digits, the length and the check digit are valid. */
 export const isCard = (digits: string): boolean =>
   /^\d{13,19}$/.test(digits) && !/^(\d)\1*$/.test(digits) && hasCheckDigit(digits) &&
   schemes.some(([beginning, lengths]) => beginning.test(digits) && lengths.includes(digits.length))

@@ -120,7 +120,7 @@ class Masker {
   /**
    * Masks a string. A string in `blob` or `data` that is text in base64 is decoded, masked and encoded again. Long
    * binary media data in base64, which occur in results, are returned unchanged.
-   * @param key the name of the member whose value is the string, or an array that contains the string
+   * @param key the name of the member that contains the string, directly or in an array
    * @param mediaOf returns the name of the member with media data in the innermost object; '' if there is none
    */
   #string (text: string, key: string, mediaOf: () => string): string {
