@@ -29,7 +29,7 @@ export class MessageBuffer<Entry extends KeptMessage> {
   #size = 0
 
   /**
-   * @param owner the owner whose share the messages count against (`chargedOwnerOf`)
+   * @param owner the owner to whom the memory of the messages is charged (`chargedOwnerOf`)
    * @param maxSize max memory of all texts, in bytes; the newest message is kept at any size
    */
   constructor (owner: string, maxEntries: number, maxSize: number) {

@@ -28,7 +28,7 @@ export class OpenQuestions {
   #lastId = 0
   #size = 0
 
-  /** @param owner the owner from whose share of memory the questions take (`chargedOwnerOf`) */
+  /** @param owner the owner against whose memory share the questions count (`chargedOwnerOf`) */
   constructor (owner: string) { this.#owner = owner }
 
   /**

@@ -30,8 +30,8 @@ export const httpStatusOf = ({ reason, code }: RpcError, other = 200): number =>
   statusesByReason[reason] ?? statuses[code] ?? other
 
 /**
- * Translates an error for a modern client. Codes of earlier revisions are replaced. The error with which a server
- * rejects the gateway's own request becomes an internal error, unless the client lacks a required capability.
+ * Translates an error for a modern client. Codes of earlier revisions are replaced. If a server rejects the form of the
+ * gateway's request, the client gets an internal error, unless it lacks a capability that the server requires.
  */
 export function errorOutcome (error: RpcError, capabilities: ClientCapabilities): RequestOutcome {
   const translated = error.reason === 'upstream' ? translateUpstreamError(error, capabilities) : error

@@ -49,7 +49,7 @@ export class HttpTools {
    * @param name the name of the tool on the route of the server
    * @returns the text of the tool's result, even if the tool failed, with `toolName` and `arguments` added
    * @throws NoSuch for a server or tool that the caller cannot see, InvalidInput for arguments that do not fit the
-   * schema, UpstreamFailed, UpstreamSlow, ShareError
+   * schema, and the errors of `InFlightCalls.run`
    */
   async call (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#filtered(this.#access.viewOfServer(caller.principal, server), caller)
@@ -98,7 +98,7 @@ export class HttpTools {
   /**
    * Reads a resource of any server that the caller sees, or a built-in one.
    * @returns the text of the server's result
-   * @throws NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow, ShareError
+   * @throws the errors of `InFlightCalls.run`
    */
   async readResourceByUri (caller: HttpCaller, uri: string): Promise<string> {
     const { principal, headers, address } = caller
@@ -201,7 +201,7 @@ export class HttpTools {
   /**
    * Waits until the tools of the server are known, and returns the result of `#exposedName`. Errors of `read` are
    * ignored, so that an unreadable body is reported only for an existing tool.
-   * @throws NoSuch, UpstreamFailed
+   * @throws NoSuch, and the errors that `InFlightCalls.toHttpError` returns
    */
   async #findExposedName (
     caller: HttpCaller, view: View, server: string, tool: string, read: () => Record<string, unknown>
@@ -213,7 +213,10 @@ export class HttpTools {
     return exposed
   }
 
-  /** Waits until the tools of a server are known, and returns the result of `look`. @throws UpstreamFailed */
+  /**
+   * Waits until the tools of a server are known, and returns the result of `look`.
+   * @throws the errors that `InFlightCalls.toHttpError` returns
+   */
   async #findAfterListing<Found> (
     { headers, address }: HttpCaller,
     view: View,

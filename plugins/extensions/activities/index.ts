@@ -77,7 +77,7 @@ class Retention {
     this.#beginRound()
   }
 
-  /** Stops the removal. Resolves when the current step has ended. */
+  /** Stops the removal. Resolves when the current round has ended. */
   async close (): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)

@@ -74,7 +74,7 @@ export class Originals {
     const { bytes, mimeType } = original
     const start = characterAt(bytes, Math.min(offset, bytes.length))
     const maxEnd = Math.min(start + Math.min(length, this.#limits.partSize), bytes.length)
-    // A part contains at least one character.
+    // A part contains at least one character, unless it begins at the end.
     const end = characterAt(bytes, maxEnd) > start ? characterAt(bytes, maxEnd) : characterAfter(bytes, start)
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return { text, mimeType, offset: start, end, size: bytes.length }

@@ -20,7 +20,7 @@ declare module 'fastify' {
 interface EventWebhooksApi {
   /** Handles a message that a server has posted to the gateway; see `Webhooks.receive`. */
   receive: Webhooks['receive']
-  /** Lists the newest messages that could not be delivered: those of the principal's user, or all for an admin. */
+  /** Lists the newest failed deliveries: those of the principal's user, or all for an admin. @throws StorageError */
   listFailed: (principal: Principal) => Promise<FailedDelivery[]>
   /** Lists the active subscriptions: those of the principal's user, or all for an admin. @throws StorageError */
   list: (principal: Principal) => Promise<ShownSubscription[]>

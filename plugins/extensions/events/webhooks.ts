@@ -70,7 +70,7 @@ export class Webhooks {
   /**
    * Handles `events/subscribe`: creates or refreshes a subscription.
    * @returns the result as JSON text
-   * @throws RpcError
+   * @throws RpcError, StorageError
    */
   async subscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
@@ -134,7 +134,7 @@ export class Webhooks {
     }), event.presentation)
   }
 
-  /** Handles `events/unsubscribe`. @returns the result as JSON text @throws RpcError */
+  /** Handles `events/unsubscribe`. @returns the result as JSON text @throws RpcError, StorageError */
   async unsubscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
     const event = await gateway.findEventType(exchange)

@@ -16,8 +16,8 @@ export class GuardedExchange extends DerivedExchange<View> {
   /**
    * @param members the members of params to replace, as JSON text by name; undefined removes a member
    * @param screen screens the params of a notification to the client
-   * @param screenCancel screens a JSON text: the params of the client's cancellation, or its reason; returns undefined if
-   *   the text must not be forwarded
+   * @param screenCancel screens a JSON text: the params of the client's cancellation, or its reason; returns undefined
+   *   if the text must not be forwarded
    */
   constructor (
     from: Exchange<View>, members: Readonly<Record<string, string | undefined>>,
