@@ -29,8 +29,8 @@ export const baseLimits = {
 
   /**
    * Clients that send slowly, in ms. `headers`: max time for the head of a request to arrive, `request`: for the whole
-   * request; beyond that, 408, and the connection is closed. `interval`: how often connections are checked, which adds
-   * to both.
+   * request; beyond that, HTTP 408, and the connection is closed. `interval`: how often connections are checked, which
+   * adds to both.
    */
   slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
 
@@ -47,7 +47,7 @@ export const baseLimits = {
   /**
    * HTTP/1.1 requests on one connection, including those of trusted proxies. `requests`: max pipelined requests without
    * an answer; beyond that, the connection is closed. `chunks`: max chunks of a body if their average size is below
-   * `chunk`, in bytes; beyond that, 400. If a body is still being sent after the answer, `unread` bytes and
+   * `chunk`, in bytes; beyond that, HTTP 400. If a body is still being sent after the answer, `unread` bytes and
    * `unreadChunks` chunks of it are read and dropped, for `linger` ms; beyond that, the connection is closed.
    */
   arriving: { requests: 8, chunks: 1_000, chunk: 64, unread: 8 * 1024 * 1024, unreadChunks: 1_000, linger: 1_000 },
@@ -55,7 +55,7 @@ export const baseLimits = {
   /**
    * Default of `MEMORY_BUDGET`: max total memory of upstream answers being read, unread replies and request bodies, in
    * bytes; beyond that, the connection with the most unread bytes is closed. If that does not suffice, requests get
-   * 429, 503 or -32001. Bodies have a share for each owner.
+   * HTTP 429, 503, or error -32001. Bodies have a share for each owner.
    */
   memory: 256 * 1024 * 1024,
 
@@ -111,22 +111,22 @@ export const baseLimits = {
     owners: 1_000
   },
 
-  /** Max nesting depth of JSON from a client; beyond that, 400. */
+  /** Max nesting depth of JSON from a client; beyond that, HTTP 400. */
   requestDepth: 200,
 
   /** Management API bodies longer than this, in characters, are checked for depth and size before they are parsed. */
   steppedBody: 64 * 1024,
 
-  /** Max values in a body of the management API; beyond that, 400. */
+  /** Max values in a body of the management API; beyond that, HTTP 400. */
   requestValues: 1_000_000,
 
   /**
-   * Max parameters of a query, or fields of a form; beyond that, 400. Some parsers, such as the parser of the
+   * Max parameters of a query, or fields of a form; beyond that, HTTP 400. Some parsers, such as the parser of the
    * authorization server's library, compare each parameter with all others.
    */
   parameters: 1_000,
 
-  /** Max members of one object in a body of the management API; beyond that, 400. */
+  /** Max members of one object in a body of the management API; beyond that, HTTP 400. */
   requestMembers: 10_000,
 
   /** Max values in a request body for which all validation errors are reported; beyond that, only the first one is. */
@@ -160,16 +160,16 @@ export const baseLimits = {
    * Worker threads. `threads`: max number, of which one owner may use all but one; beyond that, tasks wait, and owners
    * take turns. `heap`: max heap of each, in MB, `loading`: max time to load a module, in ms; beyond that, the task is
    * stopped, and its thread ends. `idle`: max time without a task, in ms; beyond that, the thread ends. `tasks`: max
-   * running or waiting tasks, with a share for each owner; beyond that, 429 or 503.
+   * running or waiting tasks, with a share for each owner; beyond that, HTTP 429 or 503.
    */
   workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, tasks: 1_000 },
 
   /**
    * Arguments of tool calls over plain HTTP, which are converted and validated against the tool's input schema. `time`:
-   * max time, in ms; beyond that, arguments longer than `large`, in characters, get 400; others are validated only by
-   * the server, and the gateway does not try that schema again for `backoff`, in ms. For arguments longer than `large`,
-   * only the first error is found. `quick`: max length of arguments, and of a schema without patterns, references and
-   * conditions, that are checked without a worker thread.
+   * max time, in ms; beyond that, arguments longer than `large`, in characters, get HTTP 400; others are validated only
+   * by the server, and the gateway does not try that schema again for `backoff`, in ms. For arguments longer than
+   * `large`, only the first error is found. `quick`: max length of arguments, and of a schema without patterns,
+   * references and conditions, that are checked without a worker thread.
    */
   argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024, quick: { args: 4 * 1024, schema: 16 * 1024 } }
 } as const

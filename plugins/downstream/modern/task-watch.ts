@@ -31,7 +31,7 @@ export class TaskWatch {
     subscription.onTaskChange(taskId, () => { this.#hasChanged = true; this.#wake() })
   }
 
-  /** Reads the task for the first time. @throws RpcError if the client has no such task */
+  /** Reads the task for the first time. @throws RpcError, for example if the client has no such task */
   async begin (): Promise<void> { this.#state = await this.#read() }
 
   /**
