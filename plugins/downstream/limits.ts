@@ -116,8 +116,8 @@ export const downstreamLimits = {
   listens: 10_000,
 
   /**
-   * Tasks that a `subscriptions/listen` stream reports. `tasks`: max number per stream; beyond that, error -32602. A task
-   * is polled at the interval that its server states, at least `least` and at most `most` ms, or else every `usual` ms.
+   * Tasks that a `subscriptions/listen` stream reports. `tasks`: max number per stream; beyond that, error -32602. A
+   * task is polled at the interval that its server states, bounded by `least` and `most`, or else every `usual` ms.
    */
   taskWatch: { tasks: 100, least: 250, usual: 1_000, most: 30_000 },
 

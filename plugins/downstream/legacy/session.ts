@@ -107,7 +107,10 @@ export class Session implements AskableClient, Listener<View> {
     else this.addChannel(stream, connection)
   }
 
-  /** Adds a channel for messages that belong to none of the client's requests, until the connection closes. */
+  /**
+   * Adds a channel for messages that belong to none of the client's requests, until the connection closes, and sends the
+   * messages that waited for a channel.
+   */
   addChannel (channel: StandaloneChannel, connection: EventStream): void {
     this.#channels.add(channel)
     connection.onClose(() => {

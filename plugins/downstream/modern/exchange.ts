@@ -99,7 +99,10 @@ export class ModernExchange implements Exchange<View> {
   /** Whether the exchange has been answered or cancelled. */
   get isOver (): boolean { return this.#over }
 
-  /** Adds a request that waits for the answer: the first request, or one that resumes the exchange. */
+  /**
+   * Adds a request that waits for the answer: the first request, or one that resumes the exchange. Its params and
+   * capabilities replace those of the previous request.
+   */
   attach (
     { params, paramsText, capabilities, capabilitiesMemory, logLevel, idText }: ModernRequest, reply: ReplyChannel
   ): void {

@@ -118,7 +118,7 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   /**
-   * Resumes the call with a request that contains its state.
+   * Resumes the call with a request that contains its state, or delivers the outcome if the call has ended.
    * @param round the round in the state
    * @param answersText the `inputResponses`, as the JSON text of an object
    * @param attach makes the request wait for the answer

@@ -101,7 +101,7 @@ export class Subscription implements Client, Listener<View> {
     throw new RpcError(rpcCode.internal, 'The client can receive requests only during its own requests', 'internal')
   }
 
-  /** Sends the first message, which contains the accepted part of the filter. */
+  /** Sends the accepted part of the filter as the first message, and then the messages that arrived before. */
   acknowledge (accepted: SubscriptionFilter): void {
     this.#accepted = accepted
     const notifications: Record<string, unknown> = {}

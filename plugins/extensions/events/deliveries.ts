@@ -48,7 +48,8 @@ export class Deliveries {
   }
 
   /**
-   * Starts to send the messages whose next attempt is due, except those that another replica has claimed.
+   * Starts to send the messages whose next attempt is due, except those that another replica has claimed. Messages of
+   * subscriptions that have ended are dropped.
    * @throws StorageError
    */
   async sendDue (): Promise<void> {
