@@ -108,8 +108,8 @@ export class Session implements AskableClient, Listener<View> {
   }
 
   /**
-   * Adds a channel for messages that belong to none of the client's requests, until the connection closes, and sends the
-   * messages that waited for a channel.
+   * Adds a channel for messages that belong to none of the client's requests, until the connection closes, and sends
+   * the messages that waited for a channel.
    */
   addChannel (channel: StandaloneChannel, connection: EventStream): void {
     this.#channels.add(channel)
