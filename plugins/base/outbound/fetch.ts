@@ -46,8 +46,8 @@ const unsentCodes = new Set([
 ])
 
 /**
- * Sends one request and reads the whole response. Redirects are followed only within the origin, and only if the method
- * and body are kept; a 303 is followed with GET.
+ * Sends one request and reads the whole response. Redirects are followed only within the origin: 301 and 302 only for
+ * GET and HEAD, 303 with GET (with HEAD for HEAD), 307 and 308 with the same method and body.
  * @throws UpstreamError with a message for the operator, which contains no text of the response body. Its `fault` is
  * `unreachable` if the request was not sent, `refused` for a redirect that is not followed, `broken` for a response
  * that is cut off, too large or not decodable, `timeout`, or `closed` if the signal ended the request
