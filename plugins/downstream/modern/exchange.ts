@@ -115,7 +115,7 @@ export class ModernExchange implements Exchange<View> {
   }
 
   /**
-   * Starts the exchange from a `requestState` to which no parked call belongs.
+   * Records that the exchange starts from a `requestState` to which no parked call belongs.
    * @param id the id of the state (`RequestStateSealer.idOf`)
    * @param answersText the request's `inputResponses`, as JSON text
    */

@@ -5,8 +5,8 @@ import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { ListResult } from '../../gateway/index.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-// These functions add the members that MCP 2026-07-28 requires to the results of servers: `resultType`, `serverInfo`,
-// and for some methods `ttlMs` and `cacheScope`. All texts are JSON. Members that do not change keep their bytes.
+// These functions add to results of servers the members that MCP 2026-07-28 requires: `resultType`, `serverInfo`, and
+// for some methods `ttlMs` and `cacheScope`. All texts are JSON. Members that do not change keep their bytes.
 
 const notCached: Caching = { ttlMs: 0, isPublic: false }
 
