@@ -19,8 +19,8 @@ export interface ServerOptions {
   /** Max open connections of clients; default: derived from the limit of open files. */
   maxConnections?: number
   /**
-   * A server that is already listening. Once `listen` is called, the app answers its requests. Default: a server of its
-   * own.
+   * A server that is already listening. Once the app's `listen` is called, the app answers the server's requests.
+   * Default: a new server.
    */
   listener?: Server
 }

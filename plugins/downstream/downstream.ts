@@ -22,7 +22,7 @@ class Downstream {
 
   /**
    * @param sealer seals `requestState` for all replicas; undefined if only this process needs to open it
-   * @param isOwnCredential whether a header value contains a credential for this gateway, so that it is not forwarded
+   * @param isOwnCredential whether a header value contains a credential for this gateway, and must not be forwarded
    */
   constructor (
     gateway: Gateway,
@@ -57,8 +57,8 @@ class Downstream {
   }
 
   /**
-   * Ends the streams and subscriptions that were opened with a credential that has expired. Sessions are kept: clients
-   * renew the credential with their next request, and few of them can start a new session.
+   * Ends the streams and subscriptions that were opened with a credential, once it has expired. Sessions are kept:
+   * clients renew the credential with their next request, and few clients can start a new session.
    * @param id the id in `Principal.credential`
    */
   closeChannels (id: string): void {
@@ -71,7 +71,7 @@ declare module 'fastify' {
   interface FastifyInstance { downstream: Downstream }
 }
 
-/** `app.downstream`: the MCP endpoints. `app.ts` closes them. */
+/** Decorates the app with `downstream`, the MCP endpoints, which `app.ts` closes. */
 export default fp<{ sealer?: Sealer, usedStates: UsedRequestStates }>(async (app, { sealer, usedStates }) => {
   const logError: LogError = (error, sentence) => { app.log.error({ err: error }, sentence) }
   const isOwnCredential = (value: string): boolean => app.credentials.hasMatchIn(value)

@@ -14,7 +14,7 @@ export interface InboundRequest {
   readonly address: string
 }
 
-/** The parts of an HTTP request that the exchanges of its MCP requests need. */
+/** The parts of an HTTP request that the exchange for each of its MCP requests needs. */
 export interface HttpRequestContext {
   readonly headers: RequestHeaders
   /** The header that carries the caller's credential, in lower case. It is not forwarded. */
@@ -30,7 +30,7 @@ export interface Endpoint {
   revoke: (hasAccess: (view: View) => boolean) => void
 }
 
-/** The table of open requests at an endpoint, which waits for them when the gateway shuts down. */
+/** The open requests at an endpoint. When the gateway shuts down, `drain` waits for them. */
 export class InFlightTable<Entry> {
   readonly #entries = new RequestTable<number, Entry>()
   #last = 0
@@ -54,7 +54,7 @@ export class InFlightTable<Entry> {
   /** Returns a copy of the entries, in the order in which they were added. */
   values (): Entry[] { return this.#entries.values() }
 
-  /** Waits up to `timeout` ms for the open requests. Concurrent callers share the wait. */
+  /** Sets `isClosing`, and waits up to `timeout` ms for the open requests. Further calls wait until the same time. */
   async drain (timeout: number): Promise<void> {
     await (this.#draining ??= new Promise<void>((resolve) => {
       this.#emptied = resolve

@@ -13,7 +13,7 @@ export class EventStream {
   readonly #raw: ServerResponse
   readonly #unread: UnreadReply
   readonly #closeListeners: Array<() => void> = []
-  /** The time since when more than `downstreamLimits.streamBacklog` bytes are unread, in ms since 1970. */
+  /** The time since which more than `downstreamLimits.streamBacklog` bytes have been unread, in ms since 1970. */
   #backlogSince: number | undefined
 
   /** Sends the head and a first comment, since Node sends the head only with the first byte of the body. */

@@ -27,9 +27,9 @@ interface HttpReplyOptions {
 }
 
 /**
- * The HTTP response to one POST. It is JSON if it contains only answers. If the client accepts event streams, it
- * becomes one as soon as another message is sent, after `silenceTimeout`, or at once if the client prefers that. A
- * client may disconnect from the stream and resume it.
+ * The HTTP response to one POST: JSON, or an event stream. If the client accepts event streams, the response becomes
+ * one as soon as a message other than an answer is sent, after `silenceTimeout`, or at once if the client prefers event
+ * streams. A client may disconnect from the stream and resume it.
  */
 export class HttpReply implements ReplyChannel {
   readonly #raw: ServerResponse
@@ -92,7 +92,7 @@ export class HttpReply implements ReplyChannel {
   /** Sends the answers as JSON, or an empty response if all requests were cancelled. */
   #end (status: number): void {
     const answers = this.#answers
-    // From now on, the connection counts these bytes.
+    // From now on, `writeJson` counts these bytes.
     this.#heldSize = 0
     this.#unread?.updateCount()
     const [first] = answers

@@ -1,28 +1,28 @@
 /** The limits for clients. docs/limits.md is generated from this object and its comments. */
 export const downstreamLimits = {
   /**
-   * Max MCP sessions, with a share for each owner; beyond that, 429 or 503. The same number limits the connections of
-   * the SSE transport.
+   * Max MCP sessions, with a share for each owner; beyond that, HTTP 429 or 503. The same number limits the connections
+   * of the SSE transport.
    */
   sessions: 10_000,
 
   /**
    * The capabilities that a client declares, which are kept as long as the client. `text`: max size of their JSON text,
    * and `memory`: max size of the text and its values (counted by `valueCosts`), in bytes of memory; beyond that,
-   * -32602. The values actually take less than half of what is counted.
+   * error -32602. The values actually take less than half of what is counted.
    */
   capabilities: { text: 8 * 1024, memory: 16 * 1024 },
 
   /** Max time for a connection of the SSE transport to start its session, in ms; beyond that, it is closed. */
   initializeTimeout: 60_000,
 
-  /** Max open requests per session; beyond that, -32000. */
+  /** Max open requests per session; beyond that, error -32000. */
   requestsPerSession: 1_000,
 
-  /** Max messages per JSON-RPC batch; beyond that, 400. */
+  /** Max messages per JSON-RPC batch; beyond that, HTTP 400. */
   batch: 1_000,
 
-  /** Max open GET streams per session; beyond that, 409. */
+  /** Max open GET streams per session; beyond that, HTTP 409. */
   streamsPerSession: 8,
 
   /** Max messages buffered per session while it has no open stream; beyond that, the oldest are dropped. */
@@ -41,8 +41,8 @@ export const downstreamLimits = {
   keptSize: 64 * 1024 * 1024,
 
   /**
-   * Max unread bytes per stream for longer than `streamBacklogTime`; beyond that, or at once beyond four times as many,
-   * the connection is closed.
+   * Max unread bytes per stream. The connection is closed if more are unread for longer than `streamBacklogTime`, or as
+   * soon as more than four times as many are unread.
    */
   streamBacklog: 8 * 1024 * 1024,
 
@@ -58,7 +58,7 @@ export const downstreamLimits = {
   /** Max age of the events in `replayEvents`, in ms; beyond that, they are dropped. */
   replayTime: 5 * 60_000,
 
-  /** Max resumable streams per session; beyond that, the oldest stream that carries no call is dropped. */
+  /** Max resumable streams per session; beyond that, the oldest one without a connection or a call is dropped. */
   resumableStreams: 64,
 
   /** Max time for a client to resume a stream that broke, in ms; beyond that, the call on the stream is cancelled. */
@@ -71,8 +71,8 @@ export const downstreamLimits = {
   pollGrace: 60_000,
 
   /**
-   * Max time for which a server's request that belongs to no call waits until the client opens a stream, in ms; beyond
-   * that, the server gets an error.
+   * Max time that a request from a server, unless it belongs to a call, waits for the client to open a stream, in ms;
+   * beyond that, the server gets an error.
    */
   streamOpenTimeout: 5_000,
 
@@ -112,16 +112,16 @@ export const downstreamLimits = {
    */
   leases: { idle: 1_000, time: 5 * 60_000, key: 4 * 1024 },
 
-  /** Max open `subscriptions/listen` streams, with a share for each owner; beyond that, 429 or 503. */
+  /** Max open `subscriptions/listen` streams, with a share for each owner; beyond that, HTTP 429 or 503. */
   listens: 10_000,
 
   /**
-   * Tasks that a `subscriptions/listen` stream reports. `tasks`: max number per stream; beyond that, -32602. A task is
-   * polled at the interval of its server, bounded by `least` and `most`, otherwise every `usual` ms.
+   * Tasks that a `subscriptions/listen` stream reports. `tasks`: max number per stream; beyond that, error -32602. A
+   * task is polled at the interval that its server states, bounded by `least` and `most`, or else every `usual` ms.
    */
   taskWatch: { tasks: 100, least: 250, usual: 1_000, most: 30_000 },
 
-  /** Max session rebuilds per principal per minute; beyond that, 404. */
+  /** Max session rebuilds per principal per minute; beyond that, HTTP 404. */
   rebuildsPerMinute: 600,
 
   /**
@@ -133,12 +133,12 @@ export const downstreamLimits = {
   /** Max time that a REST caller's session may go without a call, in ms; beyond that, it ends. */
   restSessionIdle: 30 * 60_000,
 
-  /** Max size of one OpenAPI document, in bytes; beyond that, 503, with the advice to request fewer servers. */
+  /** Max size of one OpenAPI document, in bytes; beyond that, HTTP 503, with the advice to request fewer servers. */
   documentSize: 32 * 1024 * 1024,
 
   /**
    * OpenAPI documents, which worker threads write. `threads`: max number; beyond that, documents wait, and owners take
-   * turns. `tasks`: max documents being written or waiting, with a share for each owner; beyond that, 429 or 503.
+   * turns. `tasks`: max documents being written or waiting, with a share for each owner; beyond that, HTTP 429 or 503.
    * `time`: max time for a document, in ms, `heap`: max heap, in MB; beyond that, tools whose definition has at least
    * `large` characters are described as taking any object. `idle`: time in ms after which a thread without a task ends.
    * `kept`: max cached documents, each of at most `keptSize` bytes; beyond that, documents are written again.

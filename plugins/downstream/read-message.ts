@@ -6,7 +6,7 @@ import { memoryOfJson } from '../base/body/index.ts'
 import { baseLimits } from '../base/limits/index.ts'
 import { downstreamLimits } from './limits.ts'
 
-/** The message that a client has sent, or the elements of the batch that it has sent. */
+/** A message from a client, or the elements of a batch. */
 export type ReceivedMessage = Message | Array<Message | MalformedMessage>
 
 /** Parses the body of a client's POST, a message or a batch. @throws the errors of `parseMessage` */

@@ -19,7 +19,7 @@ import type { LegacyMessageHandler } from './legacy/message-handler.ts'
 import type { Sessions } from './legacy/sessions.ts'
 import { downstreamLimits } from './limits.ts'
 
-/** The connection of a client of the SSE transport: a stream for all messages to it, and its session. */
+/** The connection of an SSE client: the stream for all messages to the client, and the client's session. */
 class SseConnection implements StandaloneChannel {
   readonly id: string
   readonly view: View
@@ -198,7 +198,7 @@ declare module 'fastify' {
   interface FastifyInstance { sse: SseEndpoint }
 }
 
-/** `app.sse`: the SSE transport for clients of revision 2024-11-05, in addition to streamable HTTP. */
+/** Decorates the app with `sse`, the transport of revision 2024-11-05, which is served beside streamable HTTP. */
 export default fp(async (app) => {
   const { sessions, requests } = app.downstream
   const endpoint =

@@ -8,12 +8,12 @@ export interface ArgumentCheckTask { readonly schema: string, readonly args: str
 /** `args`: the converted arguments as JSON text; `problems`: up to ten of their validation errors, in words. */
 export interface ArgumentCheckResult { readonly args: string, readonly problems: readonly string[] }
 
-/** Max number of arguments whose other conversion is tried, one at a time, if the first conversion is not valid. */
+/** Max number of arguments whose eager conversion is tried, one argument at a time, if validation finds errors. */
 const maxAlternatives = 20
 
 /**
  * Converts arguments to the types of a schema, and validates them unless the schema is longer than
- * `baseLimits.checkedSchema`. May take unlimited time.
+ * `baseLimits.checkedSchema`. Has no time limit of its own.
  */
 export function run ({ schema: schemaText, args: text }: ArgumentCheckTask): ArgumentCheckResult {
   const schema: unknown = JSON.parse(schemaText)
@@ -23,8 +23,8 @@ export function run ({ schema: schemaText, args: text }: ArgumentCheckTask): Arg
   if (schemaText.length > baseLimits.checkedSchema) return { args: JSON.stringify(args), problems: [] }
   const validate = validatorOf(schemaText, schema, isLarge ? 'first' : 'all')
   let problems = validate(args)
-  // A text that violates a pattern or a length may be meant as a number. For large arguments, trying this would take
-  // too long.
+  // A text that the schema accepts only as another string, because of a pattern or a length, may be meant as a number.
+  // For large arguments, trying this would take too long.
   const others = problems.length === 0 || isLarge
     ? []
     : Object.entries(convertArguments(schema, given, true)).filter(([name, value]) => value !== args[name])
@@ -36,7 +36,7 @@ export function run ({ schema: schemaText, args: text }: ArgumentCheckTask): Arg
   return { args: JSON.stringify(args), problems: problems.slice(0, 10) }
 }
 
-/** Validators by the text of their schema. */
+/** Validators by the text of their schema. Those in `all` find all errors, those in `first` only the first one. */
 const validators = { all: new Map<string, Validator>(), first: new Map<string, Validator>() }
 const maxValidators = 100
 

@@ -6,9 +6,9 @@ interface BoundedMapOptions<Key, Value> {
 }
 
 /**
- * A Map with a max number of entries. When it is exceeded, the oldest evictable entries are removed, but not the one
- * just set; the Map exceeds its max only if too few entries are evictable. Entries are ordered by age: `set` does not
- * change the age of an existing entry, `setNewest` makes it the newest.
+ * A Map with a max number of entries. Beyond the max, the oldest evictable entries are removed, but not the entry just
+ * set; the Map exceeds its max only if too few entries are evictable. Entries are ordered by age: `set` does not change
+ * the age of an existing entry, `setNewest` makes it the newest.
  */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #max: number
@@ -74,9 +74,9 @@ interface Holder<Value, Key> {
 }
 
 /**
- * A map of entries by owner and key, with a max total size. When it is exceeded, the oldest entry of the owner with the
- * largest total is evicted, so an owner that keeps adding entries soon evicts its own. `set` makes an entry the newest.
- * Of owners with equal totals, the one that has had entries for longest loses one. Values must not be undefined.
+ * A map of entries by owner and key, with a max total size. Beyond the max, entries of the owner with the largest total
+ * are evicted, so an owner that keeps adding entries soon evicts its own. Among owners with equal totals, the one that
+ * has had entries for the longest time loses one. `set` makes an entry the newest. Values must not be undefined.
  */
 export class OwnedMap<Value, Key = string> {
   readonly #max: number
@@ -123,7 +123,7 @@ export class OwnedMap<Value, Key = string> {
     this.#size += change
   }
 
-  /** Evicts the oldest entry of the owner with the largest total. */
+  /** Evicts an entry of the owner with the largest total: the oldest expendable one, or else the oldest. */
   #evict (): void {
     let [largest] = this.#holders
     for (const each of this.#holders) if (each[1].size > (largest?.[1].size ?? 0)) largest = each

@@ -38,10 +38,10 @@ interface ConnectionsOptions {
 }
 
 /**
- * Limits the open connections of clients: a max for all, and a share for each address. At either limit, an idle
- * connection is closed to admit the new one: of the same address if it has used up its share, otherwise of the address
- * with the most connections among those with an idle one. If there is no idle connection, the new one is closed. A
- * connection with too many pipelined requests is closed, too.
+ * Limits the open connections of clients: a max for all, and a share for each address. At a limit, an idle connection
+ * is closed to admit the new one. It is one of the same address if that address has used up its share; otherwise, one
+ * of the address with the most connections. If there is no idle connection, the new one is closed. A connection with
+ * too many pipelined requests is closed, too.
  */
 class Connections {
   readonly #options: ConnectionsOptions
@@ -60,7 +60,7 @@ class Connections {
 
   get open (): number { return this.#shares.taken + this.#fromProxies }
 
-  /** The number of connections that were closed because a limit was reached. */
+  /** The number of connections that were closed because too many were open; pipelining does not count. */
   get closed (): number { return this.#closed }
 
   /** Tracks the connections of an HTTP server and their requests. */
@@ -112,7 +112,7 @@ class Connections {
     socket.destroy()
   }
 
-  /** Makes room for a new connection. @returns false if a limit is reached and no idle connection can be closed */
+  /** At a limit, closes an idle connection to make room for a new one. @returns false if there is no idle one */
   #makeRoom (peer: Peer, address: string): boolean {
     const bound = this.#boundFor(peer)
     if (bound === undefined) return true
@@ -130,7 +130,7 @@ class Connections {
     return true
   }
 
-  /** The limit that one more connection of a peer would exceed; undefined if there is none. */
+  /** The limit that one more connection of a peer would exceed: its share, or the max for all; undefined: neither. */
   #boundFor (peer: Peer): 'share' | 'all' | undefined {
     const { max } = this.#options
     if (peer.isProxy) return this.open < max ? undefined : 'all'

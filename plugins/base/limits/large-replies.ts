@@ -4,7 +4,7 @@ import { pacedReply } from './paced-reply.ts'
 import { memoryBudget } from './memory.ts'
 import { maxUncountedReply } from './unread.ts'
 
-/** A hook that replaces a large body by a stream of pieces, except for HEAD: the response has no body. */
+/** A hook that replaces a large body by a stream of pieces. Responses to HEAD, which have no body, are unchanged. */
 const streamLargeReply: onSendHookHandler = ({ method }, reply, payload, done) => {
   const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
   if (!isWhole || payload.length <= maxUncountedReply || method === 'HEAD') {

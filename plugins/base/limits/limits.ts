@@ -9,34 +9,35 @@ export const baseLimits = {
   /**
    * Log lines about a component that keeps failing: its first failure, then a summary every `summary`, and its
    * recovery; after a relapse, a component counts as recovered only once it has worked for `healthy` (both in ms).
-   * `sentences`: max different remarks about one server within `summary`; further and repeated ones are omitted.
+   * `sentences`: max warnings about one server that are remembered, so that each is logged once per `summary`; beyond
+   * that, the oldest are forgotten.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
 
   /**
-   * Max passwords hashed at the same time; beyond that, the others wait, and addresses take turns. One core is left for
-   * calls.
+   * Max passwords hashed at the same time; beyond that, the others wait, and addresses take turns. If there are several
+   * cores, one is left for calls.
    */
   concurrentHashes: Math.min(2, Math.max(1, availableParallelism() - 1)),
 
   /**
    * Max length of untrusted texts on HTML pages, in characters; beyond that, they are truncated. `name`: names of
-   * clients; `host`: the host that a redirect leads to, which is truncated at its start; `text`: sentences, addresses,
+   * clients; `host`: hosts of redirect targets, which are truncated at their start; `text`: sentences, addresses, and
    * users' names.
    */
   pageTexts: { name: 80, host: 256, text: 1_000 },
 
   /**
    * Clients that send slowly, in ms. `headers`: max time for the head of a request to arrive, `request`: for the whole
-   * request; beyond that, 408, and the connection is closed. `interval`: how often connections are checked, which adds
-   * to both.
+   * request; beyond that, HTTP 408, and the connection is closed. `interval`: how often connections are checked, which
+   * adds to both.
    */
   slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
 
   /**
    * Open connections of clients. `most`: max number, with a share for each address that is not a trusted proxy's.
    * Beyond the share, an idle connection of that address is closed; beyond `most`, an idle connection of the address
-   * with the most connections; if there is none, the new one. The max is lower if the process may open few files: a
+   * with the most connections; if none is idle, the new one. The max is lower if the process may open few files: a
    * quarter of its file limit, at least `reserve` and at most half of the limit, is kept for files, processes and
    * upstreams. `elsewhere`: max number on systems that do not report the file limit. `logInterval`: min time between
    * two log lines, in ms.
@@ -45,8 +46,8 @@ export const baseLimits = {
 
   /**
    * HTTP/1.1 requests on one connection, including those of trusted proxies. `requests`: max pipelined requests without
-   * an answer; beyond that, the connection is closed. `chunks`: max chunks of a body whose average size is below
-   * `chunk`, in bytes; beyond that, 400. If a body is still being sent after the answer, `unread` bytes and
+   * an answer; beyond that, the connection is closed. `chunks`: max chunks of a body if their average size is below
+   * `chunk`, in bytes; beyond that, HTTP 400. If a body is still being sent after the answer, `unread` bytes and
    * `unreadChunks` chunks of it are read and dropped, for `linger` ms; beyond that, the connection is closed.
    */
   arriving: { requests: 8, chunks: 1_000, chunk: 64, unread: 8 * 1024 * 1024, unreadChunks: 1_000, linger: 1_000 },
@@ -54,11 +55,11 @@ export const baseLimits = {
   /**
    * Default of `MEMORY_BUDGET`: max total memory of upstream answers being read, unread replies and request bodies, in
    * bytes; beyond that, the connection with the most unread bytes is closed. If that does not suffice, requests get
-   * 429, 503 or -32001. Bodies have a share for each owner.
+   * HTTP 429, 503, or error -32001. Bodies have a share for each owner.
    */
   memory: 256 * 1024 * 1024,
 
-  /** Time without reading after which a client may be disconnected to make room for replies to other clients, in ms. */
+  /** Min time without reading before a client may be disconnected to make room for request bodies or answers, in ms. */
   readStall: 2_000,
 
   /**
@@ -68,18 +69,18 @@ export const baseLimits = {
   smallText: 64 * 1024,
 
   /**
-   * Memory that an upstream answer takes while it is read and forwarded, per byte: its bytes, its text, and the text of
-   * the reply.
+   * Memory per byte of an upstream answer, while it is read and forwarded: for its bytes, its text, and the text of the
+   * reply.
    */
   answerCost: 4,
 
-  /** Memory that an unread reply takes, per byte: its text, and its bytes in the socket's buffers. */
+  /** Memory per byte of an unread reply: for its text, and for its bytes in the socket's buffers. */
   unreadCost: 2,
 
   /** Request bodies up to this size, in bytes, do not count against the memory budget. */
   smallBody: 1024,
 
-  /** Memory that a body takes, per byte: the worst case, a text of empty arrays, takes that much once parsed. */
+  /** Memory per byte of a request body. The worst case, a text of empty arrays, takes that much once parsed. */
   bodyCost: 16,
 
   /**
@@ -97,10 +98,10 @@ export const baseLimits = {
 
   /**
    * Unsolicited messages from servers: all servers of one user count together, each server of an admin by itself.
-   * `cost`: CPU time of one message of each kind, and of 64 pieces of less than 64 bytes that complete no message
-   * (`crumbs`), in ms; `charactersPerMs`: characters of a large message that cost one more ms; `burst`: max CPU time at
-   * once, `perSecond`: per second, in ms; beyond that, the server's output is not read for a while. `owners`: max users
-   * that are tracked.
+   * `cost`: CPU time that one message of each kind counts for, in ms; `crumbs`: the same for 64 pieces of less than 64
+   * bytes each that complete no message; `charactersPerMs`: characters of a large message that cost one more ms;
+   * `burst`: max CPU time at once, `perSecond`: per second, in ms; beyond that, the server's output is not read for a
+   * while. `owners`: max users that are tracked.
    */
   unsolicited: {
     cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 },
@@ -110,22 +111,22 @@ export const baseLimits = {
     owners: 1_000
   },
 
-  /** Max nesting depth of JSON from a client; beyond that, 400. */
+  /** Max nesting depth of JSON from a client; beyond that, HTTP 400. */
   requestDepth: 200,
 
-  /** Management API bodies longer than this, in characters, are checked and counted before their values are created. */
+  /** Management API bodies longer than this, in characters, are checked for depth and size before they are parsed. */
   steppedBody: 64 * 1024,
 
-  /** Max values in a body of the management API; beyond that, 400. */
+  /** Max values in a body of the management API; beyond that, HTTP 400. */
   requestValues: 1_000_000,
 
   /**
-   * Max parameters of a query, or fields of a form; beyond that, 400. Some parsers, such as the parser of the
+   * Max parameters of a query, or fields of a form; beyond that, HTTP 400. Some parsers, such as the parser of the
    * authorization server's library, compare each parameter with all others.
    */
   parameters: 1_000,
 
-  /** Max members of one object in a body of the management API; beyond that, 400. */
+  /** Max members of one object in a body of the management API; beyond that, HTTP 400. */
   requestMembers: 10_000,
 
   /** Max values in a request body for which all validation errors are reported; beyond that, only the first one is. */
@@ -141,7 +142,7 @@ export const baseLimits = {
   upstreamHeaders: 16 * 1024,
 
   /**
-   * Max users with a pool of shared connections to their servers; beyond that, the oldest pools are closed, and opened
+   * Max users with a pool of shared connections to their servers; beyond that, the oldest pool is dropped, and created
    * again on demand.
    */
   outboundOwners: 1_000,
@@ -159,16 +160,16 @@ export const baseLimits = {
    * Worker threads. `threads`: max number, of which one owner may use all but one; beyond that, tasks wait, and owners
    * take turns. `heap`: max heap of each, in MB, `loading`: max time to load a module, in ms; beyond that, the task is
    * stopped, and its thread ends. `idle`: max time without a task, in ms; beyond that, the thread ends. `tasks`: max
-   * running or waiting tasks, with a share for each owner; beyond that, 429 or 503.
+   * running or waiting tasks, with a share for each owner; beyond that, HTTP 429 or 503.
    */
   workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, tasks: 1_000 },
 
   /**
    * Arguments of tool calls over plain HTTP, which are converted and validated against the tool's input schema. `time`:
-   * max time, in ms; beyond that, only the server validates them, and the gateway does not try that schema again for
-   * `backoff`, in ms; arguments longer than `large`, in characters, then get 400. For arguments longer than `large`,
-   * only the first error is found. `quick`: max length of arguments, and of a schema without patterns, references and
-   * conditions, that are checked without a worker thread.
+   * max time, in ms; beyond that, arguments longer than `large`, in characters, get HTTP 400; others are validated only
+   * by the server, and the gateway does not try that schema again for `backoff`, in ms. For arguments longer than
+   * `large`, only the first error is found. `quick`: max length of arguments, and of a schema without patterns,
+   * references and conditions, that are checked without a worker thread.
    */
   argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024, quick: { args: 4 * 1024, schema: 16 * 1024 } }
 } as const

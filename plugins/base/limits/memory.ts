@@ -22,7 +22,7 @@ export class MemoryBudget {
     this.#shares = new Shares(max, 'bytes in flight')
   }
 
-  /** Sets the function that frees memory: by closing the slowest reader's connection. It returns false if it cannot. */
+  /** @param relieve frees memory by closing the slowest reader's connection; returns false if it can free none */
   setReliever (relieve: () => boolean): void { this.#relieve = relieve }
 
   /**

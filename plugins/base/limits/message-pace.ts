@@ -2,7 +2,7 @@ import type { MessageRateLimiter, UnsolicitedKind } from '../../../protocol/tran
 import { TokenBucket } from './token-bucket.ts'
 import { baseLimits } from './limits.ts'
 
-/** The limits of unsolicited messages, with the members of `baseLimits.unsolicited`. */
+/** The limits of unsolicited messages; for each member, see `baseLimits.unsolicited`. */
 interface UnsolicitedBounds {
   readonly cost: Readonly<Record<UnsolicitedKind, number>>
   readonly charactersPerMs: number

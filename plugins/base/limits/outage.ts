@@ -63,7 +63,7 @@ export class OutageLog {
     return true
   }
 
-  /** Stops all logging. */
+  /** Cancels the pending log line about a recovery, if any. */
   stop (): void { clearTimeout(this.#timer) }
 
   #reportEnd (at: number): void {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { UnreadReply, type UnreadReplyOptions } from './unread.ts'
 
-/** Max characters encoded at once, and max bytes handed to the socket at once. */
+/** Max characters encoded at once, and max total size of small buffers that are joined into one piece, in bytes. */
 const pieceSize = 64 * 1024
 /** Min size of buffers that are passed on without a copy, in bytes. */
 const minUncopied = 16 * 1024
@@ -12,8 +12,8 @@ const minUncopied = 16 * 1024
 type BodyPart = string | Buffer
 
 /**
- * Returns a large body as a stream of pieces. Each piece is encoded when the client has read the previous one, and the
- * event loop gets a turn between pieces, even if the client reads fast. The whole body counts as unread from the start.
+ * Returns a large body as a stream of pieces. Each piece is encoded when the client has read the previous one. Between
+ * pieces, the stream yields to the event loop if it has run too long. The whole body counts as unread from the start.
  * @param length the total length of the parts, in bytes of UTF-8
  */
 export function pacedReply (

@@ -22,9 +22,9 @@ export class ShareError extends Error {
 export type Release = () => void
 
 /**
- * A limited number of places for all owners together. An owner may take any free place of the first three quarters. The
- * last quarter is for owners that then hold at most a tenth of all places (or one place, if a tenth is less), so one
- * owner cannot exclude the others.
+ * A limited number of places for all owners together. An owner may take any free place of the first three quarters.
+ * Places of the last quarter are given only to owners that then hold at most a tenth of all places (or one place, if a
+ * tenth is less), so one owner cannot exclude the others.
  */
 export class Shares {
   readonly #max: number

@@ -1,7 +1,7 @@
 import { BoundedMap } from './bounded-map.ts'
 
 export interface Rate {
-  /** Max tokens at once. */
+  /** Max tokens in a bucket. */
   readonly burst: number
   /** Tokens added per second. */
   readonly perSecond: number

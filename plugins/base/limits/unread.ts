@@ -4,7 +4,7 @@ import { onceClosed } from './closed.ts'
 import { memoryBudget } from './memory.ts'
 import { baseLimits } from './limits.ts'
 
-/** All responses whose unread bytes are counted, by number. */
+/** All responses whose unread bytes are counted, by serial number. */
 const countedReplies = new RequestTable<number, UnreadReply>()
 let lastNumber = 0
 
@@ -16,8 +16,8 @@ export interface UnreadReplyOptions {
 }
 
 /**
- * Counts the bytes of one HTTP response that the client has not read yet against the memory budget. When the budget is
- * exceeded, the connection with the most unread bytes is closed.
+ * Counts the unread bytes of one HTTP response against the memory budget. When the budget is exceeded, the connection
+ * with the most unread bytes is closed.
  */
 export class UnreadReply {
   readonly #number = ++lastNumber
@@ -30,8 +30,8 @@ export class UnreadReply {
   #readAt = Date.now()
 
   /**
-   * @param onClose registers a listener for the time when the bytes no longer count; default: when the response is
-   * closed
+   * @param onClose registers a listener that is to be called when the bytes no longer count; default: when the response
+   * is closed
    * @param unwrittenBytes returns the number of bytes that count although they are not written to the response yet
    */
   constructor (
@@ -58,7 +58,7 @@ export class UnreadReply {
     return bytes
   }
 
-  /** Updates the count after a write. While the memory budget is exceeded, closes the slowest reader. */
+  /** Updates the count after a write. While the memory budget is exceeded, disconnects the slowest readers. */
   recordWrite (): void {
     this.updateCount()
     let isRelieved = true

@@ -3,9 +3,9 @@ import ipaddr from 'ipaddr.js'
 /** The class of an IP address or a host name. */
 export interface AddressClass {
   /**
-   * Which servers may have an address of the class. `public`: all. `local` (loopback, private and reserved addresses):
-   * only servers stored by an admin or in the settings file. `never` (link-local addresses and cloud metadata services,
-   * which hand out credentials): none.
+   * Which servers may have an address of the class, unless OUTBOUND_ALLOW contains the address. `public`: all. `local`
+   * (loopback, private and reserved addresses): only servers stored by an admin or in the settings file. `never`
+   * (link-local addresses and cloud metadata services, which hand out credentials): none.
    */
   readonly level: 'public' | 'local' | 'never'
   /** The class in words, for an error, such as `a private address`. */
@@ -97,5 +97,5 @@ export function classifyHostName (name: string): AddressClass | undefined {
     : undefined
 }
 
-/** Normalises the host of a URL for comparison: no brackets, no trailing dot, lower case. */
+/** Normalizes the host of a URL for comparison: no brackets, no trailing dot, lower case. */
 export const normalizeHost = (host: string): string => host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '').toLowerCase()

@@ -16,9 +16,10 @@ export type HostResolver = (
 ) => void
 
 /**
- * Creates a connector that opens sockets only to addresses that the policy admits. It connects to the very addresses
+ * Creates a connector that opens sockets only to addresses admitted by the policy. It connects to the very addresses
  * that were checked, so DNS rebinding has no effect. `Host` and SNI contain the host name.
- * @param trusted whether an admin or the settings file stored the addresses, so that local ones are admitted
+ * @param trusted whether the server's addresses were stored by an admin or are from the settings file, so that local
+ * ones are admitted
  * @param timeout max time for DNS look-up, connection and TLS handshake together, in ms
  */
 export function guardedConnector (

@@ -17,10 +17,10 @@ export interface FetchOptions {
   body?: string | Buffer
   /** Max size of the decompressed body, in bytes. */
   maxSize: number
-  /** Max time of the whole request, including redirects and the answer's body, in ms. Default: no limit. */
+  /** Max time of the whole request, including redirects and the response body, in ms. Default: no limit. */
   timeout?: number
   /**
-   * The owner against whose memory share the answer counts. Default: an owner shared by all requests that name none.
+   * The owner against whose memory share the response counts. Default: an owner shared by all requests without one.
    */
   memoryOwner?: string
   signal?: AbortSignal
@@ -31,10 +31,10 @@ export interface FetchOptions {
   returnsRedirects?: boolean | 'all'
 }
 
-/** An HTTP answer of any status, with its decompressed body. */
+/** An HTTP response of any status, with its decompressed body. */
 export interface FetchedResponse { status: number, headers: IncomingHttpHeaders, body: Buffer }
 
-/** Codes of errors that occur before a connection is established, so that the request was not sent. */
+/** Codes of errors that occur before a connection is established. The request was then not sent. */
 const unsentCodes = new Set([
   'OUTBOUND_REFUSED',
   'ECONNREFUSED',
@@ -46,11 +46,11 @@ const unsentCodes = new Set([
 ])
 
 /**
- * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed with
- * GET.
- * @throws UpstreamError with a message for the operator, which contains no text of the answer. Its `fault` is
- * `unreachable` if the request was not sent, `refused` for a redirect to another origin, `broken` for an answer that is
- * cut off, too large or not decodable, `timeout`, or `closed` if the signal ended the request
+ * Sends one request and reads the whole response. Redirects are followed only within the origin: 301 and 302 only for
+ * GET and HEAD, 303 with GET (with HEAD for HEAD), 307 and 308 with the same method and body.
+ * @throws UpstreamError with a message for the operator, which contains no text of the response body. Its `fault` is
+ * `unreachable` if the request was not sent, `refused` for a redirect that is not followed, `broken` for a response
+ * that is cut off, too large or not decodable, `timeout`, or `closed` if the signal ended the request
  */
 export async function fetchWhole (
   start: URL,

@@ -28,7 +28,7 @@ export function outboundAccessOf ({ storedByUser, proxy, owner }: ServerConfig):
   return { trusted: !addressPlaces.some((place) => isWrittenByUser(...place)), proxy, owner }
 }
 
-/** Returns the owner against whose memory share the answers of a server count if no client requested them. */
+/** Returns the owner against whose memory share a server's responses count if no client has requested them. */
 export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string =>
   trusted ? 'servers of admins' : `user ${owner}`
 
@@ -96,8 +96,8 @@ export class Outbound {
   }
 
   /**
-   * Returns the reason why a URL cannot be used, as far as is known without DNS; undefined if it may be, or if the text
-   * is not a URL.
+   * Returns the reason why a URL cannot be used, as far as is known without DNS; undefined if there is none, or if the
+   * text is not a URL.
    */
   addressProblem (address: string, access: OutboundAccess): string | undefined {
     if (!URL.canParse(address)) return undefined
@@ -134,8 +134,8 @@ export class Outbound {
   }
 
   /**
-   * Returns the reason why a URL or a proxy setting is invalid, whatever host the URL names; undefined if both are
-   * valid.
+   * Returns the reason why a URL or a proxy setting is invalid; undefined if both are valid. Does not check whether the
+   * URL's host may be contacted.
    */
   #problem (url: URL, { trusted, proxy }: OutboundAccess): string | undefined {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {

@@ -69,7 +69,7 @@ export class OutboundPolicy {
     this.#allowed = allowed
   }
 
-  /** Returns the reason why a host must not be contacted, as far as is known without DNS; undefined if it may be. */
+  /** Returns the reason why a host must not be contacted, if one is known without DNS; otherwise undefined. */
   refusalReason (host: string, trusted: boolean): string | undefined {
     const plain = normalizeHost(host)
     if (isIP(plain) !== 0) return this.#judge(plain, undefined, trusted)
@@ -79,7 +79,7 @@ export class OutboundPolicy {
       : undefined
   }
 
-  /** Selects the addresses of a name that may be contacted. @throws OutboundRefused if there are none */
+  /** Returns those of a host's addresses that may be contacted. @throws OutboundRefused if there are none */
   admit (name: string, addresses: readonly LookupAddress[], trusted: boolean): LookupAddress[] {
     const plain = normalizeHost(name)
     const admitted = addresses.filter(({ address }) => this.#judge(address, plain, trusted) === undefined)
@@ -89,8 +89,8 @@ export class OutboundPolicy {
   }
 
   /**
-   * Returns the reason why an address must not be contacted; undefined if it may be.
-   * @param name the host name that resolved to it; undefined for an address in the URL
+   * Returns the reason why an address must not be contacted; undefined if there is none.
+   * @param name the host name that resolved to the address; undefined if the URL itself contains the address
    */
   #judge (address: string, name: string | undefined, trusted: boolean): string | undefined {
     if (this.#allowed.hasAddress(address)) return undefined

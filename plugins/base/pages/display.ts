@@ -19,7 +19,7 @@ const visibleCharacter = /[\p{L}\p{N}\p{P}\p{S}]/u
 
 /**
  * Converts an untrusted text to one safe line: invisible characters become U+FFFD; a text that is too long is truncated
- * and ends in "…". The result is not escaped for HTML, which the templates do.
+ * and ends in "…". The result is not escaped for HTML: the templates do that.
  * @param max the max length, in code points
  */
 export function visibleText (text: string, max: number = baseLimits.pageTexts.name): string {
@@ -54,7 +54,7 @@ export interface Destination {
 const forbiddenSchemes =
   new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
 
-/** Whether a page may link to a redirect URI: its scheme runs no script. */
+/** Whether a page may link to a redirect URI: it is valid, and its scheme is not forbidden. */
 export const isSafeLink = (uri: string): boolean => URL.canParse(uri) && !forbiddenSchemes.has(new URL(uri).protocol)
 
 const isHttp = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:'

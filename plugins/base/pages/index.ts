@@ -18,7 +18,7 @@ export default fp(async (app) => {
   })
 }, { name: 'pages' })
 
-/** Sends a page. The headers of the page replace those that a hook of the scope has set. */
+/** Sends a page. Its headers replace headers of the same names that hooks have set. */
 export const sendPage = (reply: FastifyReply, { status, headers, html }: HtmlPage): FastifyReply =>
   reply.code(status).headers(headers).send(html)
 

@@ -101,7 +101,7 @@ export interface Pages {
    * @param href the client's redirect URI with the error
    */
   refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => HtmlPage
-  /** Shows an error that the client must not be told. */
+  /** Shows an error that must not be reported to the client. */
   problem: (page: { title: string, text: string, status: number }) => HtmlPage
   /**
    * Asks whether the user wants to log in at an upstream server.
@@ -115,7 +115,7 @@ export interface Pages {
   /** The page at the root. @param endpoint the MCP URL; `docs` and `health`: paths on this gateway */
   home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) =>
   HtmlPage
-  /** Tells that a login has ended, if there is no client to redirect to. */
+  /** Says that a login has ended, if there is no client to redirect to. */
   done: (page: { title: string, text: string }) => HtmlPage
 }
 
@@ -155,7 +155,7 @@ export function loadPages (): Pages {
       const data = {
         ...formOf(form),
         client: client && clientOf(client),
-        // Usernames are not longer.
+        // No username is longer than this.
         username: username.slice(0, baseLimits.pageTexts.text),
         error: failed,
         focus: focusOf(username, failed),

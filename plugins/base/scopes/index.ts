@@ -9,7 +9,7 @@ type ScopeName =
   // Within the console, `console-assets` and `console-open` need no session, and `console-admin` needs an admin's
   // session.
   | 'console' | 'console-assets' | 'console-open' | 'console-admin'
-/** What a route does. READONLY, Origin checks and the access matrix of the tests derive from it. */
+/** What a route does. READONLY, Origin checks and the access matrix of the tests depend on it. */
 export type RouteEffect = 'read' | 'change' | 'run'
 
 /** A row of the route table. */
@@ -19,7 +19,7 @@ export interface RouteRow {
   readonly url: string
   readonly scope: ScopeName
   readonly effect: RouteEffect
-  /** Undefined for a route without a schema; the OpenAPI document of the management API omits it. */
+  /** Undefined for a route without a schema; the OpenAPI document of the management API omits such routes. */
   readonly schema?: FastifySchema
 }
 
@@ -31,7 +31,7 @@ declare module 'fastify' {
     routeTable: RouteRow[]
     /**
      * The methods that a path allows; empty if it has no route.
-     * @param onlyStatic considers only routes without parameters
+     * @param onlyStatic whether to consider only routes without parameters
      */
     methodsAt: (path: string, onlyStatic?: boolean) => string[]
   }
@@ -74,7 +74,8 @@ function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
 }
 
 /**
- * If READONLY is set, rejects requests that may change settings, according to their method and their route's effect.
+ * If READONLY is set, rejects requests that may change settings: those with an unsafe method, unless their route has
+ * the effect `run`.
  */
 function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return

@@ -7,7 +7,7 @@ import { maxScryptMemory, parseScryptHash, type ScryptCost } from '../../../sche
 /** Returns the SHA-256 in hex. For tokens of 256 random bits; it is too fast for passwords. */
 export const sha256 = (text: string): string => hash('sha256', text, 'hex')
 
-/** Masks a token for display: shows its first eight and last four characters, or none of fewer than 16. */
+/** Masks a token for display: shows its first eight and last four characters; none if it is shorter than 16. */
 export const maskToken = (token: string): string =>
   token.length < 16 ? '...' : `${token.slice(0, 8)}...${token.slice(-4)}`
 
@@ -45,7 +45,7 @@ export class Passwords {
   /**
    * Whether a password matches a stored hash. Takes equally long if there is none.
    * @param stored a result of `hash`, or a bcrypt hash from an imported file; undefined if there is none
-   * @param all the stored hashes of all users: each check takes as long as the most expensive bcrypt hash among them
+   * @param all the stored hashes of all users; each check takes as long as one against the costliest bcrypt hash in it
    */
   async verify (
     password: string, stored: string | undefined, all: Iterable<string | undefined> = []
@@ -73,7 +73,7 @@ export class Passwords {
   }
 }
 
-/** Whether a stored hash is a bcrypt hash, which occurs only in imported files. */
+/** Whether a stored hash is a bcrypt hash. Such hashes come only from imported files. */
 const isBcrypt = (stored: string | undefined): stored is string =>
   stored !== undefined && /^\$2[aby]\$\d\d\$/.test(stored)
 /** The cost parameter of a bcrypt hash. */

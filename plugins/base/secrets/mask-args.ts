@@ -22,7 +22,7 @@ const scheme = /^(bearer|basic)$/i
 export const maskArgs = (args: readonly unknown[], maskSecret: MaskSecret = mask): unknown[] =>
   maskNamed(args, maskSecret).map((arg) => typeof arg === 'string' ? maskTokens(arg, maskSecret) : arg)
 
-/** Masks the values that an option or a name before them marks as secret. */
+/** Masks the values that are secret according to the option or the name before them. */
 function maskNamed (args: readonly unknown[], maskSecret: MaskSecret): unknown[] {
   return args.map((arg, at) => {
     if (typeof arg !== 'string') return arg
@@ -31,7 +31,7 @@ function maskNamed (args: readonly unknown[], maskSecret: MaskSecret): unknown[]
     if (headerFlag.test(before)) return maskHeader(arg, maskSecret)
     const [, user, password] = userFlag.test(before) ? /^([^:]*:)(.*)$/s.exec(arg) ?? [] : []
     if (user !== undefined && password !== undefined) return `${user}${maskSecret(password, 'password')}`
-    // A secret may start with a dash. But `--long` or `-s` is another option: the one before has no value.
+    // A secret may start with a dash, but `--long` and `-s` are options: the preceding option then has no value.
     const isNamed = (secretNamePattern.test(before) || secretFlag.test(before)) && !isAboutTokens(before, arg)
     return isNamed && !/^(--|-[a-z]$)/i.test(arg) ? maskSecret(arg, before) : maskWord(arg, maskSecret)
   })

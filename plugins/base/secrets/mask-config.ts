@@ -12,7 +12,7 @@ const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 /** Matches names of members that contain a URL, even if `secretNamePattern` matches, too, such as `tokenUrl`. */
 const urlName = /(url|uri|endpoint)$/i
 
-/** Members all of whose values are secrets, at any depth. */
+/** Members in which all values, at any depth, are secrets. */
 const secretMaps = new Set(['env', 'headers'])
 
 /**
@@ -52,7 +52,7 @@ function maskOpenApi (document: unknown, maskSecret: MaskSecret): unknown {
   return maskedDocuments.get(document)
 }
 
-/** Masks the URLs in a document to which calls and credentials are sent. Parts without secrets are not copied. */
+/** Masks those URLs in a document to which calls or credentials are sent. Parts without secrets are not copied. */
 function maskTargets (value: unknown, key: string, parent: string, maskSecret: MaskSecret): unknown {
   if (typeof value === 'string') {
     const isTarget =
@@ -79,8 +79,8 @@ const urlMember = /^(token|authorization|refresh|openIdConnect)Url$/
 const urlInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
 /**
- * Masks the URLs in a document given as JSON or YAML text, without parsing it. Userinfo is masked in all other URLs,
- * too.
+ * Masks the URLs of servers and OAuth endpoints in a document given as JSON or YAML text, without parsing it. In other
+ * URLs, masks only userinfo.
  */
 const maskText = (text: string, maskSecret: MaskSecret): string =>
   text

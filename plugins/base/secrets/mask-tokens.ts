@@ -4,7 +4,7 @@ export type MaskSecret = (secret: string, hint: string) => string
 /** Whether a text starts like an absolute URL. The length of the scheme is bounded, to keep the cost low. */
 export const isAbsoluteUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
 
-/** Tokens of well-known services, by prefixes that no ordinary word has. */
+/** Matches tokens of well-known services, by prefixes that no ordinary word has. */
 const knownToken = new RegExp(
   '^(?:gh[opsur]_\\w{12}|github_pat_\\w{12}|glpat-[\\w-]{12}|xox[a-z]-[\\w-]{12}|th[klrt]_\\w{12}|' +
   'npm_[a-z0-9]{24}|hf_[a-z0-9]{24}|' +

@@ -4,7 +4,7 @@ import type { MaskSecret } from './mask-tokens.ts'
 export const maskDots = '••••'
 
 /**
- * Whether a text is empty or a single variable (`${NAME}`, `${user.NAME}`, `${user_config.name}`), and so no secret.
+ * Whether a text is not a secret: it is empty, or a single variable (`${NAME}`, `${user.NAME}`, `${user_config.name}`).
  */
 export const isEmptyOrVariable = (value: string): boolean =>
   value === '' || /^\$\{(user(_config)?\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
@@ -23,7 +23,7 @@ export function maskAroundVariables (text: string, maskPart: (literal: string) =
   return parts.map((part, at) => at % 2 === 1 || part === '' || schemeName.test(part) ? part : maskPart(part)).join('')
 }
 
-/** Masks a secret for display: dots, plus the last four characters of twelve or more. Variables are not masked. */
+/** Masks a secret for display: dots, plus the last four characters if it has at least 12. Keeps variables. */
 export function mask (secret: string): string {
   if (isEmptyOrVariable(secret)) return secret
   const around = maskAroundVariables(secret, mask)

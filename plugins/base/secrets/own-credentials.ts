@@ -30,7 +30,7 @@ function isLoginToken (word: string): boolean {
 const containsPrefixed = (text: string): boolean =>
   text.search(prefixedCredential) !== -1 || text.split(/[^\w.-]+/).some(isLoginToken)
 
-/** Yields a header value, and its decodings as percent-encoding and as base64 (as in `Basic`). */
+/** Yields a header value as it is, percent-decoded, and each of its words decoded from base64 (as in `Basic`). */
 function * decodings (value: string): Generator<string> {
   yield value
   if (value.includes('%')) {

@@ -85,7 +85,7 @@ export function needsResealing (ring: KeyRing, sealed: string): boolean {
 export const isKeyMissing = (ring: KeyRing, sealed: string): boolean =>
   ring.find(sealed.split('.')[1] ?? '') === undefined
 
-/** Binds `seal` and `unseal` to a ring. */
+/** Creates a sealer that uses the keys of a ring. */
 export const createSealer = (ring: SealingKeys): Sealer => ({
   seal: (text, place) => seal(ring, text, place),
   unseal: (sealed, place) => unseal(ring, sealed, place)

@@ -40,7 +40,7 @@ export class SecretFile {
   /**
    * Creates the file unless it exists, and returns its bytes. If several processes do so at the same time, all get the
    * bytes of the first.
-   * @throws StorageError
+   * @throws StorageError if it cannot be written, Error with a sentence if an existing file cannot be used
    */
   create (): Buffer {
     const folder = dirname(this.#path)

@@ -52,12 +52,12 @@ function holdsMask (value: unknown): boolean {
 }
 
 /**
- * Returns the indices at which a list contains the same element as the list that was shown to the client. Masks look
- * alike, and elements may have been removed. So a mask is identified together with the element before it, and an object
- * or list that contains masks by its whole content.
+ * Returns the indices of the elements that are the same as in the list shown to the client. Masks look alike, and
+ * elements may have been removed. So a mask is identified together with the element before it, and an object or list
+ * that contains masks by its whole content.
  */
 function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
-  // It is also empty for a list within a list, whose elements cannot be compared.
+  // `shown` is also empty for a list within a list, whose elements cannot be compared.
   if (shown.length === 0) return new Set()
   const [now, before] = [sent.map(signatureOf), shown.map(signatureOf)]
   const seen = new Set<string>()

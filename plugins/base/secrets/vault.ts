@@ -11,8 +11,8 @@ import { isAbsoluteUrl } from './mask-tokens.ts'
 type VaultEntry = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
 /**
- * Replaces the secrets in a value by masks, and encrypts them. Unless plain members are listed, the secrets are the
- * values that `maskConfig` masks.
+ * Replaces the secrets in a value by masks, and encrypts them. Secrets are the values that `maskConfig` masks and, if
+ * plain members are listed, all other members.
  */
 export class SealedVault implements Vault {
   readonly #ring: KeyRing
@@ -93,7 +93,7 @@ function maskAllExcept (
   )
 }
 
-/** Masks the secrets that are masked for display, and each URL that may contain a secret. */
+/** Masks the secrets that `shown` masks, and each URL that may contain a secret. */
 function maskAddresses (value: unknown, shown: unknown): unknown {
   if (typeof value === 'string') {
     return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown
@@ -119,8 +119,8 @@ function maskPaths (value: unknown, shown: unknown, path: string): string[] {
 }
 
 /**
- * Copies a value with its secrets restored. Members without secrets are not copied.
- * @param depth the number of elements of the secrets' paths that lead to the value
+ * Copies a value with its secrets restored. Object members without secrets are not copied.
+ * @param depth the nesting depth of the value, which is the index of the next element in the secrets' paths
  */
 function restore (value: unknown, secrets: readonly VaultEntry[], depth: number): unknown {
   const inside = new Map<string | number, VaultEntry[]>()

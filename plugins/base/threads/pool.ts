@@ -5,7 +5,7 @@ import { parsedSizeOf } from './parsed-size.ts'
 import { startWorker } from './start-worker.ts'
 import type { WorkerMessage, PoolTask } from './worker.ts'
 
-/** Thrown for a task that takes too long, needs too much memory, is cancelled, or ends its thread by an error. */
+/** Thrown for a task that takes too long, needs too much memory, is cancelled, or makes its thread end. */
 export class TaskAborted extends Error {}
 
 const noLongerNeeded = 'it is no longer needed'
@@ -14,7 +14,7 @@ const noLongerNeeded = 'it is no longer needed'
 export const tooMuchMemory = (heap: number): string => `it needs more than ${heap} MB of memory`
 
 interface PoolBounds {
-  /** Max threads; one owner uses at most all but one of them. */
+  /** Max threads. If there are several, one owner uses at most all but one of them. */
   readonly threads: number
   /** The number of threads for privileged tasks only; default: 0. */
   readonly reserved?: number
@@ -161,7 +161,7 @@ class PoolThread {
     }
   }
 
-  /** Waits for the next task; ends the thread after some time. */
+  /** Marks the thread as idle. If no task follows within the pool's `idle` time, the thread ends. */
   park (): void {
     this.#worker.unref()
     this.#idleTimer = setTimeout(() => { this.end() }, this.#bounds.idle).unref()

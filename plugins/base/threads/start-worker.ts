@@ -12,8 +12,8 @@ const heapOptions = ['--max-old-space-size', '--max-heap-size', '--max-semi-spac
 
 /**
  * Starts a worker thread with an empty environment, since the environment of the process may contain secrets. Its
- * `resourceLimits` apply whatever heap options the process has. In development and tests, it registers the tsx loader,
- * which threads do not inherit.
+ * `resourceLimits` apply whatever heap options the process has. In development and tests, the thread first registers
+ * the tsx loader, which threads do not inherit.
  * @param name the path of the worker's main module, for `entryPointPath`
  */
 export function startWorker (name: string, options: WorkerOptions): Worker {

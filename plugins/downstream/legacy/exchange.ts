@@ -30,7 +30,7 @@ export class LegacyExchange implements Exchange<View> {
   readonly #idText: string
   readonly #reply: ReplyChannel
   readonly #onCancel: Array<(reason: string) => void> = []
-  /** One controller for each question that is open on this request's stream. It aborts when the request ends. */
+  /** One controller for each question that is open on this request's stream. All abort when the request ends. */
   #questions: Set<AbortController> | undefined
   #over = false
   cancelled: string | undefined

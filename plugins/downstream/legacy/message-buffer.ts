@@ -10,7 +10,7 @@ interface KeptMessage { readonly data: string }
 
 /**
  * The messages of all buffers. Beyond the limit, the owner whose messages take the most memory loses its oldest
- * message, which is also the oldest message of a buffer, since each buffer has one owner.
+ * message. Since each buffer has one owner, this is also the oldest message of its buffer.
  */
 const allEntries = new OwnedMap<{ dropOldest: () => void }, KeptMessage>(downstreamLimits.keptSize, {
   sizeOf: ({ data }) => memoryOf(data) + overhead,
@@ -29,7 +29,7 @@ export class MessageBuffer<Entry extends KeptMessage> {
   #size = 0
 
   /**
-   * @param owner the owner whose share the messages count against (`chargedOwnerOf`)
+   * @param owner the owner to whom the memory of the messages is charged (`chargedOwnerOf`)
    * @param maxSize max memory of all texts, in bytes; the newest message is kept at any size
    */
   constructor (owner: string, maxEntries: number, maxSize: number) {

@@ -28,7 +28,7 @@ export class OpenQuestions {
   #lastId = 0
   #size = 0
 
-  /** @param owner the owner from whose share of memory the questions take (`chargedOwnerOf`) */
+  /** @param owner the owner against whose memory share the questions count (`chargedOwnerOf`) */
   constructor (owner: string) { this.#owner = owner }
 
   /**
@@ -66,7 +66,7 @@ export class OpenQuestions {
     if (typeof token === 'number') this.#open.get(token)?.question.progress(paramsText)
   }
 
-  /** Fails all questions because the client has disconnected. */
+  /** Fails all open questions with the error that the client has disconnected. */
   clear (): void {
     for (const id of this.#open.keys()) {
       this.#take(id)?.reject(new RpcError(rpcCode.internal, 'The client has disconnected', 'internal'))
@@ -87,7 +87,7 @@ export class OpenQuestions {
   }
 
   /**
-   * Fails a question, and sends the client its cancellation.
+   * Fails a question, and sends the client a cancellation of the question.
    * @param params the parameters of the server's cancellation, as JSON text; undefined if the server sent none
    */
   #dismiss (id: number, reason: string, send: (text: string) => void, params?: string): void {

@@ -27,7 +27,7 @@ export interface SessionReservation { readonly owner: string, readonly release: 
 
 let lastSession = 0
 
-/** A session of a legacy client, which acts as the client, and as its listener for notifications. */
+/** A session of a legacy client. It represents the client, and is the client's listener for notifications. */
 export class Session implements AskableClient, Listener<View> {
   /** A unique internal id, under which upstreams store links, log levels and subscriptions. */
   readonly id = `session ${++lastSession}`
@@ -51,7 +51,7 @@ export class Session implements AskableClient, Listener<View> {
   #questions: OpenQuestions | undefined
   /** Messages that wait until the client opens a channel. */
   #waiting: MessageBuffer<{ data: string }> | undefined
-  /** Functions that continue the questions that wait for a channel. */
+  /** Callbacks of questions that wait for a channel. */
   #awaitingChannel: Set<() => void> | undefined
   #ended = false
 
@@ -107,7 +107,10 @@ export class Session implements AskableClient, Listener<View> {
     else this.addChannel(stream, connection)
   }
 
-  /** Adds a channel for messages that belong to none of the client's requests, until the connection closes. */
+  /**
+   * Adds a channel for messages that belong to none of the client's requests, until the connection closes, and sends
+   * the messages that waited for a channel.
+   */
   addChannel (channel: StandaloneChannel, connection: EventStream): void {
     this.#channels.add(channel)
     connection.onClose(() => {
@@ -123,7 +126,7 @@ export class Session implements AskableClient, Listener<View> {
     if (passesLogLevel(this.level, method, paramsText)) this.send(notificationText(method, paramsText))
   }
 
-  /** Sends a message on one channel. Without an open channel, the message waits in a bounded buffer. */
+  /** Sends a message on one channel. Without an open channel, the message waits in a buffer, unless it is too large. */
   send (text: string): void {
     if (this.#ended) return
     const channel = this.#channel()
@@ -191,7 +194,7 @@ export class Session implements AskableClient, Listener<View> {
     this.#channels.clear()
   }
 
-  /** Returns the newest open channel: after a change of the client's network, older ones may be dead unnoticed. */
+  /** Returns the newest open channel. Older ones may have broken unnoticed when the client changed its network. */
   #channel (): StandaloneChannel | undefined {
     let newest: StandaloneChannel | undefined
     for (const channel of this.#channels) {
@@ -201,7 +204,7 @@ export class Session implements AskableClient, Listener<View> {
     return newest
   }
 
-  /** Waits up to `streamOpenTimeout` ms for a channel, since a new client is about to open one. */
+  /** Waits up to `streamOpenTimeout` ms for a channel, since a new client may be about to open one. */
   async #nextChannel (): Promise<StandaloneChannel | undefined> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, downstreamLimits.streamOpenTimeout).unref()

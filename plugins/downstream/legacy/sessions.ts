@@ -30,7 +30,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
 
   [Symbol.iterator] (): IterableIterator<Session> { return this.#sessions.values() }
 
-  /** Finds the session of a view's principal and route. @param id the `Mcp-Session-Id` that the client sent */
+  /** Finds the session of a view's principal and route, and marks it as used. @param id as in `Mcp-Session-Id` */
   find (view: View, id: string): Session | undefined {
     const session =
       this.#byId.get(id)?.find((each) => each.view.key === view.key && each.view.principal.key === view.principal.key)

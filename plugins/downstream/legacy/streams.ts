@@ -30,7 +30,10 @@ class ResumableStream implements ReplyStream {
   get ended (): boolean { return this.#ended }
   get isResumable (): boolean { return this.#hasSentPriming || this.#lastEvent > 0 }
 
-  /** Continues the stream on a connection. The first one starts with a priming event, which lets clients resume. */
+  /**
+   * Continues the stream on a connection, and ends the former one. On the first connection, a priming event, if the
+   * client accepts it, lets the client resume the stream.
+   */
   attach (connection: EventStream): void {
     const isFirst = this.#connection === undefined && !this.isResumable
     this.#connection?.end()
@@ -45,7 +48,7 @@ class ResumableStream implements ReplyStream {
     this.#connection?.write(eventText(data, eventId(this.number, number)))
   }
 
-  /** Sends the kept events after the event with this number again. */
+  /** Sends again the kept events that follow the event with this number. */
   replayAfter (number: number): void {
     for (const entry of this.#replay.after(this.number, number)) {
       this.#connection?.write(eventText(entry.data, eventId(this.number, entry.number)))

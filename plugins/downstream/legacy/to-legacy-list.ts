@@ -47,7 +47,7 @@ function toLegacyItem (kind: ListKind, text: string): string | undefined {
   }
 }
 
-/** Removes an `outputSchema` that legacy clients cannot compile, so that they can still list and call the tool. */
+/** Removes an `outputSchema` that legacy clients cannot compile. The clients can then still list and call the tool. */
 function withoutBadOutputSchema (text: string | undefined): string | undefined {
   const output = text === undefined ? undefined : memberOf(text, 'outputSchema')
   if (text === undefined || output === undefined || isCompilableSchema(JSON.parse(output))) return text
@@ -99,8 +99,8 @@ const valueChecks = new Map<string, (value: unknown) => boolean>([
 ])
 
 /**
- * Whether Ajv compiles a schema without checking it against its meta-schema. Legacy SDKs compile the `outputSchema` of
- * every listed tool in this way, and reject the whole list if one fails.
+ * Whether Ajv can compile a schema if it does not validate the schema against the meta-schema. Legacy SDKs compile the
+ * `outputSchema` of every listed tool in this way, and reject the whole list if one fails.
  * @param root the whole schema, for resolving references
  */
 export function isCompilableSchema (schema: unknown, root: unknown = schema): boolean {

@@ -45,7 +45,7 @@ interface ModernEndpointDeps {
   /** Seals `requestState` so that all replicas can open it; undefined if only this process needs to open it. */
   sealer: Sealer | undefined
   usedStates: UsedRequestStates
-  /** Whether a header value contains a credential for this gateway, so that it is not forwarded. */
+  /** Whether a header value contains a credential for this gateway. Such a value must not be forwarded. */
   isOwnCredential: (value: string) => boolean
 }
 
@@ -125,7 +125,7 @@ export class ModernEndpoint implements Endpoint {
 
   /**
    * Calls `work`, and answers with the RpcError that it throws.
-   * @param status the HTTP status for an error whose reason and code determine none
+   * @param status the HTTP status if neither the reason nor the code of the error determines one
    */
   #answerErrors ({ raw }: InboundRequest, { idText }: Request, status: number, work: () => void): void {
     try {
@@ -169,7 +169,7 @@ export class ModernEndpoint implements Endpoint {
       this.leases.giveBack(client)
       throw error
     }
-    // `serverInfo` looks the surface up again only if it does not contain the server's information yet.
+    // `serverInfo` looks the surface up again only if `surface` does not contain the server's information yet.
     const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
     const exchange =
       new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo, isOwnCredential })
@@ -194,7 +194,7 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  /** Consumes the state of a resumed exchange. @throws RpcError if the state is invalid */
+  /** Uses up the state of a resumed exchange. On failure, undoes `beginFromState`. @throws RpcError */
   async #consumeState (exchange: ModernExchange, { server, use }: ResumedState): Promise<void> {
     try {
       // Another server may now have the name of the server that issued the state.

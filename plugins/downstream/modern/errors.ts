@@ -25,13 +25,13 @@ const statuses: Readonly<Record<number, number>> = {
 /** HTTP statuses of errors about limits: 503 for a limit of all callers together, 429 for the share of one caller. */
 const statusesByReason: Partial<Record<ErrorReason, number>> = { limit: 503, share: 429 }
 
-/** Returns the HTTP status of an error. @param other the status of an error whose reason and code determine none */
+/** Returns the HTTP status of an error. @param other the status if neither the reason nor the code determines one */
 export const httpStatusOf = ({ reason, code }: RpcError, other = 200): number =>
   statusesByReason[reason] ?? statuses[code] ?? other
 
 /**
- * Translates an error for a modern client. Codes of earlier revisions are replaced. The error with which a server
- * rejects the gateway's own request becomes an internal error, unless the client lacks a required capability.
+ * Translates an error for a modern client. Codes of earlier revisions are replaced. If a server rejects the form of the
+ * gateway's request, the client gets an internal error, unless it lacks a capability that the server requires.
  */
 export function errorOutcome (error: RpcError, capabilities: ClientCapabilities): RequestOutcome {
   const translated = error.reason === 'upstream' ? translateUpstreamError(error, capabilities) : error

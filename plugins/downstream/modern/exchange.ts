@@ -35,7 +35,7 @@ interface ModernExchangeOptions {
   readonly parked: ParkedCalls<ModernExchange>
   /** Returns the `serverInfo` of the answering server, as JSON text, if known. */
   readonly serverInfo: () => string | undefined
-  /** Whether a header value contains a credential for this gateway, so that it is not forwarded. */
+  /** Whether a header value contains a credential for this gateway. Such a value must not be forwarded. */
   readonly isOwnCredential: (value: string) => boolean
 }
 
@@ -99,7 +99,10 @@ export class ModernExchange implements Exchange<View> {
   /** Whether the exchange has been answered or cancelled. */
   get isOver (): boolean { return this.#over }
 
-  /** Adds a request that waits for the answer: the first request, or one that resumes the exchange. */
+  /**
+   * Adds a request that waits for the answer: the first request, or one that resumes the exchange. Its params and
+   * capabilities replace those of the previous request.
+   */
   attach (
     { params, paramsText, capabilities, capabilitiesMemory, logLevel, idText }: ModernRequest, reply: ReplyChannel
   ): void {
@@ -112,7 +115,7 @@ export class ModernExchange implements Exchange<View> {
   }
 
   /**
-   * Starts the exchange from a `requestState` to which no parked call belongs.
+   * Records that the exchange starts from a `requestState` to which no parked call belongs.
    * @param id the id of the state (`RequestStateSealer.idOf`)
    * @param answersText the request's `inputResponses`, as JSON text
    */

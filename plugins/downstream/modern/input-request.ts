@@ -13,7 +13,7 @@ import { isInputRequiredResult } from './result.ts'
 
 /**
  * Whether a result requests input from the client.
- * @param method the method that has the result
+ * @param method the method of the request
  * @throws RpcError if the result requests input, but the client's capabilities or the method do not allow that
  */
 export function requiresInput (capabilities: ClientCapabilities, method: string, text: string): boolean {

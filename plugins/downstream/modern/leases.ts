@@ -24,7 +24,7 @@ export class ModernClient implements Client, Listener<View> {
   readonly owner: string
   /** The request that currently uses the client. */
   exchange: Exchange<View> | undefined
-  /** The time since when no request has used the client, in ms since 1970. */
+  /** The time since which no request has used the client, in ms since 1970. */
   idleSince = Date.now()
   /** Whether the client ends when it is given back. */
   isDropped = false
@@ -60,7 +60,7 @@ export class ModernClient implements Client, Listener<View> {
   }
 }
 
-/** All clients of the same principal, route, capabilities and log level. */
+/** All clients of the same principal (or address, if anonymous), route, capabilities and log level. */
 interface LeasePool {
   readonly key: string
   /** Whether idle clients are kept. */
@@ -139,7 +139,7 @@ export class ClientLeases {
     return client
   }
 
-  /** Releases a client that `hold` returned. */
+  /** Releases a client that `hold` returned. Once no subscription holds it, it becomes idle, or ends. */
   release (client: ModernClient): void {
     const { pool } = client
     client.holders--
@@ -149,7 +149,7 @@ export class ClientLeases {
     this.#setIdle(pool, client)
   }
 
-  /** Takes back a client that `acquire` has returned. */
+  /** Takes back a client that `acquire` returned: keeps it as an idle client, or ends it. */
   giveBack (client: ModernClient): void {
     client.exchange = undefined
     if (client.isDropped) this.#deps.onEnd(client)

@@ -13,7 +13,7 @@ import { firstHeaderValue } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** Returns the `Mcp-Param-*` headers that a tool declares; none if they are invalid, since clients ignore the tool. */
+/** Returns the `Mcp-Param-*` headers that a tool declares; none if any is invalid, since clients ignore such tools. */
 const headersOf = memoized(({ text }: Item): readonly ParamHeader[] => parseParamHeaders(text) ?? [])
 
 /** Matches header values of allowed characters only (MCP 2026-07-28, "Value Encoding"). */
@@ -21,7 +21,7 @@ const headerValuePattern = /^[\t\x20-\x7e]*$/
 
 /**
  * Returns the `Mcp-Param-*` headers of a request that are forwarded to the server. Omits values that are too long,
- * contain other characters than printable ASCII and tabs, or contain a credential for this gateway.
+ * contain characters other than printable ASCII and tabs, or contain a credential for this gateway.
  * @param credentialHeader the header that carries the caller's credential, in lower case
  * @returns undefined if there are none
  */

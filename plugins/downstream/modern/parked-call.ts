@@ -38,7 +38,7 @@ export interface ParkedCallTable<Exchange extends Parkable> {
   /** Reserves memory for a call, in bytes. @returns false if too little is free, in total or for the owner */
   reserveMemory: (owner: string, size: number) => boolean
   releaseMemory: (owner: string, size: number) => void
-  /** Called when a call has ended. From then on, the table keeps the call for its answer, until `remove`. */
+  /** Called when a call's answer has been sent. The table keeps the call, and so its answer, until `remove`. */
   keepAnswer: (call: ParkedCall<Exchange>) => void
   remove: (id: string) => void
 }
@@ -118,7 +118,7 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   /**
-   * Resumes the call with a request that contains its state.
+   * Resumes the call with a request that contains its state, or delivers the outcome if the call has ended.
    * @param round the round in the state
    * @param answersText the `inputResponses`, as the JSON text of an object
    * @param attach makes the request wait for the answer
@@ -168,7 +168,7 @@ export class ParkedCall<Exchange extends Parkable> {
     if (this.#asked === undefined) this.#keepSentAnswer()
   }
 
-  /** Releases all memory and timers of the call. */
+  /** Removes the call from the table, rejects its open questions, and releases its memory and timers. */
   forget (): void {
     clearTimeout(this.#expiry)
     clearTimeout(this.#gathering)
@@ -196,7 +196,7 @@ export class ParkedCall<Exchange extends Parkable> {
     this.#expiry = setTimeout(() => { this.forget() }, downstreamLimits.parked.again).unref()
   }
 
-  /** Waits a moment before the next round, so that questions that arrive together are asked together. */
+  /** Starts the next round after a moment, so that questions that arrive together are asked together. */
   #gather (): void {
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined
@@ -225,7 +225,7 @@ export class ParkedCall<Exchange extends Parkable> {
     exchange.suspend(this.#asked)
   }
 
-  /** Rejects the questions for which the newest request lacks the capability. */
+  /** Rejects the questions that the client, according to its newest request, does not support. */
   #rejectUnsupported (): void {
     for (const [key, { question }] of [...this.#questions]) {
       try {

@@ -21,7 +21,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
     this.states = states
   }
 
-  /** The number of calls that are or were parked and have not ended. */
+  /** The number of calls that have been parked and whose answers have not been sent yet. */
   get count (): number { return this.#calls.size }
   /** The memory reserved for the calls, in bytes. */
   get size (): number { return this.#sizes.taken }
@@ -39,7 +39,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
   }
 
   /**
-   * Records an exchange that starts from a state without a parked call, so that a repeated request attaches to it.
+   * Records an exchange that starts from a state without a parked call. A repeated request then waits for it, too.
    * @param id the id of the state (`RequestStateSealer.idOf`)
    * @param answersText the request's `inputResponses`, as JSON text
    * @returns undefined if there are too many calls; a repeated request then starts another exchange
@@ -58,7 +58,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
   find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#finished.get(id) }
 
   /**
-   * Reserves memory for a call. If too little is free, first forgets all calls that have ended, with their answers.
+   * Reserves memory for a call. If too little is free, first drops all answers that are kept to be fetched again.
    * @param size in bytes
    * @returns false if too little is free even then, in total or for the owner
    */

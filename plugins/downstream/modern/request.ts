@@ -53,7 +53,8 @@ const quoteValue = (value: unknown): string => (JSON.stringify(value) ?? 'nothin
 /**
  * Checks the envelope and the headers of a request (MCP 2026-07-28, "Overview" `_meta`; "Streamable HTTP", Server
  * Validation).
- * @throws RpcError to answer with HTTP 400: -32602 for the envelope, -32020 for headers, -32022 for the revision
+ * @throws RpcError to answer with HTTP 400: -32600 for the id, -32602 for the envelope, -32020 for headers, -32022 for
+ * the revision
  */
 export function parseModernRequest (request: Request, headers: IncomingHttpHeaders): ModernRequest {
   const { kind, id, idText, method, params } = request
@@ -85,7 +86,7 @@ export function parseModernRequest (request: Request, headers: IncomingHttpHeade
   }
 }
 
-/** Methods of earlier revisions, which are not forwarded to servers. */
+/** Methods that only earlier revisions have. Requests with these methods are rejected. */
 const removedMethods: ReadonlySet<string> = new Set([
   'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
 ])
@@ -179,7 +180,7 @@ interface MetaParts {
   readonly capabilitiesMemory: number
 }
 
-/** The parts of the `_meta` in the last request. The `_meta` in the next request is often the same. */
+/** The parts of the last cached `_meta`. The next request often has the same `_meta`. */
 let lastMeta: MetaParts | undefined
 
 /**

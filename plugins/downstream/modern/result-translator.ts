@@ -13,7 +13,7 @@ import { downstreamLimits } from '../limits.ts'
 /** The methods, besides those of lists, whose results state how long they may be cached. */
 const cacheableMethods: ReadonlySet<string> = new Set(['resources/read', 'skills/get'])
 
-/** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
+/** Translates results of the gateway to modern answers, and resumed requests to requests for the gateway. */
 export interface ResultTranslator {
   /** Returns the answer for a result of the gateway. The `requestState` of a server is sealed. */
   toOutcome: (exchange: ModernExchange, result: MethodResult) => RequestOutcome | Promise<RequestOutcome>

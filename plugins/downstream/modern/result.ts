@@ -5,13 +5,13 @@ import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { ListResult } from '../../gateway/index.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-// These functions add the members that MCP 2026-07-28 requires to the results of servers: `resultType`, `serverInfo`,
-// and for some methods `ttlMs` and `cacheScope`. All texts are JSON. Members that do not change keep their bytes.
+// These functions add to results of servers the members that MCP 2026-07-28 requires: `resultType`, `serverInfo`, and
+// for some methods `ttlMs` and `cacheScope`. All texts are JSON. Members that do not change keep their bytes.
 
 const notCached: Caching = { ttlMs: 0, isPublic: false }
 
 /**
- * Returns the first members of a result's text, after which a comma or a closing brace must follow.
+ * Returns the beginning of a result's text, with the first members. A comma or a closing brace must follow.
  * @param serverInfo the `serverInfo` of the answering server as JSON text, if known
  */
 export const resultHead = (type: ResultType, serverInfo: string | undefined): string =>
@@ -20,7 +20,7 @@ export const resultHead = (type: ResultType, serverInfo: string | undefined): st
 const cachingText = ({ ttlMs, isPublic }: Caching): string =>
   `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 
-/** Limits the caching that a server states. Only for a caller without credentials does a public result stay public. */
+/** Limits the caching that a server states. A public result stays public only for a caller without credentials. */
 const limitCaching = (stated: Caching | undefined, isAnonymous: boolean): Caching =>
   stated
     ? { ttlMs: Math.min(stated.ttlMs, gatewayLimits.freshLists.most), isPublic: stated.isPublic && isAnonymous }
@@ -79,7 +79,7 @@ function withServerInfo (meta: string | undefined, serverInfo: string | undefine
   return text === '{}' ? undefined : text
 }
 
-/** Inserts `resultType` and `serverInfo` into a result; returns undefined if members would have to be replaced. */
+/** Adds `resultType` and `serverInfo` to a result, if that needs no other changes; otherwise returns undefined. */
 function insertServerInfo (text: string, serverInfo: string | undefined): string | undefined {
   const members = membersOf(text)
   const metas = members.filter(({ key }) => key === '_meta')

@@ -115,7 +115,7 @@ export class RequestStateSealer {
    * Consumes a state to which no parked call belongs; such a state can be used once. A repeated request with the same
    * answers is accepted for a while, since the response to the first request may have been lost.
    * @param answersText the `inputResponses` of the request
-   * @throws RpcError -32602 if the state was already used, -32000 if the database is not available
+   * @throws RpcError -32602 if the state was already used, -32001 if the database is not available
    */
   async use (sealed: string, answersText: string): Promise<void> {
     const answers = hash('sha256', answersText)

@@ -58,8 +58,9 @@ export function parseSubscriptionFilter ({ notifications }: Readonly<Record<stri
 let lastSubscriptionNumber = 0
 
 /**
- * An open `subscriptions/listen` stream (MCP 2026-07-28, "Subscriptions"), which acts as a client, and as its listener
- * for notifications. Notifications that arrive before the acknowledgement is sent wait for it.
+ * An open `subscriptions/listen` stream (MCP 2026-07-28, "Subscriptions"). It represents a client, and is the client's
+ * listener for notifications. Up to `downstreamLimits.waitingMessages` notifications wait until the acknowledgement has
+ * been sent.
  */
 export class Subscription implements Client, Listener<View> {
   readonly id = `listening ${++lastSubscriptionNumber}`
@@ -69,7 +70,7 @@ export class Subscription implements Client, Listener<View> {
   readonly level = undefined
   readonly isFiltered = true
   readonly headers: RequestHeaders
-  /** The client that requests of the same principal use. The subscription uses its upstream links. */
+  /** The client whose upstream links the subscription uses. Requests of the same principal use the client, too. */
   readonly linkOwner: Client
   readonly #idText: string
   readonly #stream: EventStream
@@ -100,7 +101,7 @@ export class Subscription implements Client, Listener<View> {
     throw new RpcError(rpcCode.internal, 'The client can receive requests only during its own requests', 'internal')
   }
 
-  /** Sends the first message, which contains the accepted part of the filter. */
+  /** Sends the accepted part of the filter as the first message, and then the messages that arrived before. */
   acknowledge (accepted: SubscriptionFilter): void {
     this.#accepted = accepted
     const notifications: Record<string, unknown> = {}
@@ -147,7 +148,7 @@ export class Subscription implements Client, Listener<View> {
       case 'notifications/events/list_changed': return accepted.eventsListChanged
       // Only updates of subscribed resources arrive here.
       case 'notifications/resources/updated': return accepted.resourceSubscriptions.length > 0
-      // Only accepted tasks are watched.
+      // Only updates of watched tasks arrive here.
       case 'notifications/tasks': return true
       default: return false
     }

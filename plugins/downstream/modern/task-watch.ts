@@ -8,8 +8,8 @@ import { SubscriptionRequest, type Subscription } from './subscription.ts'
 
 /**
  * Notifies a subscription of the changes of a task, as `tasks/get` returns them, until the task ends. The task is read
- * when its server announces a change, which is optional (MCP 2025-11-25), and at the poll interval that its server
- * states.
+ * at the poll interval that its server states, and when the server announces a change, which servers need not do (MCP
+ * 2025-11-25).
  */
 export class TaskWatch {
   readonly taskId: string
@@ -31,7 +31,7 @@ export class TaskWatch {
     subscription.onTaskChange(taskId, () => { this.#hasChanged = true; this.#wake() })
   }
 
-  /** Reads the task for the first time. @throws RpcError if the client has no such task */
+  /** Reads the task for the first time. @throws RpcError, for example if the client has no such task */
   async begin (): Promise<void> { this.#state = await this.#read() }
 
   /**

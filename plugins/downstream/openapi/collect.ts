@@ -2,7 +2,7 @@ import { parseSmallMember } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { type ViewSection, toShownItem } from '../../gateway/index.ts'
 
-/** A tool as a view shows it. `description`: the description with which an admin has replaced the tool's, if any. */
+/** A tool as a view shows it. `description`: the admin's replacement for the tool's own description, if any. */
 interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
 /** A server in a view that can be called, with its tools in listed order. */

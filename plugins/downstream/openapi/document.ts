@@ -4,8 +4,8 @@ import type { JsonObject } from './keywords.ts'
 import { toOperation } from './operation.ts'
 
 /**
- * A tool to describe. `text`: the tool as its server lists it; `description`: the description with which an admin has
- * replaced the one in the text, if any.
+ * A tool to describe. `text`: the tool as its server lists it; `description`: the admin's replacement for the
+ * description in the text, if any.
  */
 interface DocumentTool {
   readonly key: string

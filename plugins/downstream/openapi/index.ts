@@ -15,7 +15,7 @@ const maxConnectWait = 60_000
 /** Interval of the check whether any server is still connecting, in ms. */
 const checkInterval = 250
 
-/** `app.openapi`: describes the tools that may be called over plain HTTP in OpenAPI documents. */
+/** Decorates the app with `openapi`, which creates OpenAPI documents of the tools that plain HTTP callers may run. */
 export default fp(async (app) => {
   const base = (): string => configuredBaseUrl(app.settings.current.system, app.config) ?? app.config.basePath
   const openapi = new OpenApiDocuments({ base, access: app.access, gateway: app.gateway })

@@ -127,7 +127,7 @@ export function translateType (schema: JsonObject): { own: JsonObject, alternati
 /**
  * Translates `enum` and `const` to `enum`, with a type if the schema has none and all values share one.
  * @param own the result of `translateType` for the schema
- * @returns undefined if there are no values to translate
+ * @returns undefined if there are no values, if they contain a `$ref`, or if `own` already accepts null only
  */
 export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject | undefined {
   const given: unknown = Object.hasOwn(schema, 'const') ? [schema.const] : schema.enum

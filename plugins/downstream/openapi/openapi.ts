@@ -17,13 +17,13 @@ import { downstreamLimits } from '../limits.ts'
 /** An OpenAPI document as UTF-8, and its entity tag. */
 interface Document { readonly bytes: Buffer, readonly etag: string }
 
-/** The number of tools of each connected server. */
+/** The number of tools, in total and by server. */
 type Stats = Static<typeof ToolStats>['data']
 
 interface OpenApiDeps {
   access: Pick<Access, 'viewOfOpenRoute'>
   gateway: Pick<Gateway, 'sections' | 'precedence' | 'filteredView'>
-  /** Returns the configured public base URL, or without one the base path. */
+  /** Returns the configured public base URL or, if there is none, the base path. */
   base: () => string
 }
 
@@ -45,7 +45,8 @@ export class OpenApiDocuments {
   }
 
   /**
-   * Returns the OpenAPI 3.0.3 document of all tools that a caller may run now, or of one group or server.
+   * Returns the OpenAPI 3.0.3 document of all tools that a caller may run now, or of those of one group or server. With
+   * `query.includeDisabled`, it includes disabled tools.
    * @param name the name of the group or server; undefined for all tools
    * @param address the caller's IP address
    * @param hold reserves memory for the document, in bytes, before it is written; throws if too little is free
@@ -91,7 +92,8 @@ export class OpenApiDocuments {
   close (): void { this.#pool.close() }
 
   /**
-   * Returns a document. It is written unless it is cached, or is being written already.
+   * Returns a document. It is written unless it is cached, or is being written already. If that takes too much time or
+   * memory, it is written again, with large tools described briefly.
    * @param owner the owner to whom the writing is charged
    * @throws ShareError
    */
@@ -213,7 +215,7 @@ function describeServers (servers: readonly ListedServer[], includesDisabled: bo
 /**
  * Returns the operationId of a tool: `<server>_<tool>` in the characters that model APIs accept, with a hash if another
  * tool has that id.
- * @param isPlain false if a tool outside the document has the id without a hash
+ * @param isPlain false if a tool of another server, even one outside the document, has the id without a hash
  * @param taken the ids so far, to which the new one is added
  */
 function uniqueId (server: string, tool: string, isPlain: boolean, taken: Set<string>): string {

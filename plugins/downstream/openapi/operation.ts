@@ -93,7 +93,7 @@ function bodyOf (schema: unknown, translator: SchemaTranslator): JsonObject {
 
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
-/** Converts a name to a part of a component name. If characters are replaced, a hash keeps different names distinct. */
+/** Converts a name to a part of a component name. If the name is changed, a hash keeps different names distinct. */
 function componentNamePart (name: string): string {
   const plain = name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
   return plain === name ? plain : `${plain}_${shortHash(name)}`

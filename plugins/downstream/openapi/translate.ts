@@ -122,7 +122,7 @@ export class SchemaTranslator {
     return target
   }
 
-  /** Returns the translation of a small scalar schema without references; undefined for any other schema. */
+  /** Returns the translation of a boolean schema, or of a small scalar schema without references; else undefined. */
   #inline (target: unknown): TranslatedSchema | undefined {
     if (typeof target === 'boolean') return this.translate(target)
     if (!isObject(target) || !isScalarSchema(target, this.#root)) return undefined
@@ -162,7 +162,7 @@ export class SchemaTranslator {
       return { schema: nullable, isExact: other.isExact && other.schema.nullable !== true }
     }
     const exact = translated.every((each) => each.isExact)
-    // With `oneOf`, a value that was valid against one schema would be refused if it matches two that now accept more.
+    // With `oneOf`, a value that matches one original schema would be refused if it matches two translated schemas.
     return { schema: { [exact ? keyword : 'anyOf']: translated.map(({ schema }) => schema) }, isExact: exact }
   }
 

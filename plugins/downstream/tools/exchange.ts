@@ -45,7 +45,7 @@ export class PlainHttpExchange implements Exchange<View> {
   async ask (): Promise<Response> { return await plainClient.ask() }
   pause (): void {}
 
-  /** Cancels the request because the caller has disconnected. */
+  /** Cancels the request, for example because the caller has disconnected. */
   cancel (reason: string): void {
     if (this.cancelled !== undefined) return
     this.cancelled = reason

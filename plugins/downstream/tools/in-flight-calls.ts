@@ -24,8 +24,7 @@ export class InFlightCalls {
   /**
    * Runs one request until it is answered, or until its caller disconnects.
    * @returns the text of the result
-   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached, and the error that
-   *   `endWithoutAccess` determines
+   * @throws Draining, ShareError, the errors that `toHttpError` returns, and the error determined by `endWithoutAccess`
    */
   async run (exchange: PlainHttpExchange, server: string, gone: DisconnectSignal): Promise<string> {
     if (this.#running.isClosing) throw new errors.Draining()

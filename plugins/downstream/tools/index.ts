@@ -7,7 +7,7 @@ declare module 'fastify' {
   interface FastifyInstance { tools: HttpTools }
 }
 
-/** `app.tools`: runs tools and prompts for plain HTTP callers. `app.ts` closes it. */
+/** Decorates the app with `tools`, which handles requests of plain HTTP callers. `app.ts` closes it. */
 export default fp(async (app) => {
   const tools = new HttpTools(app.gateway, app.access, createHeaderSelector(() => app.settings.current))
   app.decorate('tools', tools)

@@ -39,7 +39,8 @@ export class RestSessions {
 
   /**
    * Runs one call in the session with this id, or without a session if the id is undefined.
-   * @throws InvalidInput for an invalid id; ShareError if the caller's share of sessions is in use
+   * @throws InvalidInput for an invalid id; ShareError if the caller has used up its share, and calls run in all of its
+   * sessions
    */
   async withSession<Result> (
     principal: Principal,

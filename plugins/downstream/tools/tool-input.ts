@@ -27,7 +27,7 @@ export class ToolInputSchema {
   readonly #now: () => number
   /** Undefined until the first check. `check` is undefined if the schema is too complex for a quick check. */
   #quick: { readonly check?: QuickCheck } | undefined
-  /** The time, in ms of the clock, until which arguments are not checked, since a check took too long. */
+  /** The time until which arguments are not checked because a check took too long, in ms of the clock `#now`. */
   #pausedUntil = 0
 
   /** @param now a clock, in ms */

@@ -26,7 +26,7 @@ export interface ToolAddress { server: string, tool: string, name?: string }
 /** The query of the URL without its question mark, and the body if there is one. */
 interface SentArguments { search: string, body?: string }
 
-/** Runs tools and prompts for plain HTTP callers. */
+/** Runs tools, fills in prompts and reads resources for plain HTTP callers. */
 export class HttpTools {
   readonly #gateway: Gateway
   readonly #access: Access
@@ -49,7 +49,7 @@ export class HttpTools {
    * @param name the name of the tool on the route of the server
    * @returns the text of the tool's result, even if the tool failed, with `toolName` and `arguments` added
    * @throws NoSuch for a server or tool that the caller cannot see, InvalidInput for arguments that do not fit the
-   * schema, UpstreamFailed, UpstreamSlow, ShareError
+   * schema, and the errors of `InFlightCalls.run`
    */
   async call (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#filtered(this.#access.viewOfServer(caller.principal, server), caller)
@@ -98,7 +98,7 @@ export class HttpTools {
   /**
    * Reads a resource of any server that the caller sees, or a built-in one.
    * @returns the text of the server's result
-   * @throws NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow, ShareError
+   * @throws the errors of `InFlightCalls.run`
    */
   async readResourceByUri (caller: HttpCaller, uri: string): Promise<string> {
     const { principal, headers, address } = caller
@@ -118,9 +118,9 @@ export class HttpTools {
   }
 
   /**
-   * Runs a tool on an open route. The arguments are checked against its input schema first.
+   * Runs a tool on an open route. The arguments are first checked against the tool's input schema.
    * @returns the text of the tool's result, even if the tool failed
-   * @throws the errors of `call`; NoSuch for missing tools and for tools that are closed to the caller alike
+   * @throws the errors of `call`; NoSuch both for a missing tool and for a tool that the caller may not use
    */
   async callOnOpenRoute (
     caller: HttpCaller, { server, tool, name }: ToolAddress, { search, body }: SentArguments
@@ -201,7 +201,7 @@ export class HttpTools {
   /**
    * Waits until the tools of the server are known, and returns the result of `#exposedName`. Errors of `read` are
    * ignored, so that an unreadable body is reported only for an existing tool.
-   * @throws NoSuch, UpstreamFailed
+   * @throws NoSuch, and the errors that `InFlightCalls.toHttpError` returns
    */
   async #findExposedName (
     caller: HttpCaller, view: View, server: string, tool: string, read: () => Record<string, unknown>
@@ -213,7 +213,10 @@ export class HttpTools {
     return exposed
   }
 
-  /** Waits until the tools of a server are known, and returns the result of `look`. @throws UpstreamFailed */
+  /**
+   * Waits until the tools of a server are known, and returns the result of `look`.
+   * @throws the errors that `InFlightCalls.toHttpError` returns
+   */
   async #findAfterListing<Found> (
     { headers, address }: HttpCaller,
     view: View,

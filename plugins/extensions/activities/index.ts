@@ -14,7 +14,7 @@ declare module 'fastify' {
 /** Max time to write the waiting activities at shutdown, in ms. */
 const closeTimeout = 2_000
 
-/** `app.activities`: records calls, if there is a database, and removes the records after ACTIVITY_RETENTION. */
+/** Decorates the app with `activities`. With a database, records calls, and removes them after ACTIVITY_RETENTION. */
 export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
   const maxAge = parseDuration(retention)
@@ -77,7 +77,7 @@ class Retention {
     this.#beginRound()
   }
 
-  /** Stops the removal. Resolves when the current step has ended. */
+  /** Stops the removal. Resolves when the current round has ended. */
   async close (): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)

@@ -19,7 +19,7 @@ const maxOffset = 100_000
 
 /**
  * Reads recorded calls. Admins see all calls, other users their own. Methods that query the database throw RecordsAway
- * if it is unavailable, and, except `lastUseByUser`, NotRecorded if calls are not recorded.
+ * if it is unavailable. All of them except `lastUseByUser` throw NotRecorded if calls are not recorded.
  */
 export class ActivityReader {
   readonly #store: Activities | string
@@ -91,7 +91,7 @@ export class ActivityReader {
     return this.isAvailable ? await awaitRecordsQuery(this.#activities.lastUses(server)) : new Map()
   }
 
-  /** Returns the numbers of calls that a principal may see, and their mean duration in ms. @throws InvalidInput */
+  /** Counts the calls that a principal may see, and computes their mean duration, in ms. @throws InvalidInput */
   async stats (principal: Principal, query: ActivityQuery): Promise<Static<typeof ActivityStats>> {
     const filter = this.#filterOf(principal, query)
     const { total, errors: failed, duration } = filter === undefined

@@ -22,7 +22,7 @@ export interface RecorderDeps {
 
 /** Max time until an activity is written while the database is available, in ms. */
 const writeDelay = 1_000
-/** Number and size (in bytes) of waiting activities; if one of them is reached, they are written without delay. */
+/** Waiting activities are written without delay once they reach this number, or this size in bytes. */
 const batchThreshold = { entries: 500, size: 1024 * 1024 }
 /** Max number of activities in one batch, and the size in bytes at which a batch is full. */
 const batchBounds = { entries: 1_000, size: 4 * 1024 * 1024 }
@@ -30,7 +30,7 @@ const batchBounds = { entries: 1_000, size: 4 * 1024 * 1024 }
 const maxRetryDelay = 5_000
 /** Max attempts to write a batch that an available database rejects; then the batch is shed. */
 const maxAttempts = 5
-/** Max memory of the calls from which records are created in one turn of the event loop, in bytes. */
+/** Memory of calls after which the creation of records continues in the next turn of the event loop, in bytes. */
 const maxTurnSize = 256 * 1024
 /** Estimated memory of an activity without its payloads, in bytes. */
 const overhead = 512
@@ -167,7 +167,7 @@ export class ActivityRecorder {
 
   /**
    * Writes one batch. A failed batch is kept, so that it is written again: `append` is idempotent. A batch that an
-   * available database has rejected several times is shed. Never rejects.
+   * available database has rejected several times is shed. The returned promise never rejects.
    */
   async #writeBatch (): Promise<void> {
     const next = this.#nextBatch()

@@ -40,7 +40,7 @@ export function compressText (
   const chosen = strategy === 'auto' ? detectStrategy(text) : strategy
   const total = formatNumber(before)
   const heading = headingFor(maxOutputTokens, mayOvercountTokens(text) ? `about ${total}` : total)
-  // The token count of the compressed text is not known yet. As a number, it is no longer than that of the original.
+  // The token count of the compressed text is not known yet. It has at most as many digits as that of the original.
   const longestHeading = (used: StrategyName): string => heading(used, total)
   const room = maxOutputTokens - count(longestHeading(chosen)) - 2
   let used = chosen

@@ -71,5 +71,5 @@ export function detectStrategy (text: string): StrategyName {
   return lines.length > 30 && new Set(lines).size < lines.length / 3 ? 'log' : 'text'
 }
 
-/** Whether a text can be the path of a search hit. A number alone cannot: it is rather the year of a date. */
+/** Whether a text can be the path of a search hit. A number alone cannot: it is more likely the year of a date. */
 const isPath = (text: string): boolean => /[./\\]|^[\w-]+$/.test(text) && !/\s{2}|^\d+$/.test(text)

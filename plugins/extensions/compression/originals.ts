@@ -74,7 +74,7 @@ export class Originals {
     const { bytes, mimeType } = original
     const start = characterAt(bytes, Math.min(offset, bytes.length))
     const maxEnd = Math.min(start + Math.min(length, this.#limits.partSize), bytes.length)
-    // A part contains at least one character.
+    // A part contains at least one character, unless it begins at the end.
     const end = characterAt(bytes, maxEnd) > start ? characterAt(bytes, maxEnd) : characterAfter(bytes, start)
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return { text, mimeType, offset: start, end, size: bytes.length }
@@ -103,8 +103,8 @@ function characterAfter (bytes: Uint8Array, index: number): number {
 export const originalsUriPrefix = 'tool-hub://originals/'
 
 /**
- * Creates the provider through which clients read originals. `_meta` of the read contents states the offset and the end
- * of the part, the size of the original and, unless it is the last part, the offset of the next one.
+ * Creates the provider through which clients read originals. In the contents, `_meta` states the offset and the end of
+ * the part, the size of the original and, unless the part is the last one, the offset of the next part.
  */
 export const createOriginalsProvider = (originals: Originals): Provider & { readonly uriPrefix: string } => ({
   // No server can have this name.

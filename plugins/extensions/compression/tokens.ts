@@ -40,7 +40,7 @@ export async function loadTokenCounter (): Promise<CountTokens> {
   }
 }
 
-/** Whether a text has a run that is split for lack of a word boundary, so that its token count may be too high. */
+/** Whether a text is split within a long run without word boundaries, so that its token count may be too high. */
 export function mayOvercountTokens (text: string): boolean {
   for (let from = 0; from < text.length;) {
     const { end, isRun } = pieceFrom(text, from)

@@ -7,7 +7,7 @@ import type { WebhookSender, WebhookDestination } from './webhook-sender.ts'
 
 const { pauses, timeout } = extensionsLimits.eventWebhooks
 
-/** Time after which an unfinished attempt counts as lost with its process and is repeated by any replica, in ms. */
+/** Time after which any replica repeats an unfinished attempt, since its process seems to have ended, in ms. */
 const lostAfter = 6 * timeout
 
 interface DeliveriesDeps {
@@ -48,7 +48,8 @@ export class Deliveries {
   }
 
   /**
-   * Starts to send the messages whose next attempt is due, except those that another replica has claimed.
+   * Starts to send the messages whose next attempt is due, except those that another replica has claimed. Messages of
+   * subscriptions that have ended are dropped.
    * @throws StorageError
    */
   async sendDue (): Promise<void> {

@@ -20,7 +20,7 @@ declare module 'fastify' {
 interface EventWebhooksApi {
   /** Handles a message that a server has posted to the gateway; see `Webhooks.receive`. */
   receive: Webhooks['receive']
-  /** Lists the newest messages that could not be delivered: those of the principal's user, or all for an admin. */
+  /** Lists the newest failed deliveries: those of the principal's user, or all for an admin. @throws StorageError */
   listFailed: (principal: Principal) => Promise<FailedDelivery[]>
   /** Lists the active subscriptions: those of the principal's user, or all for an admin. @throws StorageError */
   list: (principal: Principal) => Promise<ShownSubscription[]>
@@ -43,7 +43,10 @@ const isServer = ({ name, config }: Server, { provider, server }: EventSubscript
 /** Interval at which due messages are sent and the access of OAuth clients is checked, in ms. */
 const interval = 2_000
 
-/** `app.eventWebhooks`: handles `events/subscribe` and `events/unsubscribe`, and forwards the messages of servers. */
+/**
+ * Decorates the app with `eventWebhooks`, handles `events/subscribe` and `events/unsubscribe`, and forwards messages
+ * from servers to the webhooks of clients.
+ */
 export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSealer() }) => {
   const { eventWebhooks: records } = storage
   /** Whether a hook hides an event type from a view. */
@@ -89,13 +92,13 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   app.gateway.addMethod('events/subscribe', async (exchange) => await (await webhooks()).subscribe(exchange))
   app.gateway.addMethod('events/unsubscribe', async (exchange) => await (await webhooks()).unsubscribe(exchange))
 
-  /** Whether the webhooks are loaded, or any replica has stored a subscription or a message. */
+  /** Whether the webhooks are loaded, a subscription is stored, or a stored message is due. */
   const isUsed = async (): Promise<boolean> => loading !== undefined ||
     (await records.list()).length > 0 || (await records.listDue(Date.now())).length > 0
 
   let last = Promise.resolve()
   /**
-   * Runs a task after the earlier ones. That the database is unavailable is not logged here: the timer tries again.
+   * Runs a task after the earlier ones. Errors are logged, except that the database is unavailable (StorageError).
    */
   const queue = (work: () => Promise<void>): void => {
     last = last.then(work).catch((error: unknown) => {

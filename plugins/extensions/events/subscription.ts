@@ -69,8 +69,8 @@ export function requestedLifetimeText ({ ttlMs }: Exchange['params']): string | 
 }
 
 /**
- * Returns the time at which a subscription expires unless it is refreshed, in ms since 1970: the time that the server
- * granted, but no later than requested (at least a minute from now) and allowed.
+ * Returns the time at which a subscription expires unless it is refreshed, in ms since 1970: the earliest of the time
+ * that the server granted, the time that the client requested (at least a minute from now), and the latest allowed.
  * @param refreshBefore the time that the server granted, in ISO 8601; ignored if it is not valid
  */
 export function subscriptionExpiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'], now = Date.now()): number {

@@ -70,7 +70,7 @@ export class Webhooks {
   /**
    * Handles `events/subscribe`: creates or refreshes a subscription.
    * @returns the result as JSON text
-   * @throws RpcError
+   * @throws RpcError, StorageError
    */
   async subscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
@@ -134,7 +134,7 @@ export class Webhooks {
     }), event.presentation)
   }
 
-  /** Handles `events/unsubscribe`. @returns the result as JSON text @throws RpcError */
+  /** Handles `events/unsubscribe`. @returns the result as JSON text @throws RpcError, StorageError */
   async unsubscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
     const event = await gateway.findEventType(exchange)
@@ -241,8 +241,8 @@ export class Webhooks {
   }
 
   /**
-   * Ends a subscription whose principal has lost access, or that a user ends in the management API. The replica that
-   * removes the subscription notifies the server and the client.
+   * Ends a subscription, because its principal has lost access, or at the request of a user of the management API. The
+   * replica that removes the subscription notifies the server and the client.
    * @throws StorageError
    */
   async end (subscription: EventSubscription): Promise<void> {

@@ -18,7 +18,7 @@ export interface WebhookQuestion {
   readonly text: string
 }
 
-/** The answer of a webhook. `text`: the arguments or result to use instead, as JSON text. */
+/** The answer from a webhook. `text`: the arguments or result to use instead, as JSON text. */
 type WebhookAnswer =
   { readonly action: 'accept' } |
   { readonly action: 'reject', readonly message: string | undefined } |

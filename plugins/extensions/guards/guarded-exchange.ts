@@ -5,7 +5,7 @@ import type { View } from '../../settings/index.ts'
 /** The params of a notification as JSON text, after the guards were applied; undefined: the notification is dropped. */
 type ScreenedParams = string | undefined
 
-/** An exchange with the params that guards allow, whose notifications and cancellation are screened by guards, too. */
+/** An exchange with the params that guards allow. Guards also screen its notifications and its cancellation. */
 export class GuardedExchange extends DerivedExchange<View> {
   readonly #screen: (paramsText: string) => Promise<ScreenedParams> | ScreenedParams
   readonly #screenCancel: (paramsText: string) => string | undefined
@@ -16,8 +16,8 @@ export class GuardedExchange extends DerivedExchange<View> {
   /**
    * @param members the members of params to replace, as JSON text by name; undefined removes a member
    * @param screen screens the params of a notification to the client
-   * @param screenCancel screens the params and the reason of the client's cancellation, as JSON text; if it returns
-   *   undefined, they are not forwarded
+   * @param screenCancel screens a JSON text: the params of the client's cancellation, or its reason; returns undefined
+   *   if the text must not be forwarded
    */
   constructor (
     from: Exchange<View>, members: Readonly<Record<string, string | undefined>>,

@@ -32,8 +32,8 @@ export const jsonStrategy: Strategy = (text) => {
 }
 
 /**
- * Renders a value so that programs can still read it: nothing is added, all keys stay, and only arrays and strings are
- * shortened.
+ * Renders a value so that programs can still read it: all keys stay, only arrays and strings are shortened, and only
+ * shortened strings say how much is missing.
  * @param text one JSON value
  */
 export const renderAsValidJson = (text: string): Renderings => renderingsOf(text, true)
@@ -109,7 +109,8 @@ function cached<Part> (known: Map<string, Part>, text: string, read: (text: stri
 class TooLong extends Error {}
 
 /**
- * Returns how much is rendered of the values within an array or object. @param amount how much of the outer value is
+ * Returns how much is rendered of the values in an array or object.
+ * @param amount how much is rendered of the array or object itself
  */
 const innerBounds = (amount: Amount): Amount =>
   ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
@@ -203,8 +204,8 @@ function writtenString (text: string, characters: number): string {
 }
 
 /**
- * Bounds of a schema. `items`: sampled items of the array; `inner`: sampled items of each nested array; `keys`: keys of
- * each object; `depth`: nested levels; `characters`: length of the type.
+ * Max numbers for a schema. `items`: sampled items of the array; `inner`: sampled items of each nested array; `keys`:
+ * keys of each object; `depth`: nested levels; `characters`: length of the type.
  */
 const schemaBounds = { items: 20_000, inner: 5, keys: 30, depth: 3, characters: 600 }
 

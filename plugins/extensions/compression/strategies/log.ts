@@ -30,14 +30,15 @@ const cause =
 const parsedLength = 1_000
 
 /**
- * Max number of folded lines of failures that can be shown again, and max number of folded lines next to failures that
- * can be.
+ * Max number of folded failure lines that can be shown after all; also the max number of folded lines that can be shown
+ * next to failures.
  */
 const maxUnfolded = 1_000
 
 /**
  * The strategy `log`: keeps failures with the lines around them, the first line of each shape, and the first and last
- * lines. Repeated lines are folded into one. If space is left, folded lines of failures and next to failures are shown.
+ * lines. Repeated lines are folded into one. If space is left, folded failure lines are shown, then folded lines next
+ * to failures.
  */
 export const logStrategy: Strategy = (text) => {
   const entries = foldLines(text)
@@ -75,7 +76,7 @@ export const logStrategy: Strategy = (text) => {
   }
 }
 
-/** The lines that were folded into entries with failures, without duplicates. One line of each entry comes first. */
+/** The lines that were folded into failure entries, without duplicates: one line of each entry, then the others. */
 class UnfoldedLines {
   readonly #lines: Array<readonly string[]>
   readonly #entries: readonly number[]
@@ -199,7 +200,7 @@ function shapeOf (line: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Max number of the first failures, and of the severe ones, that rank highest. */
+/** Max number of first failures, and max number of severe failures, that rank highest. */
 const maxTopFailures = 6
 /** Max number of shown lines of a stack trace. */
 const maxStackLines = 12

@@ -12,7 +12,7 @@ export interface FoldedLog {
   readonly linesBefore: OffsetList
   /** The rank of each entry; the entries with the highest ranks are kept first. */
   readonly priorities: Uint8Array
-  /** The indexes of the first entries whose lines are failures and that consist of more than one line. */
+  /** The indexes of the first entries that have several lines, all of them failures. */
   readonly foldedFailureEntries: readonly number[]
   /** The number of lines of `foldedFailureEntries`, without the first line of each. */
   readonly foldedFailureLines: number

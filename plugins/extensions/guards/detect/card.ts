@@ -1,6 +1,6 @@
 import { matchesOf, type FindRanges } from './range.ts'
 
-/** The pattern of the separator between groups of digits: one or two spaces, punctuation or invisible characters. */
+/** The pattern of the separator between groups of digits: one or two spaces, marks or invisible characters. */
 const gap = '([\\s./_+\\u200b-\\u200d\\u2060-]{1,2})'
 /** Matches digits without separators, or in the groups in which they are printed on cards. */
 const cardPattern = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
@@ -31,7 +31,7 @@ function hasCheckDigit (digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** Whether digits can be a payment card number: they have the leading digits, length and check digit of one. */
+/** Whether digits can be a payment card number: the leading digits, the length and the check digit are valid. */
 export const isCard = (digits: string): boolean =>
   /^\d{13,19}$/.test(digits) && !/^(\d)\1*$/.test(digits) && hasCheckDigit(digits) &&
   schemes.some(([beginning, lengths]) => beginning.test(digits) && lengths.includes(digits.length))

@@ -60,7 +60,7 @@ class Masker {
     this.#finders = finders.filter(([kind]) => kinds.includes(kind))
   }
 
-  /** Masks content in a text, also if it is escaped there (JSON within a string, percent-encoding). */
+  /** Masks content in a text, even if the content is escaped (JSON within a string, percent-encoding). */
   plain (text: string): string {
     if (text.length < minContentLength) return text
     const masked = maskFoundSecrets(text, (reading) => this.#rangesIn(reading))
@@ -68,7 +68,7 @@ class Masker {
     return /[\\%]/.test(masked) ? maskFoundSecrets(masked, (reading) => this.#rangesBesideEscapes(reading)) : masked
   }
 
-  /** Masks strings, keys and card numbers in JSON text. All other characters are copied. */
+  /** Masks content in the strings, keys and numbers of a JSON text. All other characters are copied. */
   json (json: string, isResult: boolean): string {
     const parts: string[] = []
     let from = 0
@@ -118,9 +118,9 @@ class Masker {
   }
 
   /**
-   * Masks a string. A string in `blob` or `data` that is text in base64 is decoded, masked and encoded again. Media
-   * data in base64 that is binary and long is returned as it is.
-   * @param key the name of the member whose value is the string, or an array that contains the string
+   * Masks a string. A string in `blob` or `data` that is text in base64 is decoded, masked and encoded again. Long
+   * binary media data in base64, which occur in results, are returned unchanged.
+   * @param key the name of the member that contains the string, directly or in an array
    * @param mediaOf returns the name of the member with media data in the innermost object; '' if there is none
    */
   #string (text: string, key: string, mediaOf: () => string): string {
@@ -188,8 +188,8 @@ function mediaMember (json: string, start: number): string {
 }
 
 /**
- * Returns the character set of bytes, or undefined if they are not text: neither UTF-8 nor free of control characters
- * other than white space.
+ * Returns the character set of bytes: `utf8` if they are valid UTF-8, `latin1` if they contain no control characters
+ * except white space, and undefined for binary data.
  */
 function charsetOf (bytes: Buffer): 'utf8' | 'latin1' | undefined {
   if (isUtf8(bytes)) return 'utf8'
