@@ -28,8 +28,9 @@ export const extensionsLimits = {
 
   /**
    * The log that admins read. `entries`: max entries; beyond that, the oldest entry of the server with the most entries
-   * is dropped; the gateway counts as a server, but half of `entries` is free for it. `message`: max length of an
-   * entry, in characters; beyond that, it is truncated. `streams`: max open streams; beyond that, 503.
+   * is dropped; the gateway counts as a server, but only with its entries beyond half of `entries`. `message`: max
+   * length of an entry, in characters; beyond that, it is truncated. `streams`: max open streams, with a share for each
+   * admin; beyond that, the status 429 or 503.
    */
   logs: { entries: 5_000, message: 2 * 1024, streams: 20 },
 
@@ -58,16 +59,16 @@ export const extensionsLimits = {
 
   /**
    * The operator's webhook. `maxWaiting`: max messages that wait for delivery; beyond that, new messages are dropped.
-   * `timeout`: max time of one attempt, in ms, `pauses`: times before each further attempt, in ms, `maxAnswer`: max
-   * size of the response of the webhook, in bytes.
+   * `timeout`: max time of one attempt, in ms, `pauses`: pause before each retry, in ms, `maxAnswer`: max size of the
+   * webhook's response, in bytes.
    */
   notifications: { maxWaiting: 1_000, timeout: 10_000, pauses: [1_000, 10_000, 60_000], maxAnswer: 64 * 1024 },
 
   /**
    * Clients' webhooks for events. `perPrincipal`: max subscriptions of a principal; beyond that, the client gets the
-   * error -32025. `waiting`: max messages that wait for a principal's webhooks; beyond that, the server gets 503.
-   * `lifetime`: max lifetime without a refresh, `former`: time for which a replaced secret also signs, `timeout`: max
-   * time of one attempt, `pauses`: times before each further attempt, all in ms. `size`: max size of a message,
+   * error -32025. `waiting`: max messages that wait for a principal's webhooks; beyond that, the server gets the status
+   * 503. `lifetime`: max lifetime without a refresh, `former`: time for which a replaced secret also signs, `timeout`:
+   * max time of one attempt, `pauses`: pause before each retry, all in ms. `size`: max size of a message,
    * `answer`: max size of the response to a message, in bytes. `url`: max length of a URL, in characters.
    * `verifications`: max verifications of one host at once, and per second; beyond that, the client gets the error
    * -32025. `places`: max attempts at the same time, `ofPrincipal`: max attempts for one principal at the same time;
@@ -90,10 +91,10 @@ export const extensionsLimits = {
 
   /**
    * Content guards. `inline`: max characters of one message, over all guards, that are searched in the main thread; the
-   * rest is searched in a worker thread. `time`: max time to search a text there, in ms; beyond that, a guard that
-   * masks or refuses refuses the call. `webhookTimeout`: default timeout of a guard's webhook, in ms, `webhookAnswer`:
-   * max size of the webhook's response, in bytes; beyond either, the webhook has failed. `message`: max length of the
-   * webhook's message, in characters; beyond that, it is truncated.
+   * rest is searched in a worker thread. `time`: max time to search a text there, in ms; beyond that, the call is
+   * refused, unless the action of the guard is `flag`. `webhookTimeout`: default timeout of a guard's webhook, in ms,
+   * `webhookAnswer`: max size of the webhook's response, in bytes; beyond either, the webhook has failed. `message`:
+   * max length of the webhook's message, in characters; beyond that, it is truncated.
    */
   guards: {
     inline: 32 * 1024, time: 20_000, webhookTimeout: 2_000, webhookAnswer: 16 * 1024 * 1024, message: 1_000
@@ -162,7 +163,7 @@ export const extensionsLimits = {
     singleToolSize: 24 * 1024,
     parsedToolSize: 64 * 1024,
     /**
-     * The static model. `nearest`: max tools that it ranks, besides those found by words. For a tool: `name`: max
+     * The static model. `nearest`: about how many tools it ranks besides those found by words. For a tool: `name`: max
      * characters of a name or a title, `sentence`: max characters of the first sentence, `parameters`: max names of
      * parameters, `words`: max words of each part; beyond that, the rest is ignored.
      */

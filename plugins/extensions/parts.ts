@@ -30,7 +30,7 @@ export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache,
   await app.register(logs, { ring })
   await app.register(notifications)
   await app.register(metrics)
-  // Guards must precede the extensions that store arguments, so that these store masked ones.
+  // Guards must precede the extensions that store arguments, so that they store masked arguments.
   await app.register(guards)
   await app.register(policies, { store: storage.approvals })
   await app.register(events, { storage, sealer })

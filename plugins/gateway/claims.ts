@@ -43,7 +43,7 @@ export class ItemClaims implements ListingHistory {
 
   /**
    * Records the items of a server's catalogues.
-   * @param catalogues all that are known, since claims to items that are in none of them may be dropped
+   * @param catalogues all known catalogues; claims to items that are in none of these may be dropped
    * @returns whether an item is listed for the first time
    */
   record (catalogues: readonly Catalogue[]): boolean {

@@ -100,7 +100,7 @@ export class Gateway {
     return createEventPresentation(this.#parts.cursors, view, event, name)
   }
 
-  /** Passes the JSON text of a provider's event through the hooks. @returns undefined if it must not be delivered */
+  /** Passes an event's JSON text through the hooks. @returns the text to deliver; undefined if a hook drops it */
   async screenEvent (provider: string, text: string): Promise<string | undefined> {
     return await screenNotification(this.#parts.hooks, provider, text)
   }
@@ -209,7 +209,7 @@ export class Gateway {
   /** The servers that a view currently includes, with their catalogues for a client. Items have no prefix. */
   sections (view: View, client: Client): ViewSection[] { return this.#parts.surfaces.sections(view, client) }
 
-  /** Decides which of these sections owns a prefixed name: label, separator, and the item's name at its server. */
+  /** Returns an object that decides which of these sections owns a prefixed name (`<label><separator><own name>`). */
   precedence (sections: readonly ViewSection[], separator: string): Precedence {
     return this.#parts.surfaces.precedence(sections, separator)
   }

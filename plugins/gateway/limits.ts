@@ -2,9 +2,10 @@
 export const gatewayLimits = {
   /**
    * Built-in prompts, resources and skills. `items`: max of each kind; `size`: max total size, in characters of JSON;
-   * beyond that, 503. `skillFiles`: max files of a skill; `name`, `uri`, `text`: max length of a prompt's or skill's
-   * name, a resource's URI, a template or content, in characters; `arguments`: max per prompt; beyond that, 400.
-   * `filled`: max length of a prompt with its arguments, in characters; beyond that, -32602.
+   * beyond either, the status 503. `skillFiles`: max files of a skill; `name`: max length of a prompt's or skill's
+   * name, `uri`: of a resource's URI, `text`: of a template or content, in characters; `arguments`: max arguments of a
+   * prompt; beyond that, the status 400. `filled`: max length of a prompt with its arguments, in characters; beyond
+   * that, the error -32602.
    */
   builtIns: {
     items: 1_000,
@@ -17,28 +18,31 @@ export const gatewayLimits = {
     skillFiles: 512
   },
 
-  /** Max requests in flight at servers, with a share for each owner; further ones get 429, 503 or -32001. */
+  /**
+   * Max requests in flight at servers, with a share for each owner; beyond that, the status 429 or 503, or the error
+   * -32001.
+   */
   calls: 10_000,
 
-  /** Max open `events/stream` requests, with a share for each owner; beyond that, 429 or 503. */
+  /** Max open `events/stream` requests, with a share for each owner; beyond that, the status 429 or 503. */
   eventStreams: 10_000,
 
   /**
-   * Max length of one notification of a server to several clients times the number of these clients, in characters;
-   * beyond that, it is dropped.
+   * Max length of a server's notification to several clients, in characters, multiplied by the number of these clients;
+   * beyond that, the notification is dropped.
    */
   broadcastSize: 128 * 1024 * 1024,
 
   /** Max time for a client to answer a server's request, in ms; beyond that, the server gets an error. */
   questionTimeout: 10 * 60_000,
 
-  /** Max resource subscriptions per session and server; beyond that, -32000. */
+  /** Max resource subscriptions per session and server; beyond that, the error -32000. */
   subscriptionsPerSession: 1_000,
 
   /**
    * Resource subscriptions of legacy and modern clients. `size`: max total size, with a share for each owner: for each
-   * subscription the memory of its URI plus `cost`, in bytes; beyond that, -32001. `levels`: max path levels of an
-   * updated URI that are compared with the subscribed URIs.
+   * subscription the memory of its URI plus `cost`, in bytes; beyond that, the error -32001. `levels`: max path
+   * levels of an updated URI that are compared with the subscribed URIs.
    */
   subscriptions: { size: 32 * 1024 * 1024, cost: 256, levels: 100 },
 
@@ -118,8 +122,8 @@ export const gatewayLimits = {
   rememberedId: 1_024,
 
   /**
-   * Max size of a client header forwarded to a server (`passthroughHeaders`), in bytes; a larger one is refused with
-   * 400 or -32602.
+   * Max size of a client header forwarded to a server (`passthroughHeaders`), in bytes; a request with a larger one is
+   * refused with the status 400 or the error -32602.
    */
   passthroughHeader: 8 * 1024,
 

@@ -226,8 +226,8 @@ function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { cap
 }
 
 /**
- * Whether a list differs from the one that the client received last, and then records it as received. False for a list
- * of whose changes the client is not notified.
+ * Whether a list differs from the list that the client received last. Records the list as received. Returns false for
+ * kinds of lists about whose changes the client is not notified.
  */
 function hasListChanged ({ seen }: ListenerEntry, list: ListResult): boolean {
   const ref = seen[list.kind]

@@ -188,8 +188,8 @@ export class ItemResolver {
   }
 
   /**
-   * The provider that lists a resource or has a matching template. On merged routes, otherwise the provider that has
-   * linked to the resource, or whose tool has it as MCP App, if the view selects all resources of that provider.
+   * The provider that lists a resource or has a matching template. If there is none, on merged routes: the provider
+   * that has linked to the resource, or whose tool uses it as MCP App, if the view selects all of its resources.
    */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = findResourceTarget(surface, uri)?.provider

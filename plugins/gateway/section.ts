@@ -22,7 +22,7 @@ export interface ItemTarget {
   readonly provider: string
   readonly key: string
   readonly item?: Item
-  /** For a tool of a presentation that calls another tool: calls it. @param call runs `tools/call` for a request */
+  /** Calls the other tool; set for a tool that calls another (`call_tool`). @param call runs `tools/call` requests */
   readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 

@@ -32,7 +32,7 @@ interface CachedToken {
   readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined
 }
 
-/** The access token of an authorization that expires last. `isExpired`: whether `expired` was emitted for it. */
+/** `token`: the access token of the authorization that expires last. `isExpired`: whether `expired` was emitted. */
 interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**
@@ -155,8 +155,8 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * Emits `expired` for each authorization whose token has expired since the last sweep, and ends those that expired
-   * longer than `authorizationRetention` ago or were revoked, on any replica.
+   * Emits `expired` for each authorization whose token has expired since the last sweep. Ends the authorizations that
+   * expired at least `authorizationRetention` ago, and those that were revoked on any replica.
    */
   async #sweep (): Promise<void> {
     const now = Date.now()

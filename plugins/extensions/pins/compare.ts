@@ -76,7 +76,7 @@ export const isAcceptedDigest = ({ digest, variants }: Pin, given: string, isFir
 
 /**
  * Compares the definitions that a server lists now with the pinned ones. A pure function.
- * @param before the pins; undefined if nothing is pinned yet: then all definitions are accepted
+ * @param before the pins; undefined if nothing is pinned yet: then definitions are accepted, up to the limit
  */
 export function compareWithPins (before: ServerPins | undefined, reading: DefinitionReading): PinComparison {
   const { definitions, source, user, now } = reading

@@ -53,7 +53,7 @@ export function canonicalJson (value: unknown): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join()}}`
 }
 
-/** Returns the digest of an item, from a cache. It includes the tags in `_meta`, which policies read. */
+/** Returns the digest of an item, from a cache. The digest covers the tags in `_meta`, which policies read. */
 function digestItem (item: Item): string {
   const known = digests.get(item)
   if (known !== undefined) return known

@@ -33,7 +33,7 @@ const countedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'
 const isTaskResult = ({ exchange: { method } }: GatewayCall, answer: string): boolean =>
   method === 'tasks/result' || (method === 'tasks/get' && memberOf(answer, 'result') !== undefined)
 
-/** Whether the tokens of an answer count as usage; undefined has none. */
+/** Whether there is an answer whose tokens count as usage. */
 const hasCountedTokens = (call: GatewayCall, answer: string | undefined): answer is string =>
   answer !== undefined && (countedMethods.has(call.exchange.method) || isTaskResult(call, answer))
 

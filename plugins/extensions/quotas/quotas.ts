@@ -63,8 +63,8 @@ export class Quotas {
   }
 
   /**
-   * Returns a call that waits for input to its quotas, since the next request of the call is counted again. The number
-   * of refunds is bounded, since a client may repeat the first request of a call endlessly.
+   * Gives back to the quotas a call that waits for the client's input, since the next request of the call is counted
+   * again. The number of refunds is bounded, since a client may repeat the first request of a call endlessly.
    */
   async refund ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {
     const { counters } = this.#deps

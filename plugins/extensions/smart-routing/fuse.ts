@@ -3,8 +3,8 @@ import type { ShownTool } from './shown-tools.ts'
 import type { RankedTool } from './words/index.ts'
 
 /**
- * The weights of cosine similarities: those of the embeddings API (`encoder`), and those of the static model. The
- * ranking by words has weight 1.
+ * The weight of cosine similarities from the embeddings API (`encoder`), and from the static model. The ranking by
+ * words has weight 1.
  */
 export const cosineWeights = { encoder: 1, staticModel: 0.3 } as const
 

@@ -25,7 +25,7 @@ export const getSkill: MethodHandler = async (parts, exchange) => {
   return withMembers(result, { skill: withMembers(skill, { description: JSON.stringify(description) }) })
 }
 
-/** Finds the server of a skill: the one that lists the skill, or else the one with its file. @throws RpcError */
+/** Finds the server that lists a skill, or else the server from which its file can be read. @throws RpcError */
 async function findSkill (
   { resolver, surfaces }: GatewayParts, exchange: Exchange<View>, uri: string
 ): Promise<{ section: ViewSection, key: string }> {

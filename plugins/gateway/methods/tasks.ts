@@ -114,8 +114,8 @@ export function withTaskHandle (
   const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverFingerprint(provider, section?.server.config)
-  // Without a run, the task has already ended with its server's process. Then '' makes the handle invalid, since it is
-  // not the run of such a server.
+  // If the run is undefined, the task has already ended with its server's process. The run '' then makes the handle
+  // invalid, since no process of the server has this run.
   const run = taskRunOf(providers.get(provider), exchange, id) ?? ''
   const target = { provider, server, tool, id, run }
   const handle = taskHandles.seal(view, client, target)

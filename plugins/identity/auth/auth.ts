@@ -57,7 +57,7 @@ export interface Auth {
   /** Whether pages of this origin may read the gateway's responses. */
   trustsOrigin: (origin: string) => boolean
   /**
-   * Returns the user with this name and password, or undefined.
+   * Returns the user with this name and password, or undefined. Wrong passwords count towards the limit of failures.
    * @throws TooManyFailures, TooManyRequests, ShareError
    */
   authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>

@@ -4,7 +4,7 @@ import { isObject } from '../../../../protocol/json.ts'
 interface PlacedText {
   readonly place: string
   readonly text: string
-  /** Whether the text is in a schema or the arguments of a prompt, which the model follows. */
+  /** Whether the text is in a schema, or in the arguments of a prompt. The model follows texts in these places. */
   readonly isInSchema: boolean
 }
 

@@ -52,7 +52,7 @@ export class ToolIndex {
 
   /**
    * Replaces the searched tools. Only new and changed tools are analysed. Yields to the event loop every few ms.
-   * Removed tools are no longer found as soon as this is called; new ones are found once the promise resolves.
+   * Removed tools are no longer found once this method is called; new tools are found once the promise resolves.
    */
   async update (tools: readonly SearchableTool[]): Promise<void> {
     this.#newestTools = [...new Set(tools)]
@@ -177,8 +177,8 @@ export class ToolIndex {
   }
 
   /**
-   * Returns the terms of a concept: its first term, and the others that are not too frequent. `factor`: what the term's
-   * saturated weight in a tool is multiplied by.
+   * Returns the terms of a concept: the first term, and the others that are not too frequent. `factor`: the factor for
+   * the term's saturated weight in a tool.
    */
   #termsOf ({ weight, variants }: Concept): Array<{ term: string, factor: number }> {
     const [first] = variants

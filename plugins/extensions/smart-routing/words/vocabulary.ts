@@ -92,7 +92,7 @@ export class Vocabulary {
     return this.#byLength.get(length)?.get(letter)
   }
 
-  /** Returns the words of a given length that begin with any other letter. @param letter the code of this letter */
+  /** Returns the words of a given length that do not begin with a letter. @param letter the code of the letter */
   notStartingWith (letter: number, length: number): Array<WordList<Entry>> {
     return [...this.#byLength.get(length) ?? []].filter(([other]) => other !== letter).map(([, words]) => words)
   }
