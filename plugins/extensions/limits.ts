@@ -13,7 +13,7 @@ export const extensionsLimits = {
 
   /**
    * Scan of definitions. `text`: max characters of one catalogue that are scanned; beyond that, the rest is not
-   * scanned. `time`: max time of a scan, in ms; beyond that, the only warning is that nothing was checked.
+   * scanned. `time`: max time of a scan, in ms; beyond that, the scan ends, and a warning says so.
    * `catalogues`: max catalogues of one server (for its users and kinds of clients) whose warnings are kept; beyond
    * that, the warnings about the oldest are dropped. `warnings`: max warnings in a server's record.
    */
@@ -103,9 +103,9 @@ export const extensionsLimits = {
   /**
    * Quotas. `reported`: max used-up counters that are remembered as reported to admins; beyond that, they may be
    * reported again. `tokenTime`: max time to count the tokens of a result, in ms, `tokenHeap`: max heap of the counting
-   * thread, in MB; beyond either, they are estimated. `tokenIdle`: max idle time of that thread, in ms; beyond that, it
-   * ends. `rounds`: max requests for the client's input that do not count as calls, for each call that a quota allows;
-   * beyond that, each counts as a call.
+   * thread, in MB; beyond either, the number is estimated. `tokenIdle`: max idle time of that thread, in ms; beyond
+   * that, it ends. `rounds`: max requests for the client's input that do not count as calls, for each call that a quota
+   * allows; beyond that, each counts as a call.
    */
   quotas: { rounds: 16, reported: 10_000, tokenTime: 20_000, tokenHeap: 256, tokenIdle: 60_000 },
 
@@ -143,10 +143,10 @@ export const extensionsLimits = {
   },
 
   /**
-   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes together, 7 KB each; beyond either,
-   * the least recently used index (never the newest) is dropped, and rebuilt on demand. `inUsePeriod`: time after
-   * a search in which an index is updated as soon as its view changes, in ms; beyond that, it is updated at the next
-   * search. `queryLength`: max length of a query, in characters; beyond that, it is truncated. `serverListLength`: max
+   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes together, about 7 KB each; beyond
+   * either, the least recently used index (never the newest) is dropped, and rebuilt on demand. `inUsePeriod`: how long
+   * after a search an index is updated as soon as its view changes, in ms; later, it is updated at the next search.
+   * `queryLength`: max length of a query, in characters; beyond that, it is truncated. `serverListLength`: max
    * length of the list of servers in a tool's description, in characters; beyond that, only the number of further
    * servers is given. `foundToolSize`: max average size of the found tools in a search result, and `singleToolSize`:
    * max size of the only tool in a search with limit 1, in characters of JSON; beyond that, schemas and descriptions

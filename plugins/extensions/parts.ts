@@ -21,7 +21,7 @@ export interface ExtensionOptions {
   storage: Pick<Storage, 'activities' | 'approvals' | 'eventWebhooks' | 'pins' | 'usage' | 'vectors'>
   sealer?: EventsOptions['sealer']
   catalogueCache: CatalogueCache
-  /** The newest lines of the log, which the logger adds. */
+  /** The newest lines of the log. The logger adds each line. */
   ring: LogRing
 }
 

@@ -7,7 +7,7 @@ import type { Gateway } from '../gateway/index.ts'
 import { teamReference } from '../settings/index.ts'
 import { findCatalogueItem, namesToCheck, templatesFor, type RequestedItem } from './policies/facts.ts'
 
-/** The objects to which settings may refer: those in the settings with the registered providers, and catalogues. */
+/** The objects to which settings may refer: other settings, registered providers, and items in catalogues. */
 export interface ExistingObjects {
   readonly access: { readonly snapshot: Pick<Snapshot, 'keys' | 'servers' | 'teams' | 'users'> }
   readonly gateway: Pick<Gateway, 'catalogue' | 'catalogues'>

@@ -127,7 +127,7 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
 }
 
 /**
- * Drops the claims to unlisted items that exceed the limits: those with long keys, then the oldest.
+ * Drops the claims to unlisted items that exceed the limits: those with long keys, and the oldest.
  * @param max the number of claims to unlisted items that may remain
  */
 function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: number): void {

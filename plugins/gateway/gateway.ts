@@ -161,7 +161,7 @@ export class Gateway {
   }
 
   /**
-   * Describes a route. Waits for providers whose lists are unknown.
+   * Describes a route. Waits, for a limited time, for providers whose lists are unknown.
    * @param mayBeUnavailable whether to describe the route of a single server even if nothing is known about the server
    * @throws RpcError -32001 if nothing is known about the only server, unless `mayBeUnavailable`
    */

@@ -105,7 +105,10 @@ export interface GatewayHooks {
   onNotification: (provider: string, paramsText: string) => Promise<string | undefined> | string | undefined
   /** Called when a provider's lists may have changed. */
   onListsChanged: () => void
-  /** Called before a provider sends a question to a client. May throw an RpcError: then only the provider gets it. */
+  /**
+   * Called before a provider sends a question to a client. To refuse the question, it throws an RpcError, which the
+   * provider gets.
+   */
   onQuestion: (provider: string, question: Question, client: Client) => Promise<void> | void
 }
 

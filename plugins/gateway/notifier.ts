@@ -72,7 +72,7 @@ export class Notifier {
     this.#entries.delete(listener)
   }
 
-  /** The resources that a client with a listener subscribes to. */
+  /** The resources to which a client subscribes; undefined for a client without a listener. */
   subscribedResourcesOf (exchange: Pick<Exchange, 'client' | 'address'>): SubscribedResources | undefined {
     return this.#entryOf(exchange)?.wanted
   }
@@ -142,7 +142,7 @@ export class Notifier {
     for (const [listener] of listeners) listener.deliver(method, paramsText)
   }
 
-  /** Returns a function that tells whether a view includes a provider. It caches its results by view key. */
+  /** Returns a function that tells whether a view includes a provider, with a cache of results by view key. */
   #seenBy (provider: string): (view: View) => boolean {
     const known = new Map<string, boolean>()
     return (view) => {

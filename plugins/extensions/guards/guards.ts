@@ -16,7 +16,7 @@ import { diffParams, stringifyParams, parseParams, paramWithoutProgressToken, ty
 const namedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 /**
  * Members of params that are not searched: values that the server or the gateway created, and the client's answers to
- * questions of the server.
+ * questions from the server.
  */
 const unsearchedMembers: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestState', 'inputResponses'])
 /**
@@ -32,7 +32,7 @@ const isAboutEvents = (method: string): boolean => method.startsWith('events/')
 const webhookMembers: Readonly<Record<string, readonly string[]>> =
   { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
-/** A message to search. `owner`: the caller. `searched`: how much of the message has been searched. */
+/** A message to search. `owner`: whose share of the worker threads is used. `searched`: counts what was searched. */
 interface Message { readonly origin: TextOrigin, readonly owner: string, readonly searched: SearchedCharacterCounter }
 
 interface GuardsDeps {
@@ -53,8 +53,7 @@ export class Guards {
   }
 
   /**
-   * Checks the arguments of a call. Replaces `call.exchange` by one with the masked arguments, which also checks the
-   * notifications of the call.
+   * Checks arguments, and replaces `call.exchange` by one with masked arguments, which also checks notifications.
    * @throws RuleRefusalError
    */
   onCall (call: GatewayCall): Promise<void> | undefined {

@@ -55,7 +55,10 @@ export class Pins implements CatalogueReview {
     this.#deps = deps
   }
 
-  /** Compares a new catalogue with the pins, stores changed pins, and reports changes. @param user the connection's */
+  /**
+   * Compares a new catalogue with the pins, stores changed pins, and reports changes to admins.
+   * @param user the user whose connection listed the catalogue; undefined for a connection of the gateway itself
+   */
   readonly examine: CatalogueReview['examine'] = async (server, catalogue, user) => {
     const source = JSON.stringify([user ?? null, catalogue.capabilityClass])
     this.#examined.set(catalogue, { source })

@@ -175,8 +175,8 @@ export class CallApprovals {
    * Approves or denies a call. A decision can be changed until the call runs or the approval expires.
    * @param id the id of the approval
    * @returns the approval, and its former state
-   * @throws Forbidden for the principal's own call; NoSuch; Duplicate if the same decision was made before, or if it is
-   *   too late to decide
+   * @throws Forbidden for the principal's own call, and if the principal may not decide about any calls; NoSuch;
+   *   Duplicate if the same decision was made before, or if it is too late to decide
    */
   async decide (
     principal: Principal, id: string, state: 'approved' | 'denied'

@@ -8,7 +8,7 @@ interface PlacedText {
   readonly isInSchema: boolean
 }
 
-/** Max depth of the objects and arrays in a definition whose texts are returned. */
+/** Max depth of nested objects and arrays; deeper texts are not returned. */
 const maxDepth = 40
 /** The names of members that are not texts for the model: images, and URLs of schemas. */
 const skipped: ReadonlySet<string> = new Set(['icons', '$schema', '$id', '$ref'])

@@ -9,8 +9,8 @@ import type { Vocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * A word or phrase of a query, as the terms that tools may have for it: synonyms, spellings and translations. The best
- * one that a tool has counts.
+ * A word or phrase of a query, as the terms that tools may have for it: synonyms, spellings and translations. Of the
+ * terms that a tool has, the best one counts.
  */
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 
