@@ -90,7 +90,7 @@ export const gatewayLimits = {
 
   /**
    * Max work of matching a URI with templates: for each literal of a template that is searched for, its length times
-   * the length of the URI, in characters; beyond that, no further template matches.
+   * the length of the URI, in characters; beyond that, no template that needs a search matches.
    */
   templateWork: 10_000_000,
 

@@ -61,7 +61,7 @@ export function toShownItem (
   return { text, description: override?.description, enabled: isItemEnabled(override) }
 }
 
-/** Whether the group selects the item with this key, and no admin has disabled it. */
+/** Whether the group selects the item with this key, and the server's config does not disable the item. */
 export const isSelectedAndEnabled = ({ server, member }: VisibleServer, kind: ItemKind, key: string): boolean =>
   selectsItem(member, kind, key) && isItemEnabled(overrideOf(server, kind, key))
 

@@ -42,7 +42,7 @@ export interface Surface {
   readonly ownerOf: (uri: string) => string | undefined
   /** The admin's server that has this prompt or resource on a merged route, listed now or not. */
   readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
-  /** Resources that are disabled or not selected; templates must not match them either. */
+  /** Resources that are disabled, not selected, or hidden by hooks; templates must not match them either. */
   readonly hidden: HiddenResources
   /** The names of the view's providers, including those whose lists are unknown. */
   readonly providers: readonly string[]

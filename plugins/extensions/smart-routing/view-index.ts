@@ -51,7 +51,7 @@ export class ViewIndex {
     return this.#index.search(query, limit, explains)
   }
 
-  /** Returns the words of a query. Foreign words are translated; unknown words are followed by their corrections. */
+  /** Returns the words of a query. Foreign words are translated; unknown words are followed by the best correction. */
   queryWords (query: string): readonly string[] { return this.#index.queryWords(query) }
 }
 

@@ -50,8 +50,8 @@ async function recordAnswer (
 }
 
 /**
- * Replaces a client's task ids in a request by the provider's ids. References to unknown tasks, and to tasks of other
- * providers, are removed.
+ * Returns a request with the provider's task ids in place of the client's. References to unknown tasks, and to tasks of
+ * other providers, are removed.
  */
 export function withProviderTaskIds (
   parts: Pick<GatewayParts, 'taskHandles' | 'surfaces' | 'providers'>, exchange: Exchange<View>, provider: string

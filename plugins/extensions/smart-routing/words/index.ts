@@ -223,7 +223,7 @@ export class ToolIndex {
     return (this.#vocabulary.get(term)?.places.length ?? 0) > Math.max(common.tools, this.#slotOf.size * common.part)
   }
 
-  /** Returns the words of a query. Foreign words are translated; unknown words are followed by their corrections. */
+  /** Returns the words of a query. Foreign words are translated; unknown words are followed by the best correction. */
   queryWords (query: string): readonly string[] {
     return this.#lexicon ? interpretQuery(query, this.#lexicon, this.#vocabulary).words : []
   }

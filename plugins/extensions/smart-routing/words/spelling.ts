@@ -66,8 +66,8 @@ function toVariants (candidates: Candidate[]): Variant[] {
 }
 
 /**
- * Returns the words of the tools that differ from a word by one letter other than the first: `contaner` becomes
- * `container`.
+ * Returns the words of the tools that begin with the same letter as a word, and differ from it by one mistake:
+ * `contaner` becomes `container`.
  * @param word in lower case; no tool has it
  * @returns at most three, the most frequent ones; usually none for words of fewer than four letters
  */
