@@ -112,8 +112,8 @@ export class ItemClaims implements ListingHistory {
         found.push(entry)
       }
     }
-    // `record` limits the claims to items that no client can list. Items that only single clients can list are in none
-    // of these catalogues either, and are limited here.
+    // Items that only single clients can list are in none of these catalogues. `record` does not limit the claims to
+    // such items, so they are limited here.
     return former <= gatewayLimits.formerItems
       ? found
       : found.filter(([key]) => isListed(key) || former-- <= gatewayLimits.formerItems)

@@ -78,7 +78,7 @@ export class Gateway {
     this.#methods.set(name, async (_parts, exchange) => await run(exchange))
   }
 
-  /** Sends a request to a provider, and runs all hooks. @param changes params to replace, as JSON @throws RpcError */
+  /** Sends a request to a provider, and runs the hooks for it. @param changes new params, as JSON @throws RpcError */
   async send (
     exchange: Exchange<View>, provider: string, item: string | undefined, changes: Readonly<Record<string, string>>
   ): Promise<string> {
@@ -95,7 +95,7 @@ export class Gateway {
     return toServerEventMembers(this.#parts, exchange, event)
   }
 
-  /** Returns the name and the cursors that clients see in events of a type. @param name the type's name in the view */
+  /** Returns how clients see the events of a type: their name, and a function that converts cursors for clients. */
   createEventPresentation (view: View, event: EventTypeTarget, name: string): EventPresentation {
     return createEventPresentation(this.#parts.cursors, view, event, name)
   }
@@ -170,8 +170,8 @@ export class Gateway {
   }
 
   /**
-   * The `serverInfo` of a route, as JSON text. A route of a single server has the server's; undefined if that is not
-   * valid. Other routes, and servers whose `serverInfo` is unknown, have the gateway's.
+   * The `serverInfo` of a route, as JSON text: for a single server, the server's own; undefined if it is not valid. For
+   * other routes, and for a server whose `serverInfo` is unknown, the gateway's own.
    * @param surface the view's surface, if the caller knows it
    */
   serverInfo (view: View, client: Client, surface = this.surface(view, client)): string | undefined {
@@ -261,7 +261,7 @@ export class Gateway {
 
   /**
    * A provider's catalogue for clients without capabilities; undefined if unknown. Items have no prefix.
-   * @param view omits the items that hooks hide from this view
+   * @param view if given, the items that hooks hide from this view are omitted
    */
   catalogue (provider: string, view?: View): Catalogue | undefined {
     const catalogue = this.#parts.providers.get(provider)?.catalogue(gatewayClient)
@@ -273,7 +273,7 @@ export class Gateway {
     return this.#parts.providers.get(provider)?.catalogue(client)
   }
 
-  /** A provider's known catalogues, for all capability classes. @param view omits the items that hooks hide from it */
+  /** A provider's known catalogues, for all capability classes. @param view omits what hooks hide from this view */
   catalogues (provider: string, view?: View): readonly Catalogue[] {
     return this.#shownIn(view, provider, this.#parts.providers.get(provider)?.catalogues?.() ?? [])
   }

@@ -95,14 +95,14 @@ export const gatewayLimits = {
   templateWork: 10_000_000,
 
   /**
-   * Max resources remembered from resource links in results; beyond that, the principal with the most of them loses the
-   * oldest one, which can then be read only on its server's own routes.
+   * Max resources remembered from resource links in results; beyond that, the oldest resource of the principal with the
+   * most resources is forgotten, and can then be read only on its server's own routes.
    */
   resourceLinks: 10_000,
 
   /**
-   * Max tasks remembered for lists and notifications; beyond that, the principal with the most of them loses the oldest
-   * one, which can still be requested by its id.
+   * Max tasks remembered for lists and notifications; beyond that, the oldest task of the principal with the most tasks
+   * is forgotten, but can still be requested by its id.
    */
   tasks: 10_000,
 
@@ -149,8 +149,8 @@ export const gatewayLimits = {
   connectionWait: 10_000,
 
   /**
-   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads of a
-   * list because it has expired, `most`: max time for which a list is considered fresh, both in ms, whatever the server
+   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads of lists
+   * that have expired, `most`: max time for which a list is considered fresh; both in ms, regardless of what the server
    * states.
    */
   freshLists: { least: 5_000, most: 60 * 60_000 }

@@ -24,7 +24,7 @@ export interface ListEntry {
 export class ListResult {
   readonly kind: ListKind
   readonly entries: readonly ListEntry[]
-  /** A weak reference to this list, shared by everything that remembers it. */
+  /** A weak reference to this list, shared by all who remember the list. */
   readonly ref = new WeakRef<ListResult>(this)
   readonly #extra: string
   #serializing: Promise<Buffer> | undefined

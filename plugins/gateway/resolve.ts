@@ -64,7 +64,7 @@ export class ItemResolver {
     return undefined
   }
 
-  /** Waits for the catalogues of the view's providers for this client. @returns the surface afterwards */
+  /** Waits, for a limited time, for the catalogues of the view's providers. @returns the surface afterwards */
   async waitForSurface ({ view, client }: Exchange<View>): Promise<Surface> {
     const { providers } = this.#surfaces.of(view, client)
     await this.#providers.waitForLists(providers, client, view.scope.kind === 'server')
@@ -86,7 +86,7 @@ export class ItemResolver {
   }
 
   /**
-   * Looks up an item in the surface. If it is not found, waits for the catalogues, and looks again.
+   * Looks up an item in the surface. If it is not found, waits for the catalogues (`waitForSurface`), and looks again.
    * @throws the errors of `requireCatalogue`
    */
   async find<Found> (

@@ -134,7 +134,7 @@ const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind
 
 const emptyBuilder = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
-/** Adds items under their servers' names for them, on a route of a single server. */
+/** Adds items under the names that their server gives them, on the route of a single server. */
 function addRaw (
   kind: ListKind,
   built: Builder,

@@ -52,7 +52,7 @@ function compileStored (policy: Policy): Condition | undefined {
   }
 }
 
-/** Returns a variable of a condition that rules with the decision `hide` must not use: `args`, `now`, or undefined. */
+/** Returns `args` or `now` if a condition uses it, which rules with the decision `hide` must not do; else undefined. */
 export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 

@@ -21,7 +21,7 @@ interface QuotasDeps {
 interface UsedCounters {
   /** The counters that have counted the call. `window`: the period of the quota, in ms. */
   readonly calls: ReadonlyArray<{ readonly key: string, readonly window: number, readonly limit: number }>
-  /** The counters of the tokens of the result: key, and period in ms. */
+  /** The counters to which the tokens of the result are added, as pairs of key and period (in ms). */
   readonly tokens: ReadonlyArray<readonly [string, number]>
 }
 
