@@ -195,13 +195,13 @@ export const extensionsLimits = {
      * an admin, `textsInTotal`: for all servers; beyond either, further tools are found by words only. `waitingTools`:
      * max tools that wait to be embedded; beyond that, the others are found by words only. `knownVectors`: max vectors
      * remembered as stored; beyond that, the oldest is looked up again. `batchSize`: max texts per request.
-     * `idsPerQuery`: max ids per database query. `answerSize`: max size of a response of the API, in bytes,
+     * `idsPerQuery`: max ids per database query. `answerSize`: max size of a response from the API, in bytes,
      * `vectorLength`: max numbers of one embedding, `requestTimeout`: max time for a response, in ms; beyond that, the
      * request fails. `leaseTime`: time for which one replica embeds while the others wait, and `pollInterval`: time
      * between two attempts of the others, in ms. `quotaRetryDelay`: time until tools beyond a quota are tried again, in
      * ms. `cachedQueries`: max search queries whose embeddings are cached; beyond that, the oldest is dropped.
      * `searchTimeout`: max time that a search waits for embeddings, in ms; beyond that, it uses words only.
-     * `nearestTools`: max tools ranked by embeddings. `maxPendingShare`: share of the tools that may not be embedded
+     * `nearestTools`: max tools ranked by embeddings. `maxPendingShare`: max share of tools that are not embedded
      * yet; beyond that, a search uses words only. `markInterval`: interval at which the vectors of present tools are
      * marked as in use, and `unusedLifetime`: time after which vectors without a mark are removed, in ms.
      * `removalBatchSize`: vectors removed at once, before a pause of `pollInterval`.
@@ -234,7 +234,7 @@ export const extensionsLimits = {
   /**
    * Conditions of policies. `argumentsSize`: max size of the arguments of a call in bytes, `argumentsDepth`: max
    * levels of nested arguments, `listLength`: max entries of a list or object in them; beyond that, a rule whose
-   * condition names `args` fails, so that the call is denied. `work`: max work of one evaluation, about 100 ns per
+   * condition reads `args` fails, so that the call is denied. `work`: max work of one evaluation, about 100 ns per
    * unit: a step costs 1, and more for long texts and lists; compiling a pattern during evaluation costs `patternWork`;
    * beyond that, the rule fails.
    * `patternLength`: max length of a pattern in characters. `patterns`: max compiled patterns that are cached,

@@ -39,7 +39,7 @@ export function unknownItemProblem (
 }
 
 /**
- * Returns a warning about those of the names that are unknown; none if all are known.
+ * Returns a warning that lists the unknown names; none if all names are known.
  * @param member the member of the settings that contains the names
  * @param then what follows from the problem, as the end of the sentence
  */

@@ -20,8 +20,8 @@ export interface StoredItemClaims {
 }
 
 /**
- * Records the items that a server lists, or has listed, for any client. The server has a claim to their names and URIs.
- * The claims to items that it no longer lists are limited (`gatewayLimits.formerItems`).
+ * Records the items that a server lists, or has listed, for any client. The server has a claim to the names and URIs
+ * of these items. The claims to items that it no longer lists are limited (`gatewayLimits.formerItems`).
  */
 export class ItemClaims implements ListingHistory {
   /** For each kind of list: the time of the read that first listed an item, by the item's name or URI. */

@@ -278,7 +278,7 @@ export class Gateway {
     return this.#shownIn(view, provider, this.#parts.providers.get(provider)?.catalogues?.() ?? [])
   }
 
-  /** Returns catalogues without the items that hooks hide from a view; undefined: hooks hide nothing. */
+  /** Returns catalogues without the items that hooks hide from a view; without a view, unchanged catalogues. */
   #shownIn (view: View | undefined, provider: string, catalogues: readonly Catalogue[]): readonly Catalogue[] {
     const filter = view && this.filteredView(view, view.principal.address).filter
     return filter ? catalogues.map((each) => withoutHidden(each, provider, filter)) : catalogues
@@ -289,7 +289,7 @@ export class Gateway {
     return this.#parts.providers.get(provider)?.redact?.(text) ?? text
   }
 
-  /** Stops notifying listeners of changed lists. Resolves when everything of removed clients at providers has ended. */
+  /** Stops notifying listeners of changed lists. Resolves when the calls and links of removed clients have ended. */
   async close (): Promise<void> {
     this.#parts.notifier.close()
     await this.#parts.providers.waitForReleases()

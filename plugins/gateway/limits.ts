@@ -69,7 +69,7 @@ export const gatewayLimits = {
 
   /**
    * Max size of a name or URI that is reserved for an item that its server no longer lists, in bytes of memory; beyond
-   * that, it is free again.
+   * that, the name or URI is free again.
    */
   formerItemKey: 1_024,
 
@@ -149,8 +149,8 @@ export const gatewayLimits = {
   connectionWait: 10_000,
 
   /**
-   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads of lists
-   * that have expired, `most`: max time for which a list is considered fresh; both in ms, regardless of what the server
+   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads of
+   * expired lists, `most`: max time for which a list is considered fresh; both in ms, regardless of what the server
    * states.
    */
   freshLists: { least: 5_000, most: 60 * 60_000 }

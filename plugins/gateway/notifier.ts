@@ -130,7 +130,10 @@ export class Notifier {
     for (const method of changed) listener.deliver(method)
   }
 
-  /** Sends a provider's notification to every listener that sees the provider and whose client satisfies `serves`. */
+  /**
+   * Sends a provider's notification to the listeners that see the provider, and whose clients satisfy `serves`. Log
+   * messages below a listener's level, and notifications beyond `gatewayLimits.broadcastSize`, are dropped.
+   */
   broadcast (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
     const isLog = method === 'notifications/message'
     const level = isLog ? parseSmallMember(paramsText, 'level') : undefined

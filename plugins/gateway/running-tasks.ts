@@ -194,7 +194,7 @@ export const taskListKey = (provider: string, id: string): string => JSON.string
 
 interface ReportedTask { id: string, owner: string, target: TaskTarget, handle: string, task: string, state: string }
 
-/** Creates the record of a task. If its server does not state when it was created, it was created now. */
+/** Creates the record of a task. If the server does not state a creation time, the current time is used. */
 function recordOf (view: View, { id, owner, target, handle, task, state }: ReportedTask): TaskRecord {
   const { principal, scope, presentation } = view
   const { key, user, username } = principal

@@ -188,8 +188,8 @@ function addNamed (
 }
 
 /**
- * Adds the resources, templates or skills that the section owns, under their URIs. It owns a skill if it owns the URIs
- * of all files of the skill.
+ * Adds the resources, templates or skills that the section owns, under their URIs. The section owns a skill if it owns
+ * the URIs of all files of the skill.
  * @param isRefused whether the section must not show a URI that it owns
  */
 function addLocated (

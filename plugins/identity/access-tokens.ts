@@ -27,7 +27,7 @@ const revocationLookBack = 30_000
  */
 const tokenPattern = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
-/** A cached token. `at`: the time at which the storage returned it, in ms since 1970; `reading`: a read in progress. */
+/** A cached token. `at`: when the read of the token began, in ms since 1970; `reading`: a read in progress. */
 interface CachedToken {
   readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined
 }

@@ -29,7 +29,7 @@ export interface Definition {
 /** Returns a key that identifies a definition among those of a server. */
 export const definitionKeyOf = ({ kind, item }: Pick<Definition, 'kind' | 'item'>): string => `${kind}\n${item}`
 
-/** Members that are not part of the digest: the model does not see them, and each listing may have other values. */
+/** Members that are not part of the digest, except for tags: the model does not see them, and values may vary. */
 const ignoredMembers: ReadonlySet<string> = new Set(['_meta', 'icons'])
 
 const digests = new WeakMap<Item, string>()

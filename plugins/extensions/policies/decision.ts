@@ -52,8 +52,8 @@ export interface CallToEvaluate {
 }
 
 /**
- * Decides about a call. If the URI of a resource has several spellings, each is decided about, and the strictest
- * verdict applies.
+ * Decides about a call. If the URI of a resource has several spellings, decides about each spelling, and returns the
+ * strictest verdict.
  * @param catalogue the catalogue of the server for this caller; undefined if unknown
  */
 export function decideAbout (ruleset: Ruleset, call: CallToEvaluate, catalogue: Catalogue | undefined): Verdict {

@@ -17,7 +17,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The configured quotas, for the management API. */
     quotas: OrderedEntries<'quotas'>
-    /** The usage counters. `read` returns the usage that a principal may see; see `Usage.read`. */
+    /** The usage counters. `read` returns the usage that a principal may see; see `UsageRecorder.read`. */
     usage: {
       read: (principal: Principal, query: Parameters<UsageRecorder['read']>[1]) => ReturnType<UsageRecorder['read']>
     }

@@ -63,7 +63,7 @@ export class Quotas {
   }
 
   /**
-   * Gives back to the quotas a call that waits for the client's input, since the next request of the call is counted
+   * Undoes the counting of a call that waits for the client's input, since the next request of the call is counted
    * again. The number of refunds is bounded, since a client may repeat the first request of a call endlessly.
    */
   async refund ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {

@@ -11,7 +11,7 @@ import { resolveOrFailCall } from './items.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
 
 /**
- * Handles `skills/get`: returns the server's current entry of a skill. A description that an admin has set is added as
+ * Handles `skills/get`: returns the server's current entry of a skill. A description in the server's config is added as
  * a member of the entry; the frontmatter is not changed, since clients compare it with the file.
  */
 export const getSkill: MethodHandler = async (parts, exchange) => {

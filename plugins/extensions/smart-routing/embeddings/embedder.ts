@@ -43,7 +43,8 @@ export class Embedder {
   readonly #enqueuedAt = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
   readonly #now: () => number
   /**
-   * Max number of texts in the next request. A rejected batch halves it; a success doubles it, up to the initial value.
+   * Max number of texts in the next request: halved after a rejected batch, doubled after a success, up to the initial
+   * value.
    */
   #batchSize: number = bounds.batchSize
   #currentRun: Promise<void> | undefined
