@@ -22,7 +22,7 @@ export interface ItemTarget {
   readonly provider: string
   readonly key: string
   readonly item?: Item
-  /** Calls the other tool; set for a tool that calls another (`call_tool`). @param call runs `tools/call` requests */
+  /** For a tool that calls another tool (`call_tool`): makes that call. @param call runs `tools/call` requests */
   readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 

@@ -32,7 +32,7 @@ interface CachedToken {
   readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined
 }
 
-/** `token`: the access token of the authorization that expires last. `isExpired`: whether `expired` was emitted. */
+/** `token`: the access token with the latest expiry. `isExpired`: whether `expired` was emitted for that token. */
 interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**

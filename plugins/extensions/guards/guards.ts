@@ -67,7 +67,7 @@ export class Guards {
   }
 
   /**
-   * Checks a subscription to a resource. The params cannot be changed here, so content to mask refuses the request.
+   * Checks a subscription to a resource. The params cannot be changed, so a request with content to mask is refused.
    * @throws RuleRefusalError
    */
   async onSubscribe (exchange: GatewayCall['exchange'], server: string, uri: string): Promise<void> {

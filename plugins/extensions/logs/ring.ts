@@ -66,7 +66,7 @@ export class LogRing {
     this.#addEntry({ level: 'info', source: 'child', message, processId: server })
   }
 
-  /** Returns the entries, oldest first. @param server undefined: of all servers and the gateway */
+  /** Returns the entries, oldest first. @param server undefined: all servers and the gateway */
   list (server?: string): LogEntry[] {
     return server === undefined
       ? [...this.#entries.values()]

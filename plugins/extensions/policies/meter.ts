@@ -24,7 +24,7 @@ function spendOnError (error: unknown): void {
 }
 
 /**
- * Runs an evaluation with a new work budget. Evaluations are synchronous, so one variable can hold their budgets.
+ * Runs an evaluation with a new work budget. Evaluations are synchronous, so one variable is enough.
  * @throws Error if the budget is used up; the errors of `evaluate`
  */
 export function runMetered<T> (evaluate: () => T): T {

@@ -39,7 +39,7 @@ export class Embedder {
   readonly #overQuota = new Set<string>()
   readonly #quota = new EmbeddingQuota(bounds)
   readonly #closing = new AbortController()
-  /** Maps each argument of `enqueueMissing` to the time of its last call, in ms. */
+  /** Maps each argument of `enqueueMissing` to the time when its tools were last queued, in ms. */
   readonly #enqueuedAt = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
   readonly #now: () => number
   /**
