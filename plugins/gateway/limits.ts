@@ -117,7 +117,7 @@ export const gatewayLimits = {
 
   /**
    * Max size of the id of a task or a URL elicitation, or of the progress token of a call that created a task, in bytes
-   * of memory; beyond that, it is not remembered.
+   * of memory; beyond that, a call that creates the task fails; other ids and tokens are not remembered.
    */
   rememberedId: 1_024,
 
