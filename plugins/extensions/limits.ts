@@ -13,7 +13,7 @@ export const extensionsLimits = {
 
   /**
    * Scan of definitions. `text`: max characters of one catalogue that are scanned; beyond that, the rest is not
-   * scanned. `time`: max time of a scan, in ms; beyond that, the only warning is that nothing was checked.
+   * scanned. `time`: max time of a scan, in ms; beyond that, the scan ends, and a warning says so.
    * `catalogues`: max catalogues of one server (for its users and kinds of clients) whose warnings are kept; beyond
    * that, the warnings about the oldest are dropped. `warnings`: max warnings in a server's record.
    */
@@ -28,8 +28,9 @@ export const extensionsLimits = {
 
   /**
    * The log that admins read. `entries`: max entries; beyond that, the oldest entry of the server with the most entries
-   * is dropped; the gateway counts as a server, but half of `entries` is free for it. `message`: max length of an
-   * entry, in characters; beyond that, it is truncated. `streams`: max open streams; beyond that, 503.
+   * is dropped; the gateway counts as a server, but only with its entries beyond half of `entries`. `message`: max
+   * length of an entry, in characters; beyond that, it is truncated. `streams`: max open streams, with a share for each
+   * admin; beyond that, the status 429 or 503.
    */
   logs: { entries: 5_000, message: 2 * 1024, streams: 20 },
 
@@ -58,16 +59,16 @@ export const extensionsLimits = {
 
   /**
    * The operator's webhook. `maxWaiting`: max messages that wait for delivery; beyond that, new messages are dropped.
-   * `timeout`: max time of one attempt, in ms, `pauses`: times before each further attempt, in ms, `maxAnswer`: max
-   * size of the response of the webhook, in bytes.
+   * `timeout`: max time of one attempt, in ms, `pauses`: pause before each retry, in ms, `maxAnswer`: max size of the
+   * webhook's response, in bytes.
    */
   notifications: { maxWaiting: 1_000, timeout: 10_000, pauses: [1_000, 10_000, 60_000], maxAnswer: 64 * 1024 },
 
   /**
    * Clients' webhooks for events. `perPrincipal`: max subscriptions of a principal; beyond that, the client gets the
-   * error -32025. `waiting`: max messages that wait for a principal's webhooks; beyond that, the server gets 503.
-   * `lifetime`: max lifetime without a refresh, `former`: time for which a replaced secret also signs, `timeout`: max
-   * time of one attempt, `pauses`: times before each further attempt, all in ms. `size`: max size of a message,
+   * error -32025. `waiting`: max messages that wait for a principal's webhooks; beyond that, the server gets the status
+   * 503. `lifetime`: max lifetime without a refresh, `former`: time for which a replaced secret also signs, `timeout`:
+   * max time of one attempt, `pauses`: pause before each retry, all in ms. `size`: max size of a message,
    * `answer`: max size of the response to a message, in bytes. `url`: max length of a URL, in characters.
    * `verifications`: max verifications of one host at once, and per second; beyond that, the client gets the error
    * -32025. `places`: max attempts at the same time, `ofPrincipal`: max attempts for one principal at the same time;
@@ -90,10 +91,10 @@ export const extensionsLimits = {
 
   /**
    * Content guards. `inline`: max characters of one message, over all guards, that are searched in the main thread; the
-   * rest is searched in a worker thread. `time`: max time to search a text there, in ms; beyond that, a guard that
-   * masks or refuses refuses the call. `webhookTimeout`: default timeout of a guard's webhook, in ms, `webhookAnswer`:
-   * max size of the webhook's response, in bytes; beyond either, the webhook has failed. `message`: max length of the
-   * webhook's message, in characters; beyond that, it is truncated.
+   * rest is searched in a worker thread. `time`: max time to search a text there, in ms; beyond that, the call is
+   * refused, unless the action of the guard is `flag`. `webhookTimeout`: default timeout of a guard's webhook, in ms,
+   * `webhookAnswer`: max size of the webhook's response, in bytes; beyond either, the webhook has failed. `message`:
+   * max length of the webhook's message, in characters; beyond that, it is truncated.
    */
   guards: {
     inline: 32 * 1024, time: 20_000, webhookTimeout: 2_000, webhookAnswer: 16 * 1024 * 1024, message: 1_000
@@ -102,9 +103,9 @@ export const extensionsLimits = {
   /**
    * Quotas. `reported`: max used-up counters that are remembered as reported to admins; beyond that, they may be
    * reported again. `tokenTime`: max time to count the tokens of a result, in ms, `tokenHeap`: max heap of the counting
-   * thread, in MB; beyond either, they are estimated. `tokenIdle`: max idle time of that thread, in ms; beyond that, it
-   * ends. `rounds`: max requests for the client's input that do not count as calls, for each call that a quota allows;
-   * beyond that, each counts as a call.
+   * thread, in MB; beyond either, the number is estimated. `tokenIdle`: max idle time of that thread, in ms; beyond
+   * that, it ends. `rounds`: max requests for the client's input that do not count as calls, for each call that a quota
+   * allows; beyond that, each counts as a call.
    */
   quotas: { rounds: 16, reported: 10_000, tokenTime: 20_000, tokenHeap: 256, tokenIdle: 60_000 },
 
@@ -142,10 +143,10 @@ export const extensionsLimits = {
   },
 
   /**
-   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes together, 7 KB each; beyond either,
-   * the least recently used index (never the newest) is dropped, and rebuilt on demand. `inUsePeriod`: time after
-   * a search in which an index is updated as soon as its view changes, in ms; beyond that, it is updated at the next
-   * search. `queryLength`: max length of a query, in characters; beyond that, it is truncated. `serverListLength`: max
+   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes together, about 7 KB each; beyond
+   * either, the least recently used index (never the newest) is dropped, and rebuilt on demand. `inUsePeriod`: how long
+   * after a search an index is updated as soon as its view changes, in ms; later, it is updated at the next search.
+   * `queryLength`: max length of a query, in characters; beyond that, it is truncated. `serverListLength`: max
    * length of the list of servers in a tool's description, in characters; beyond that, only the number of further
    * servers is given. `foundToolSize`: max average size of the found tools in a search result, and `singleToolSize`:
    * max size of the only tool in a search with limit 1, in characters of JSON; beyond that, schemas and descriptions
@@ -162,7 +163,7 @@ export const extensionsLimits = {
     singleToolSize: 24 * 1024,
     parsedToolSize: 64 * 1024,
     /**
-     * The static model. `nearest`: max tools that it ranks, besides those found by words. For a tool: `name`: max
+     * The static model. `nearest`: about how many tools it ranks besides those found by words. For a tool: `name`: max
      * characters of a name or a title, `sentence`: max characters of the first sentence, `parameters`: max names of
      * parameters, `words`: max words of each part; beyond that, the rest is ignored.
      */
@@ -194,13 +195,13 @@ export const extensionsLimits = {
      * an admin, `textsInTotal`: for all servers; beyond either, further tools are found by words only. `waitingTools`:
      * max tools that wait to be embedded; beyond that, the others are found by words only. `knownVectors`: max vectors
      * remembered as stored; beyond that, the oldest is looked up again. `batchSize`: max texts per request.
-     * `idsPerQuery`: max ids per database query. `answerSize`: max size of a response of the API, in bytes,
+     * `idsPerQuery`: max ids per database query. `answerSize`: max size of a response from the API, in bytes,
      * `vectorLength`: max numbers of one embedding, `requestTimeout`: max time for a response, in ms; beyond that, the
      * request fails. `leaseTime`: time for which one replica embeds while the others wait, and `pollInterval`: time
      * between two attempts of the others, in ms. `quotaRetryDelay`: time until tools beyond a quota are tried again, in
      * ms. `cachedQueries`: max search queries whose embeddings are cached; beyond that, the oldest is dropped.
      * `searchTimeout`: max time that a search waits for embeddings, in ms; beyond that, it uses words only.
-     * `nearestTools`: max tools ranked by embeddings. `maxPendingShare`: share of the tools that may not be embedded
+     * `nearestTools`: max tools ranked by embeddings. `maxPendingShare`: max share of tools that are not embedded
      * yet; beyond that, a search uses words only. `markInterval`: interval at which the vectors of present tools are
      * marked as in use, and `unusedLifetime`: time after which vectors without a mark are removed, in ms.
      * `removalBatchSize`: vectors removed at once, before a pause of `pollInterval`.
@@ -233,7 +234,7 @@ export const extensionsLimits = {
   /**
    * Conditions of policies. `argumentsSize`: max size of the arguments of a call in bytes, `argumentsDepth`: max
    * levels of nested arguments, `listLength`: max entries of a list or object in them; beyond that, a rule whose
-   * condition names `args` fails, so that the call is denied. `work`: max work of one evaluation, about 100 ns per
+   * condition reads `args` fails, so that the call is denied. `work`: max work of one evaluation, about 100 ns per
    * unit: a step costs 1, and more for long texts and lists; compiling a pattern during evaluation costs `patternWork`;
    * beyond that, the rule fails.
    * `patternLength`: max length of a pattern in characters. `patterns`: max compiled patterns that are cached,

@@ -21,7 +21,7 @@ export interface ExtensionOptions {
   storage: Pick<Storage, 'activities' | 'approvals' | 'eventWebhooks' | 'pins' | 'usage' | 'vectors'>
   sealer?: EventsOptions['sealer']
   catalogueCache: CatalogueCache
-  /** The newest lines of the log, which the logger adds. */
+  /** The newest lines of the log. The logger adds each line. */
   ring: LogRing
 }
 
@@ -30,7 +30,7 @@ export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache,
   await app.register(logs, { ring })
   await app.register(notifications)
   await app.register(metrics)
-  // Guards must precede the extensions that store arguments, so that these store masked ones.
+  // Guards must precede the extensions that store arguments, so that they store masked arguments.
   await app.register(guards)
   await app.register(policies, { store: storage.approvals })
   await app.register(events, { storage, sealer })

@@ -7,7 +7,7 @@ import type { Gateway } from '../gateway/index.ts'
 import { teamReference } from '../settings/index.ts'
 import { findCatalogueItem, namesToCheck, templatesFor, type RequestedItem } from './policies/facts.ts'
 
-/** The objects to which settings may refer: those in the settings with the registered providers, and catalogues. */
+/** The objects to which settings may refer: other settings, registered providers, and items in catalogues. */
 export interface ExistingObjects {
   readonly access: { readonly snapshot: Pick<Snapshot, 'keys' | 'servers' | 'teams' | 'users'> }
   readonly gateway: Pick<Gateway, 'catalogue' | 'catalogues'>
@@ -39,7 +39,7 @@ export function unknownItemProblem (
 }
 
 /**
- * Returns a warning about the unknown ones of several names; none if all are known.
+ * Returns a warning that lists the unknown names; none if all names are known.
  * @param member the member of the settings that contains the names
  * @param then what follows from the problem, as the end of the sentence
  */

@@ -20,8 +20,8 @@ export interface StoredItemClaims {
 }
 
 /**
- * Records the items that a server lists, or has listed, for any client. The server has a claim to their names and URIs.
- * The claims to items that it no longer lists are limited (`gatewayLimits.formerItems`).
+ * Records the items that a server lists, or has listed, for any client. The server has a claim to the names and URIs
+ * of these items. The claims to items that it no longer lists are limited (`gatewayLimits.formerItems`).
  */
 export class ItemClaims implements ListingHistory {
   /** For each kind of list: the time of the read that first listed an item, by the item's name or URI. */
@@ -43,7 +43,7 @@ export class ItemClaims implements ListingHistory {
 
   /**
    * Records the items of a server's catalogues.
-   * @param catalogues all that are known, since claims to items that are in none of them may be dropped
+   * @param catalogues all known catalogues; claims to items that are in none of these may be dropped
    * @returns whether an item is listed for the first time
    */
   record (catalogues: readonly Catalogue[]): boolean {
@@ -112,8 +112,8 @@ export class ItemClaims implements ListingHistory {
         found.push(entry)
       }
     }
-    // `record` limits the claims to items that no client can list. Items that only single clients can list are in none
-    // of these catalogues either, and are limited here.
+    // Items that only single clients can list are in none of these catalogues. `record` does not limit the claims to
+    // such items, so they are limited here.
     return former <= gatewayLimits.formerItems
       ? found
       : found.filter(([key]) => isListed(key) || former-- <= gatewayLimits.formerItems)
@@ -127,7 +127,7 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
 }
 
 /**
- * Drops the claims to unlisted items that exceed the limits: those with long keys, then the oldest.
+ * Drops the claims to unlisted items that exceed the limits: those with long keys, and the oldest.
  * @param max the number of claims to unlisted items that may remain
  */
 function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: number): void {

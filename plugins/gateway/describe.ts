@@ -22,7 +22,7 @@ const allCapabilities = {
 }
 
 /**
- * Describes a route. Waits for providers whose lists are unknown.
+ * Describes a route. Waits, for a limited time, for providers whose lists are unknown.
  * @param serverInfo the gateway's own, as JSON text
  * @param mayBeUnavailable whether to announce all capabilities for a single server about which nothing is known
  * @throws RpcError -32001 if nothing is known about the only server, unless `mayBeUnavailable`

@@ -33,7 +33,7 @@ export class EventCursors {
    * Decrypts a client's cursor.
    * @param sealed undefined or null: the client sent no cursor
    * @returns the server's cursor, as JSON text; `null` for none
-   * @throws RpcError -32602 if the cursor is for another principal, route or event type
+   * @throws RpcError -32602 if the cursor is invalid, or is for another principal, route or event type
    */
   open (view: View, { server, key }: EventTypeTarget, sealed: unknown): string {
     if ((sealed ?? null) === null) return 'null'

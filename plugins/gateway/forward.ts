@@ -47,7 +47,7 @@ export class Forwarder {
    * Sends one request to one provider.
    * @param item the provider's name of the tool (also for its tasks), prompt or resource, if the request names one
    * @param changes members of `params` to replace, as JSON text
-   * @returns the text of the result after the `onResult` hooks
+   * @returns the text of the result after the `onResult` hooks; a result that asks for input, as the provider sent it
    * @throws RpcError the provider's error, relayed; ShareError; exceptions of hooks
    */
   async send (

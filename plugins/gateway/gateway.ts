@@ -78,7 +78,7 @@ export class Gateway {
     this.#methods.set(name, async (_parts, exchange) => await run(exchange))
   }
 
-  /** Sends a request to a provider, and runs all hooks. @param changes params to replace, as JSON @throws RpcError */
+  /** Sends a request to a provider, and runs the hooks for it. @param changes new params, as JSON @throws RpcError */
   async send (
     exchange: Exchange<View>, provider: string, item: string | undefined, changes: Readonly<Record<string, string>>
   ): Promise<string> {
@@ -95,12 +95,12 @@ export class Gateway {
     return toServerEventMembers(this.#parts, exchange, event)
   }
 
-  /** Returns the name and the cursors that clients see in events of a type. @param name the type's name in the view */
+  /** Returns how clients see the events of a type: their name, and a function that converts cursors for clients. */
   createEventPresentation (view: View, event: EventTypeTarget, name: string): EventPresentation {
     return createEventPresentation(this.#parts.cursors, view, event, name)
   }
 
-  /** Passes the JSON text of a provider's event through the hooks. @returns undefined if it must not be delivered */
+  /** Passes an event's JSON text through the hooks. @returns the text to deliver; undefined if a hook drops it */
   async screenEvent (provider: string, text: string): Promise<string | undefined> {
     return await screenNotification(this.#parts.hooks, provider, text)
   }
@@ -161,7 +161,7 @@ export class Gateway {
   }
 
   /**
-   * Describes a route. Waits for providers whose lists are unknown.
+   * Describes a route. Waits, for a limited time, for providers whose lists are unknown.
    * @param mayBeUnavailable whether to describe the route of a single server even if nothing is known about the server
    * @throws RpcError -32001 if nothing is known about the only server, unless `mayBeUnavailable`
    */
@@ -170,8 +170,8 @@ export class Gateway {
   }
 
   /**
-   * The `serverInfo` of a route, as JSON text. A route of a single server has the server's; undefined if that is not
-   * valid. Other routes, and servers whose `serverInfo` is unknown, have the gateway's.
+   * The `serverInfo` of a route, as JSON text: for a single server, the server's own; undefined if it is not valid. For
+   * other routes, and for a server whose `serverInfo` is unknown, the gateway's own.
    * @param surface the view's surface, if the caller knows it
    */
   serverInfo (view: View, client: Client, surface = this.surface(view, client)): string | undefined {
@@ -209,7 +209,7 @@ export class Gateway {
   /** The servers that a view currently includes, with their catalogues for a client. Items have no prefix. */
   sections (view: View, client: Client): ViewSection[] { return this.#parts.surfaces.sections(view, client) }
 
-  /** Decides which of these sections owns a prefixed name: label, separator, and the item's name at its server. */
+  /** Returns an object that decides which of these sections owns a prefixed name (`<label><separator><own name>`). */
   precedence (sections: readonly ViewSection[], separator: string): Precedence {
     return this.#parts.surfaces.precedence(sections, separator)
   }
@@ -261,7 +261,7 @@ export class Gateway {
 
   /**
    * A provider's catalogue for clients without capabilities; undefined if unknown. Items have no prefix.
-   * @param view omits the items that hooks hide from this view
+   * @param view if given, the items that hooks hide from this view are omitted
    */
   catalogue (provider: string, view?: View): Catalogue | undefined {
     const catalogue = this.#parts.providers.get(provider)?.catalogue(gatewayClient)
@@ -273,12 +273,12 @@ export class Gateway {
     return this.#parts.providers.get(provider)?.catalogue(client)
   }
 
-  /** A provider's known catalogues, for all capability classes. @param view omits the items that hooks hide from it */
+  /** A provider's known catalogues, for all capability classes. @param view omits what hooks hide from this view */
   catalogues (provider: string, view?: View): readonly Catalogue[] {
     return this.#shownIn(view, provider, this.#parts.providers.get(provider)?.catalogues?.() ?? [])
   }
 
-  /** Returns catalogues without the items that hooks hide from a view; undefined: hooks hide nothing. */
+  /** Returns catalogues without the items that hooks hide from a view; without a view, unchanged catalogues. */
   #shownIn (view: View | undefined, provider: string, catalogues: readonly Catalogue[]): readonly Catalogue[] {
     const filter = view && this.filteredView(view, view.principal.address).filter
     return filter ? catalogues.map((each) => withoutHidden(each, provider, filter)) : catalogues
@@ -289,7 +289,7 @@ export class Gateway {
     return this.#parts.providers.get(provider)?.redact?.(text) ?? text
   }
 
-  /** Stops notifying listeners of changed lists. Resolves when everything of removed clients at providers has ended. */
+  /** Stops notifying listeners of changed lists. Resolves when the calls and links of removed clients have ended. */
   async close (): Promise<void> {
     this.#parts.notifier.close()
     await this.#parts.providers.waitForReleases()

@@ -18,7 +18,7 @@ export interface HiddenResources {
   readonly hasHiddenSkills: boolean
 }
 
-/** Collects the resources and skills that are disabled or not selected. */
+/** Collects the resources and skills that are disabled, not selected, or hidden by hooks. */
 export function collectHidden (sections: readonly ViewSection[]): HiddenResources {
   const [exact, files, users] = [emptyKeys(), emptyKeys(), new Set<string>()]
   const hide = (server: string, uri: string, byAdmin: boolean): void => {

@@ -11,11 +11,11 @@ import type { ListEntry } from './list.ts'
 export interface GatewayCall {
   /** The request. An `onCall` hook may replace it, for example by one with other arguments (`withArguments`). */
   exchange: Exchange<View>
-  /** The server's name. */
+  /** The name of the provider, which is a server or a registered provider. */
   readonly provider: string
   /**
-   * The provider's name of the tool (also for its tasks) or prompt, or the URI of the resource. Hooks may replace it
-   * for the hooks that observe calls.
+   * The provider's name of the tool (also for its tasks) or prompt, or the URI of the resource. If a hook replaces it,
+   * later hooks see the new value; the request stays the same.
    */
   item: string | undefined
   /** When the gateway began to process the request, as `performance.now()`. */
@@ -83,8 +83,8 @@ export interface GatewayHooks {
   /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
   /**
-   * Called with the text of a provider's result that ends its call, before `onResult`. Everything that follows,
-   * including call records, uses the text that it returns.
+   * Called with the text of a provider's result that ends its call, before `onResult`. The returned text replaces the
+   * result, also in call records.
    */
   onOutput: (call: GatewayCall, result: string) => Promise<string> | string
   /** Called with the error that ends a call, before it is recorded. @returns the error to use from now on */
@@ -105,7 +105,10 @@ export interface GatewayHooks {
   onNotification: (provider: string, paramsText: string) => Promise<string | undefined> | string | undefined
   /** Called when a provider's lists may have changed. */
   onListsChanged: () => void
-  /** Called before a provider sends a question to a client. Throws an RpcError to refuse it; the provider gets that. */
+  /**
+   * Called before a provider sends a question to a client. To refuse the question, it throws an RpcError, which the
+   * provider gets.
+   */
   onQuestion: (provider: string, question: Question, client: Client) => Promise<void> | void
 }
 

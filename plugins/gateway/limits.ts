@@ -2,9 +2,10 @@
 export const gatewayLimits = {
   /**
    * Built-in prompts, resources and skills. `items`: max of each kind; `size`: max total size, in characters of JSON;
-   * beyond that, 503. `skillFiles`: max files of a skill; `name`, `uri`, `text`: max length of a prompt's or skill's
-   * name, a resource's URI, a template or content, in characters; `arguments`: max per prompt; beyond that, 400.
-   * `filled`: max length of a prompt with its arguments, in characters; beyond that, -32602.
+   * beyond either, the status 503. `skillFiles`: max files of a skill; `name`: max length of a prompt's or skill's
+   * name, `uri`: of a resource's URI, `text`: of a template or content, in characters; `arguments`: max arguments of a
+   * prompt; beyond that, the status 400. `filled`: max length of a prompt with its arguments, in characters; beyond
+   * that, the error -32602.
    */
   builtIns: {
     items: 1_000,
@@ -17,28 +18,31 @@ export const gatewayLimits = {
     skillFiles: 512
   },
 
-  /** Max requests in flight at servers, with a share for each owner; further ones get 429, 503 or -32001. */
+  /**
+   * Max requests in flight at servers, with a share for each owner; beyond that, the status 429 or 503, or the error
+   * -32001.
+   */
   calls: 10_000,
 
-  /** Max open `events/stream` requests, with a share for each owner; beyond that, 429 or 503. */
+  /** Max open `events/stream` requests, with a share for each owner; beyond that, the status 429 or 503. */
   eventStreams: 10_000,
 
   /**
-   * Max length of one notification of a server to several clients times the number of these clients, in characters;
-   * beyond that, it is dropped.
+   * Max length of a server's notification to several clients, in characters, multiplied by the number of these clients;
+   * beyond that, the notification is dropped.
    */
   broadcastSize: 128 * 1024 * 1024,
 
   /** Max time for a client to answer a server's request, in ms; beyond that, the server gets an error. */
   questionTimeout: 10 * 60_000,
 
-  /** Max resource subscriptions per session and server; beyond that, -32000. */
+  /** Max resource subscriptions per session and server; beyond that, the error -32000. */
   subscriptionsPerSession: 1_000,
 
   /**
    * Resource subscriptions of legacy and modern clients. `size`: max total size, with a share for each owner: for each
-   * subscription the memory of its URI plus `cost`, in bytes; beyond that, -32001. `levels`: max path levels of an
-   * updated URI that are compared with the subscribed URIs.
+   * subscription the memory of its URI plus `cost`, in bytes; beyond that, the error -32001. `levels`: max path
+   * levels of an updated URI that are compared with the subscribed URIs.
    */
   subscriptions: { size: 32 * 1024 * 1024, cost: 256, levels: 100 },
 
@@ -65,7 +69,7 @@ export const gatewayLimits = {
 
   /**
    * Max size of a name or URI that is reserved for an item that its server no longer lists, in bytes of memory; beyond
-   * that, it is free again.
+   * that, the name or URI is free again.
    */
   formerItemKey: 1_024,
 
@@ -86,19 +90,19 @@ export const gatewayLimits = {
 
   /**
    * Max work of matching a URI with templates: for each literal of a template that is searched for, its length times
-   * the length of the URI, in characters; beyond that, no further template matches.
+   * the length of the URI, in characters; beyond that, no template that needs a search matches.
    */
   templateWork: 10_000_000,
 
   /**
-   * Max resources remembered from resource links in results; beyond that, the principal with the most of them loses the
-   * oldest one, which can then be read only on its server's own routes.
+   * Max resources remembered from resource links in results; beyond that, the oldest resource of the principal with the
+   * most resources is forgotten, and can then be read only on its server's own routes.
    */
   resourceLinks: 10_000,
 
   /**
-   * Max tasks remembered for lists and notifications; beyond that, the principal with the most of them loses the oldest
-   * one, which can still be requested by its id.
+   * Max tasks remembered for lists and notifications; beyond that, the oldest task of the principal with the most tasks
+   * is forgotten, but can still be requested by its id.
    */
   tasks: 10_000,
 
@@ -113,13 +117,13 @@ export const gatewayLimits = {
 
   /**
    * Max size of the id of a task or a URL elicitation, or of the progress token of a call that created a task, in bytes
-   * of memory; beyond that, it is not remembered.
+   * of memory; beyond that, a call that creates the task fails; other ids and tokens are not remembered.
    */
   rememberedId: 1_024,
 
   /**
-   * Max size of a client header forwarded to a server (`passthroughHeaders`), in bytes; a larger one is refused with
-   * 400 or -32602.
+   * Max size of a client header forwarded to a server (`passthroughHeaders`), in bytes; a request with a larger one is
+   * refused with the status 400 or the error -32602.
    */
   passthroughHeader: 8 * 1024,
 
@@ -145,8 +149,8 @@ export const gatewayLimits = {
   connectionWait: 10_000,
 
   /**
-   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads of a
-   * list because it has expired, `most`: max time for which a list is considered fresh, both in ms, whatever the server
+   * Lists of servers that state how long the lists may be cached (`ttlMs`). `least`: min time between two reads of
+   * expired lists, `most`: max time for which a list is considered fresh; both in ms, regardless of what the server
    * states.
    */
   freshLists: { least: 5_000, most: 60 * 60_000 }

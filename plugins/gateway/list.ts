@@ -24,7 +24,7 @@ export interface ListEntry {
 export class ListResult {
   readonly kind: ListKind
   readonly entries: readonly ListEntry[]
-  /** A weak reference to this list, shared by everything that remembers it. */
+  /** A weak reference to this list, shared by all who remember the list. */
   readonly ref = new WeakRef<ListResult>(this)
   readonly #extra: string
   #serializing: Promise<Buffer> | undefined
@@ -65,8 +65,8 @@ export class ListResult {
 
   /**
    * Returns the page at a cursor; this list if it has a single page.
-   * @param cursor the `nextCursor` of the previous page; undefined, null or empty: the first page. It identifies the
-   * last item of that page, so it is valid on every replica as long as that item is listed
+   * @param cursor the `nextCursor` of the previous page; undefined, null or empty: the first page. A cursor
+   *   identifies the last item of that page, so it is valid on every replica as long as the item is listed
    * @throws RpcError for an invalid cursor
    */
   page (cursor: unknown): ListResult {

@@ -72,7 +72,7 @@ export class Notifier {
     this.#entries.delete(listener)
   }
 
-  /** The resources that a client with a listener subscribes to. */
+  /** The resources to which a client subscribes; undefined for a client without a listener. */
   subscribedResourcesOf (exchange: Pick<Exchange, 'client' | 'address'>): SubscribedResources | undefined {
     return this.#entryOf(exchange)?.wanted
   }
@@ -130,7 +130,10 @@ export class Notifier {
     for (const method of changed) listener.deliver(method)
   }
 
-  /** Sends a provider's notification to every listener that sees the provider and whose client satisfies `serves`. */
+  /**
+   * Sends a provider's notification to the listeners that see the provider, and whose clients satisfy `serves`. Log
+   * messages below a listener's level, and notifications beyond `gatewayLimits.broadcastSize`, are dropped.
+   */
   broadcast (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
     const isLog = method === 'notifications/message'
     const level = isLog ? parseSmallMember(paramsText, 'level') : undefined
@@ -142,7 +145,7 @@ export class Notifier {
     for (const [listener] of listeners) listener.deliver(method, paramsText)
   }
 
-  /** Returns a function that tells whether a view includes a provider. It caches its results by view key. */
+  /** Returns a function that tells whether a view includes a provider, with a cache of results by view key. */
   #seenBy (provider: string): (view: View) => boolean {
     const known = new Map<string, boolean>()
     return (view) => {
@@ -226,8 +229,8 @@ function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { cap
 }
 
 /**
- * Whether a list differs from the one that the client received last, and then records it as received. False for a list
- * of whose changes the client is not notified.
+ * Whether a list differs from the list that the client received last. Records the list as received. Returns false for
+ * kinds of lists about whose changes the client is not notified.
  */
 function hasListChanged ({ seen }: ListenerEntry, list: ListResult): boolean {
   const ref = seen[list.kind]

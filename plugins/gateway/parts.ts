@@ -44,7 +44,7 @@ export function createGatewayParts (
   }
 }
 
-/** Creates the interface through which providers notify and ask clients, and report changed lists. */
+/** Creates the interface through which providers report changed lists, questions, notifications and tasks. */
 export function createProviderHost (
   { providers, notifier, hooks, taskHandles, runningTasks }: GatewayParts
 ): ProviderHost {

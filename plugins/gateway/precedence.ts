@@ -114,7 +114,7 @@ export class Precedence {
     return own !== undefined && (this.#claimantsOf(kind).get(key) === own || this.#owner(kind, key, own) === own)
   }
 
-  /** Whether an item with a URI belongs to a section. A skill does if all of its files do. */
+  /** Whether an item with a URI belongs to a section. A skill belongs to it if all of its files do. */
   ownsItem (at: number, kind: 'resources' | 'resourceTemplates' | 'skills', item: Item): boolean {
     return kind === 'skills'
       ? skillFileUris(item).every((uri) => this.ownsUri(at, 'resources', uri))

@@ -64,7 +64,7 @@ export class ItemResolver {
     return undefined
   }
 
-  /** Waits for the catalogues of the view's providers for this client. @returns the surface afterwards */
+  /** Waits, for a limited time, for the catalogues of the view's providers. @returns the surface afterwards */
   async waitForSurface ({ view, client }: Exchange<View>): Promise<Surface> {
     const { providers } = this.#surfaces.of(view, client)
     await this.#providers.waitForLists(providers, client, view.scope.kind === 'server')
@@ -86,7 +86,7 @@ export class ItemResolver {
   }
 
   /**
-   * Looks up an item in the surface. If it is not found, waits for the catalogues, and looks again.
+   * Looks up an item in the surface. If it is not found, waits for the catalogues (`waitForSurface`), and looks again.
    * @throws the errors of `requireCatalogue`
    */
   async find<Found> (
@@ -188,8 +188,8 @@ export class ItemResolver {
   }
 
   /**
-   * The provider that lists a resource or has a matching template. On merged routes, otherwise the provider that has
-   * linked to the resource, or whose tool has it as MCP App, if the view selects all resources of that provider.
+   * The provider that lists a resource or has a matching template. If there is none, on merged routes: the provider
+   * that has linked to the resource, or whose tool uses it as MCP App, if the view selects all of its resources.
    */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = findResourceTarget(surface, uri)?.provider

@@ -17,7 +17,7 @@ import { serverFingerprint, taskOwnerOf, type TaskHandles, type TaskTarget } fro
 /** The error for an unknown task, and for a task of another principal or route: callers cannot tell them apart. */
 export const unknownTaskError = (): RpcError => new RpcError(rpcCode.invalidParams, 'Unknown task')
 
-/** Calls `Provider.taskRun`, or returns its default. */
+/** Returns the result of `Provider.taskRun`; '' for a provider without this method. */
 export const taskRunOf = (
   provider: Provider | undefined, exchange: Parameters<NonNullable<Provider['taskRun']>>[0], id: string
 ): string | undefined => provider?.taskRun === undefined ? '' : provider.taskRun(exchange, id)
@@ -67,7 +67,7 @@ export class RunningTasks {
       .catch((error: unknown) => { logError(error, 'the state of a task could not be stored') })
   }
 
-  /** Records that a task has ended, if it is stored. Used when the server will report no more about it. */
+  /** Records that a task has ended, if the task is stored. Called when no further report of the server is expected. */
   async recordEnd (view: View, client: Client, target: TaskTarget, state: 'completed' | 'failed'): Promise<void> {
     const owner = taskOwnerOf(view, client)
     const id = idOf(owner, view, target)
@@ -117,7 +117,8 @@ export class RunningTasks {
   /**
    * Cancels a task on behalf of its principal, even if the principal may no longer use its tool.
    * @returns the task with its state after the request
-   * @throws RpcError -32602 if the task is unknown or its server's run has ended; the server's errors
+   * @throws RpcError -32602 if the task is unknown, or its server's run has ended or is on another replica; errors of
+   *   the server
    */
   async cancel (task: TaskRecord): Promise<TaskRecord> {
     const { handles, providers, forwarder, access } = this.#deps
@@ -193,7 +194,7 @@ export const taskListKey = (provider: string, id: string): string => JSON.string
 
 interface ReportedTask { id: string, owner: string, target: TaskTarget, handle: string, task: string, state: string }
 
-/** Creates the record of a task. If its server does not state when it was created, it was created now. */
+/** Creates the record of a task. If the server does not state a creation time, the current time is used. */
 function recordOf (view: View, { id, owner, target, handle, task, state }: ReportedTask): TaskRecord {
   const { principal, scope, presentation } = view
   const { key, user, username } = principal

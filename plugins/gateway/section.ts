@@ -22,7 +22,7 @@ export interface ItemTarget {
   readonly provider: string
   readonly key: string
   readonly item?: Item
-  /** For a tool of a presentation that calls another tool: calls it. @param call runs `tools/call` for a request */
+  /** For a tool that calls another tool (`call_tool`): makes that call. @param call runs `tools/call` requests */
   readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 
@@ -61,7 +61,7 @@ export function toShownItem (
   return { text, description: override?.description, enabled: isItemEnabled(override) }
 }
 
-/** Whether the group selects the item with this key, and no admin has disabled it. */
+/** Whether the group selects the item with this key, and the server's config does not disable the item. */
 export const isSelectedAndEnabled = ({ server, member }: VisibleServer, kind: ItemKind, key: string): boolean =>
   selectsItem(member, kind, key) && isItemEnabled(overrideOf(server, kind, key))
 

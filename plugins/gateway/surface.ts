@@ -42,7 +42,7 @@ export interface Surface {
   readonly ownerOf: (uri: string) => string | undefined
   /** The admin's server that has this prompt or resource on a merged route, listed now or not. */
   readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
-  /** Resources that are disabled or not selected; templates must not match them either. */
+  /** Resources that are disabled, not selected, or hidden by hooks; templates must not match them either. */
   readonly hidden: HiddenResources
   /** The names of the view's providers, including those whose lists are unknown. */
   readonly providers: readonly string[]
@@ -134,7 +134,7 @@ const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind
 
 const emptyBuilder = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
-/** Adds items under their servers' names for them, on a route of a single server. */
+/** Adds items under the names that their server gives them, on the route of a single server. */
 function addRaw (
   kind: ListKind,
   built: Builder,
@@ -188,8 +188,8 @@ function addNamed (
 }
 
 /**
- * Adds the resources, templates or skills that the section owns, under their URIs. It owns a skill if it owns the URIs
- * of all files of the skill.
+ * Adds the resources, templates or skills that the section owns, under their URIs. The section owns a skill if it owns
+ * the URIs of all files of the skill.
  * @param isRefused whether the section must not show a URI that it owns
  */
 function addLocated (

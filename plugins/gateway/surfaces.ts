@@ -152,7 +152,7 @@ export class Surfaces {
     }, before)
   }
 
-  /** Decides which of these sections owns a prefixed name: label, separator, and the item's name at its server. */
+  /** Returns an object that decides which of these sections owns a prefixed name (`<label><separator><own name>`). */
   precedence (sections: readonly ViewSection[], separator: string): Precedence {
     for (const section of sections) this.#recordClaims(section)
     return new Precedence(sections, separator, (section) => this.#claimsOf(section))

@@ -31,9 +31,9 @@ export function serverFingerprint (name: string, config: Partial<VisibleServer['
 }
 
 /**
- * Creates the task ids that clients get. Two servers may choose the same id, so a client gets a handle: the task,
- * encrypted for its principal and route. If the sealer's key is stored, handles can be decrypted on every replica, and
- * after a restart.
+ * Creates and decrypts the task ids that clients get. Two servers may choose the same id, so a client gets a handle:
+ * the task, encrypted for its principal and route. If the sealer's key is stored, handles can be decrypted on every
+ * replica, and after a restart.
  */
 export class TaskHandles {
   readonly #sealer: Sealer
@@ -97,7 +97,7 @@ export class TaskHandles {
 
 const placeOf = (view: View): string => JSON.stringify(['task', view.principal.key, routeKeyOf(view)])
 
-/** The owner whose tasks are listed and announced together. Anonymous callers may be different people. */
+/** The owner whose tasks are listed and announced together. Without a credential, each client is an owner. */
 export const taskOwnerOf = ({ principal }: View, { id }: Client): string =>
   hasCredential(principal) ? principal.key : `${principal.key} ${id}`
 

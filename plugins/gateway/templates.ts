@@ -12,7 +12,7 @@ export const templateLiterals = (uriTemplate: string): string[] => uriTemplate.s
 /**
  * Whether a URI can be an expansion of a template: it contains the template's literals in order, the first and the last
  * at its ends. Matching is fast for any template, since there is no backtracking, and the length of the URI is limited.
- * @param work limits the total work of all comparisons; when it is used up, nothing matches
+ * @param work limits the total work of all comparisons; when it is used up, no template that needs a search matches
  */
 export function matchesTemplate (
   literals: readonly string[], uri: string, work: MatchWork = { left: Infinity }

@@ -11,7 +11,7 @@ const wantedMemory = new Shares(size, 'subscriptions to resources')
 
 /**
  * The resources to which one client has subscribed. While the client's view does not show a resource, there is no
- * subscription at a provider; it is renewed when the view shows the resource again.
+ * subscription at a provider; the subscription is renewed when the view shows the resource again.
  */
 export class SubscribedResources {
   readonly #releases = new Map<string, Release>()
@@ -21,7 +21,7 @@ export class SubscribedResources {
   get size (): number { return this.#releases.size }
   get uris (): Iterable<string> { return this.#releases.keys() }
 
-  /** Adds a resource. @returns false if it was present @throws RpcError -32001 beyond the owner's share */
+  /** Adds a resource. @returns false if it was present @throws RpcError -32001 beyond `subscriptions.size` */
   add (client: Client, uri: string): boolean {
     if (this.#releases.has(uri)) return false
     try {

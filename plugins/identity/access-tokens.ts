@@ -27,12 +27,12 @@ const revocationLookBack = 30_000
  */
 const tokenPattern = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
-/** A cached token. `at`: the time at which the storage returned it, in ms since 1970; `reading`: a read in progress. */
+/** A cached token. `at`: when the read of the token began, in ms since 1970; `reading`: a read in progress. */
 interface CachedToken {
   readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined
 }
 
-/** The access token of an authorization that expires last. `isExpired`: whether `expired` was emitted for it. */
+/** `token`: the access token with the latest expiry. `isExpired`: whether `expired` was emitted for that token. */
 interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**
@@ -155,8 +155,8 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * Emits `expired` for each authorization whose token has expired since the last sweep, and ends those that expired
-   * longer than `authorizationRetention` ago or were revoked, on any replica.
+   * Emits `expired` for each authorization whose token has expired since the last sweep. Ends the authorizations that
+   * expired at least `authorizationRetention` ago, and those that were revoked on any replica.
    */
   async #sweep (): Promise<void> {
     const now = Date.now()

@@ -12,11 +12,11 @@ import { ContentRefusal, SearchedCharacterCounter, type TextOrigin, type Content
 import type { GuardWebhooks } from './webhooks.ts'
 import { diffParams, stringifyParams, parseParams, paramWithoutProgressToken, type Param } from './params.ts'
 
-/** Methods whose params are a name, which the gateway resolves, and arguments, which are sent to guards' webhooks. */
+/** Methods whose params are `name`, which the gateway resolves, and `arguments`, which guards' webhooks get. */
 const namedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 /**
  * Members of params that are not searched: values that the server or the gateway created, and the client's answers to
- * questions of the server.
+ * questions from the server.
  */
 const unsearchedMembers: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestState', 'inputResponses'])
 /**
@@ -26,13 +26,13 @@ const unsearchedMembers: ReadonlySet<string> = new Set(['taskId', 'cursor', 'req
 const addressMembers: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
 const isAboutEvents = (method: string): boolean => method.startsWith('events/')
 /**
- * The members of params that are sent to webhooks, by method. For `namedMethods`, the arguments are sent; for other
- * methods that this record does not contain, nothing.
+ * The members of params that are sent to webhooks, by method. For `namedMethods`, `arguments` is sent; for all methods
+ * that are in neither, nothing.
  */
 const webhookMembers: Readonly<Record<string, readonly string[]>> =
   { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
-/** A message to search. `owner`: the caller. `searched`: how much of the message has been searched. */
+/** A message to search. `owner`: whose share of the worker threads is used. `searched`: counts what was searched. */
 interface Message { readonly origin: TextOrigin, readonly owner: string, readonly searched: SearchedCharacterCounter }
 
 interface GuardsDeps {
@@ -45,7 +45,7 @@ interface GuardsDeps {
 /** Applies the configured guards to the messages that pass through the gateway. */
 export class Guards {
   readonly #deps: GuardsDeps
-  /** The exchange by which the exchange of a call was replaced. */
+  /** Maps each call to the exchange that has replaced its original one. */
   readonly #exchanges = new WeakMap<GatewayCall, GuardedExchange>()
 
   constructor (deps: GuardsDeps) {
@@ -53,7 +53,7 @@ export class Guards {
   }
 
   /**
-   * Checks the arguments of a call, and replaces `call.exchange` by one that checks the notifications of the call.
+   * Checks arguments, and replaces `call.exchange` by one with masked arguments, which also checks notifications.
    * @throws RuleRefusalError
    */
   onCall (call: GatewayCall): Promise<void> | undefined {
@@ -67,7 +67,7 @@ export class Guards {
   }
 
   /**
-   * Checks a subscription to a resource. Guards cannot change the params: what they would change refuses the request.
+   * Checks a subscription to a resource. The params cannot be changed, so a request with content to mask is refused.
    * @throws RuleRefusalError
    */
   async onSubscribe (exchange: GatewayCall['exchange'], server: string, uri: string): Promise<void> {
@@ -100,7 +100,7 @@ export class Guards {
   }
 
   /**
-   * Checks a notification of a server that belongs to no request.
+   * Checks a server's notification that belongs to no request.
    * @returns the params to send; undefined if the notification must not be sent
    */
   onNotification (server: string, paramsText: string): string | undefined | Promise<string | undefined> {
@@ -141,8 +141,8 @@ export class Guards {
   }
 
   /**
-   * Searches members of params, joined to one text.
-   * @returns the members to use; with `refusal`, the members to record
+   * Searches members of params, joined to one text, and masks the content that the guard finds.
+   * @returns the masked members; with `refusal` if the guard refuses the call: then they are only recorded
    */
   async #searchMembers (
     guard: Guard, method: string, members: readonly Param[], { origin, owner, searched }: Message

@@ -73,7 +73,7 @@ export default fp(async (app) => {
   /**
    * Applies the guards. Their code is loaded when it is first needed.
    * @param unguarded the result if no guard is enabled
-   * @param isLasting whether the request may last so long that a guard is enabled meanwhile
+   * @param isLasting whether to apply the guards even if none is enabled, since one may be enabled during the request
    */
   const applyGuards = <Result>(
     unguarded: Result, apply: (by: Guards) => Result | Promise<Result>, isLasting = false

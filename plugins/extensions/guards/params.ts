@@ -13,8 +13,8 @@ export const stringifyParams = (members: readonly Param[]): string =>
   `{${members.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
 /**
- * Returns the value of a member of params, as JSON text. From `_meta`, the progress token is removed, which is valid
- * between client and gateway only.
+ * Returns the value of a member of params, as JSON text; `_meta` without the progress token, which is valid only
+ * between client and gateway.
  */
 export const paramWithoutProgressToken = (name: string, text: string): string =>
   name === '_meta' && memberOf(text, 'progressToken') !== undefined

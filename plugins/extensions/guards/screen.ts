@@ -50,7 +50,7 @@ interface ScreenDeps {
   readonly warn: (error: unknown, sentence: string) => void
 }
 
-/** Searches texts for the content that guards detect. The parts of long messages are searched in a worker thread. */
+/** Searches texts for the content that guards detect. Long messages are searched in a worker thread. */
 export class ContentScreener {
   readonly #deps: ScreenDeps
 
@@ -63,7 +63,7 @@ export class ContentScreener {
    * @param owner the caller, whose share of the worker threads is used
    * @param searched the counter of the message to which the text belongs
    * @returns the text, masked if the guard masks; a promise only if a worker thread is used
-   * @throws ContentRefusal if the guard refuses the text, or a guard other than `flag` cannot search it in time
+   * @throws ContentRefusal if the guard refuses the text, or cannot search it and has an action other than `flag`
    */
   apply (
     guard: Guard, text: string, origin: TextOrigin, owner: string, searched: SearchedCharacterCounter

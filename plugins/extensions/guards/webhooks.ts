@@ -34,10 +34,10 @@ export class GuardWebhooks {
   }
 
   /**
-   * Asks a guard's webhook, if the guard has one.
+   * Asks a guard's webhook, if the guard has one and `kinds` contains the method.
    * @param text the arguments or the result, as JSON text
    * @returns the text to use: the given text, or the replacement of the webhook
-   * @throws RuleRefusalError if the webhook rejects the text, or is unavailable and the guard does not allow that
+   * @throws RuleRefusalError if the webhook rejects the text, or is unavailable and `whenAway` is not `allow`
    */
   async ask (
     guard: Guard, { exchange, provider: server, item }: Pick<GatewayCall, 'exchange' | 'provider' | 'item'>,

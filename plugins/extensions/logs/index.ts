@@ -14,15 +14,15 @@ declare module 'fastify' {
      * Responds to an admin's request with an event stream of the log: `{type: 'initial', logs}`, then
      * `{type: 'log', log}` for each new line and `{type: 'clear'}`. The stream ends when the caller is no longer an
      * admin, or reads too slowly. The reply must be hijacked.
-     * @throws ShareError if the caller has too many streams
+     * @throws ShareError if the caller has used up its share of the streams, or all streams are in use
      */
     streamLogs: (request: FastifyRequest, reply: FastifyReply, principal: Principal) => void
   }
 }
 
 /**
- * Interval at which it is checked whether the callers of streams are still admins, in ms. Known changes of access are
- * checked at once.
+ * Interval at which the gateway checks whether the readers of streams are still admins, in ms. It also checks after
+ * each known change of access.
  */
 const checkInterval = 30_000
 

@@ -16,7 +16,7 @@ const levels: Readonly<Record<number, LogEntry['level']>> = {
 /**
  * Returns a ring of the newest log lines, options of a logger that fills it, and the gateway's own credentials, which
  * the logger masks.
- * @param logger the options of the logger; without an object, nothing is added to them
+ * @param logger the options of the logger; returned unchanged if they are not an object
  * @param metricsToken the value of METRICS_TOKEN
  */
 export function prepareLog (
@@ -77,7 +77,7 @@ function detailsIn (object: Readonly<Record<string, unknown>>, sentence: string)
 export interface LogOutput { readonly write: (line: string) => void }
 
 /**
- * Creates a log output that writes to stdout: the lines as they are, or, on a terminal, readable lines. A line that
+ * Creates a log output that writes lines to stdout, unchanged, or formatted for people on a terminal. A line that
  * cannot be written (full disk, closed terminal, ended reader) is lost. The caller must listen to the `error` events of
  * the stream.
  */

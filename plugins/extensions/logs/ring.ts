@@ -29,7 +29,7 @@ const controls = /[\p{Cc}\u2028\u2029]+/gu
 /**
  * Keeps the newest lines of the log in memory, with secrets masked. When the ring is full, the oldest line of the
  * server with the most lines is dropped, so that a verbose server displaces its own lines. The gateway counts as a
- * server, but half of the max number of lines is free for it.
+ * server, but only with its lines beyond half of the max number of lines.
  */
 export class LogRing {
   readonly #bounds: LogBounds
@@ -66,7 +66,7 @@ export class LogRing {
     this.#addEntry({ level: 'info', source: 'child', message, processId: server })
   }
 
-  /** Returns the entries, oldest first. @param server the only server; undefined: all servers and the gateway */
+  /** Returns the entries, oldest first. @param server undefined: all servers and the gateway */
   list (server?: string): LogEntry[] {
     return server === undefined
       ? [...this.#entries.values()]

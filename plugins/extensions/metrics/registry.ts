@@ -20,7 +20,7 @@ interface MetricSources {
   readonly added: readonly AddedMetric[]
 }
 
-/** Max number of servers in a gauge with one value for each server; beyond that, the last configured are omitted. */
+/** Max number of servers in a gauge with one value for each server; beyond that, the last servers are omitted. */
 const maxListedServers = 2_000
 
 /** Creates the registry of the metrics, and starts to collect those of Node (event loop, garbage collection). */

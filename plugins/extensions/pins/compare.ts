@@ -4,7 +4,7 @@ import { definitionKeyOf, type Definition, type DefinitionKind } from './definit
 /** How definitions that are new or have changed are treated (`pin` in the config of a server). */
 export type PinMode = 'off' | 'warn' | 'ask' | 'block'
 
-/** A definition that differs from the pinned one and waits for an admin. */
+/** A new or changed definition that waits for an admin. */
 interface PendingDefinition {
   readonly digest: string
   /** The JSON text; absent beyond the size limits, and in memory. */
@@ -45,7 +45,7 @@ export interface ServerPins {
   readonly pins: readonly Pin[]
 }
 
-/** The definitions of one catalogue, to be compared with the pins. `now`: in ISO 8601. */
+/** The definitions of one catalogue, to be compared with the pins. `now`: the current time, in ISO 8601. */
 interface DefinitionReading {
   readonly definitions: readonly Definition[]
   /** Identifies the catalogue, as `ServerPins.source` does. */
@@ -76,7 +76,7 @@ export const isAcceptedDigest = ({ digest, variants }: Pin, given: string, isFir
 
 /**
  * Compares the definitions that a server lists now with the pinned ones. A pure function.
- * @param before the pins; undefined if nothing is pinned yet: then all definitions are accepted
+ * @param before the pins; undefined if nothing is pinned yet: then definitions are accepted, up to the limit
  */
 export function compareWithPins (before: ServerPins | undefined, reading: DefinitionReading): PinComparison {
   const { definitions, source, user, now } = reading
@@ -141,8 +141,8 @@ function comparePin (
   const withoutOwn = (): Pin | undefined => {
     if (others.length === pending.length) return pin
     if (pin.digest === undefined && others.length === 0) return undefined
-    // A change of the first catalogue is reported again if it comes back. Other catalogues may alternate, so their
-    // changes are not.
+    // If a change of the first catalogue comes back, it is reported again. Changes of other catalogues are not, since
+    // such catalogues may alternate.
     const own = pending.flatMap((each) => each.source === source && isFirst ? each.digest : [])
     return withPending({ ...pin, told: told.filter((each) => !own.includes(each)) }, others)
   }

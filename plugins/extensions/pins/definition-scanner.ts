@@ -28,7 +28,7 @@ export class DefinitionScanner {
   }
 
   /**
-   * Starts to scan the definitions of a catalogue in a worker thread, unless the same ones were scanned.
+   * Starts to scan the definitions of a catalogue in a worker thread, unless it was scanned with the same definitions.
    * @param source the catalogue, as in `ServerPins.source`
    */
   scanInBackground (server: string, source: string, definitions: readonly Definition[]): void {
@@ -52,8 +52,8 @@ export class DefinitionScanner {
   }
 
   /**
-   * Drops the index of names and all warnings, which are computed again on demand. Names are compared with those of all
-   * servers, so that a change of one server may affect the warnings about any other.
+   * Drops the index of names and all warnings, which are computed again on demand. Since names are compared with the
+   * names of all other servers, a change of one server may affect the warnings about any other.
    */
   #forgetNames (): void {
     this.#index = undefined

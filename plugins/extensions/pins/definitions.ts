@@ -29,7 +29,7 @@ export interface Definition {
 /** Returns a key that identifies a definition among those of a server. */
 export const definitionKeyOf = ({ kind, item }: Pick<Definition, 'kind' | 'item'>): string => `${kind}\n${item}`
 
-/** Members that are not part of the digest: the model does not see them, and each listing may have other values. */
+/** Members that are not part of the digest, except for tags: the model does not see them, and values may vary. */
 const ignoredMembers: ReadonlySet<string> = new Set(['_meta', 'icons'])
 
 const digests = new WeakMap<Item, string>()
@@ -53,7 +53,7 @@ export function canonicalJson (value: unknown): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join()}}`
 }
 
-/** Returns the digest of an item, from a cache. It includes the tags in `_meta`, which policies read. */
+/** Returns the digest of an item, from a cache. The digest covers the tags in `_meta`, which policies read. */
 function digestItem (item: Item): string {
   const known = digests.get(item)
   if (known !== undefined) return known

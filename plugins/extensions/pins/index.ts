@@ -45,7 +45,7 @@ interface PinsOptions {
 
 /** Interval at which changes by other replicas are read, in ms. */
 const pollInterval = 2_000
-/** How long before the previous read a change may be that is read again, in ms. */
+/** How far each read goes back before the previous read, in ms, so that no late change is missed. */
 const pollWindow = 60_000
 
 const calledKinds: Readonly<Record<string, DefinitionKind>> =

@@ -4,7 +4,7 @@ const drawnLike: ReadonlyMap<string, string> = new Map([
   'αa βb γy εe ηn ιi κk νv οo ρp τt υu χx ıi ɡg ɑa ոn օo սu հh 0o 1l 3e 5s |l'
 ].flatMap((pairs) => pairs.split(' ')).map((pair) => [pair.slice(0, -1), pair.slice(-1)]))
 
-/** Returns a name in lower case without separators: servers often differ in both, which is no imitation. */
+/** Returns a name in lower case without separators; names that differ only in case or separators are no imitations. */
 export const normalizeName = (name: string): string => name.normalize('NFC').toLowerCase().replace(/[-_.\s]+/g, '')
 
 /** Returns a key for a name. Names that people and models may confuse have the same key. */

@@ -55,7 +55,10 @@ export class Pins implements CatalogueReview {
     this.#deps = deps
   }
 
-  /** Compares the definitions of a new catalogue with the pinned ones. @param user whose connection listed it */
+  /**
+   * Compares a new catalogue with the pins, stores changed pins, and reports changes to admins.
+   * @param user the user whose connection listed the catalogue; undefined for a connection of the gateway itself
+   */
   readonly examine: CatalogueReview['examine'] = async (server, catalogue, user) => {
     const source = JSON.stringify([user ?? null, catalogue.capabilityClass])
     this.#examined.set(catalogue, { source })
@@ -186,7 +189,7 @@ export class Pins implements CatalogueReview {
     return true
   }
 
-  /** Copies the pins of a server to its new name, where they replace others. */
+  /** Copies the pins of a server to its new name, and replaces any pins of the new name. */
   async copy (server: string, newName: string): Promise<void> {
     const stored = await this.#deps.store.find(server)
     const former = await this.#deps.store.find(newName)

@@ -10,7 +10,7 @@ const numberEnd = /[\s,\]}]/g
  * @returns undefined if there is no such reason
  */
 export function describeJsonAmbiguity (text: string): string | undefined {
-  // The objects and arrays that contain the current position, outermost first: the member names so far of an object,
+  // For each object and array around the current position, outermost first: the names of the object's members so far;
   // undefined for an array.
   const open: Array<Set<string> | undefined> = []
   let isName = false

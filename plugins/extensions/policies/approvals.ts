@@ -41,8 +41,8 @@ interface ApprovalDeps {
 }
 
 /**
- * Keeps the approvals of calls. A call that has no approval yet is refused. When its caller repeats it after the
- * approval, it runs and uses up the approval.
+ * Keeps the approvals of calls. A call that has no approval yet is refused. When the caller repeats the call after the
+ * approval, the call runs and uses up the approval.
  */
 export class CallApprovals {
   readonly #deps: ApprovalDeps
@@ -65,7 +65,7 @@ export class CallApprovals {
     return await this.#use(digest) ?? await this.#request(call, digest)
   }
 
-  /** Uses the approval of a call. @returns as `useOrRequest`; undefined if none is open */
+  /** Uses the approval of a call. @returns as `useOrRequest`; undefined if no approval is open */
   async #use (digest: string): Promise<'approved' | Approval | undefined> {
     for (const stored of await this.#deps.store.list(digest)) {
       const { approval } = stored
@@ -175,8 +175,8 @@ export class CallApprovals {
    * Approves or denies a call. A decision can be changed until the call runs or the approval expires.
    * @param id the id of the approval
    * @returns the approval, and its former state
-   * @throws Forbidden for the principal's own call; NoSuch; Duplicate if the same decision was made before, or if it is
-   *   too late to decide
+   * @throws Forbidden for the principal's own call, and if the principal may not decide about any calls; NoSuch;
+   *   Duplicate if the same decision was made before, or if it is too late to decide
    */
   async decide (
     principal: Principal, id: string, state: 'approved' | 'denied'

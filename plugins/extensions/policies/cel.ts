@@ -238,7 +238,7 @@ const messageOf = (error: unknown): string =>
 
 /**
  * Compiles a condition.
- * @throws InvalidCondition if it is not CEL, uses unknown names, or is not of type bool
+ * @throws InvalidCondition if it is not valid CEL, cannot be of type bool, or fails a check of `prepareTree`
  */
 export function compileCondition (text: string): Condition {
   const names: CollectedNames = { variables: new Set(), members: new Set(), usesWholePrincipal: false }

@@ -52,8 +52,8 @@ export interface CallToEvaluate {
 }
 
 /**
- * Decides about a call. If the URI of a resource has several spellings, each is decided about, and the strictest
- * verdict applies.
+ * Decides about a call. If the URI of a resource has several spellings, decides about each spelling, and returns the
+ * strictest verdict.
  * @param catalogue the catalogue of the server for this caller; undefined if unknown
  */
 export function decideAbout (ruleset: Ruleset, call: CallToEvaluate, catalogue: Catalogue | undefined): Verdict {
@@ -68,7 +68,7 @@ export function decideAbout (ruleset: Ruleset, call: CallToEvaluate, catalogue: 
   const names = namesToCheck(catalogue, subject)
   const strictest = strictestVerdict([verdict, ...names.slice(1).map((name) => decide(...forName(name)))])
   if (strictest.match !== undefined || ruleset.listRules.length === 0) return strictest
-  // A hidden template also hides the resources it matches, unless a rule names the resource.
+  // A hidden template also hides the resources that it matches, unless a rule decides about the resource itself.
   const hiding = templatesFor(catalogue, subject, names)
     .map((name) => forName(name)[0].hiding).find((match) => match !== undefined)
   return hiding === undefined ? strictest : { ...strictest, decision: 'hide', match: hiding }

@@ -18,7 +18,7 @@ import type { Match } from './rule.ts'
 import { Ruleset } from './ruleset.ts'
 
 interface EnforcerDeps {
-  /** Returns the settings, to which the registered providers are added. */
+  /** Returns the settings, with the registered providers added as servers. */
   readonly snapshot: () => Snapshot
   readonly catalogueOf: (provider: string, client: Client) => Catalogue | undefined
   readonly approvals: Pick<CallApprovals, 'useOrRequest'>
@@ -81,7 +81,7 @@ export class PolicyEnforcer {
     })
   }
 
-  /** Remembers a call that was allowed after asking and whose server then asked the client for input. */
+  /** Remembers the call if it was allowed after asking, and its server then asked the client for input. */
   onDone ({ outcome, policy }: Pick<FinishedCall, 'outcome' | 'policy'>): void {
     const digest = outcome === 'input_required' && policy !== undefined ? this.#allowed.get(policy) : undefined
     if (digest !== undefined) this.#suspended.setNewest(digest, this.#deps.now() + extensionsLimits.approvals.time)
@@ -149,8 +149,9 @@ export class PolicyEnforcer {
   }
 
   /**
-   * Whether a request continues an allowed call, with the input for which the server asked. Each round of input allows
-   * one such request. Callers without credentials may be different people, so their requests never continue a call.
+   * Whether a request continues an allowed call with the input for which the server asked. Then the permission to
+   * continue is used up: each round of input allows one such request. Callers without credentials may be different
+   * people, so their requests never continue a call.
    */
   #isContinued ({ canSuspend, view, params }: Exchange<View>, digest: string): boolean {
     const { requestState, inputResponses } = params

@@ -137,8 +137,8 @@ function indexOf (items: readonly Item[]): ReadonlyMap<string, Item> {
 const listedBySpelling = new WeakMap<readonly Item[], ReadonlyMap<string, string>>()
 
 /**
- * Returns the names for which the policies are checked, the requested one first. For a resource whose URI is not listed
- * in exactly this spelling, these are also the normalized spellings of the URI and the listed URIs that share one.
+ * Returns the names for which the policies are checked, the requested name first. If a resource is not listed under
+ * exactly this URI, adds the normalized spellings of the URI, and the listed URIs that share such a spelling.
  */
 export function namesToCheck (catalogue: Catalogue | undefined, { kind, name }: RequestedItem): string[] {
   if (kind !== 'resource' || findCatalogueItem(catalogue, kind, name) !== undefined) return [name]

@@ -24,7 +24,7 @@ function spendOnError (error: unknown): void {
 }
 
 /**
- * Runs an evaluation with a new work budget. Evaluations are synchronous, so they can share one variable.
+ * Runs an evaluation with a new work budget. Evaluations are synchronous, so one variable is enough.
  * @throws Error if the budget is used up; the errors of `evaluate`
  */
 export function runMetered<T> (evaluate: () => T): T {
@@ -40,7 +40,7 @@ export function runMetered<T> (evaluate: () => T): T {
 
 type Handle = (first: unknown, second: unknown, third: unknown, fourth: unknown) => unknown
 
-/** A type-checked node with the members that evaluate it, which the library's types omit. */
+/** A type-checked node, including the members for its evaluation, which the library's types omit. */
 interface EvaluableNode extends Omit<ASTNode, 'args' | 'op'> {
   readonly op: string
   readonly args: unknown

@@ -86,7 +86,7 @@ function toTestPrincipal (
   return { key: name, kind, user: name, username: name, isAdmin: user?.isAdmin === true, ...credential }
 }
 
-/** Converts a recorded call; the facts about the caller are taken from the current settings. @throws InvalidInput */
+/** Converts a recorded call. The caller's admin rights and teams are the current ones. @throws InvalidInput */
 function recordedCall (
   snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>
 ): CallToEvaluate {

@@ -20,8 +20,8 @@ export interface RulesOfItem {
   /** The rule that hides the item; undefined if it is not hidden. */
   readonly hiding: Match | undefined
   /**
-   * The rules in order, up to and including the first enforced fixed rule. `match`: the match of a fixed rule;
-   * undefined for other rules, which must be evaluated for each call.
+   * The rules in order, without the fixed rules that do not match, up to and including the first enforced fixed rule
+   * that matches. `match`: the match of a fixed rule; undefined for other rules, which are evaluated for each call.
    */
   readonly steps: ReadonlyArray<{ readonly rule: Rule, readonly match: Match | undefined }>
   /** Whether a fixed rule failed. It may succeed next time, when its patterns are compiled and cost less work. */
@@ -52,7 +52,7 @@ function compileStored (policy: Policy): Condition | undefined {
   }
 }
 
-/** Returns a variable of a condition that rules with the decision `hide` must not use: `args`, `now`, or undefined. */
+/** Returns `args` or `now` if a condition uses it, which rules with the decision `hide` must not do; else undefined. */
 export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 

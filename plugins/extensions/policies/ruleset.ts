@@ -11,8 +11,8 @@ import { findHidingMatch, rulesOfItem, toRule, type Rule, type RulesOfItem } fro
 type ViewFacts = Pick<PolicyContext, 'principal' | 'route'>
 
 /**
- * The rules of the enabled policies of one snapshot, in order. Results of fixed rules are cached. Callers share results
- * if they have the same facts that the rules use.
+ * The rules of the enabled policies of one snapshot, in order. Results of fixed rules are cached, and shared by callers
+ * for whom the facts that the rules use are equal.
  */
 export class Ruleset {
   readonly rules: readonly Rule[]

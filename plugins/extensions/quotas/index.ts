@@ -17,7 +17,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The configured quotas, for the management API. */
     quotas: OrderedEntries<'quotas'>
-    /** The usage counters. `read` returns the usage that a principal may see; see `Usage.read`. */
+    /** The usage counters. `read` returns the usage that a principal may see; see `UsageRecorder.read`. */
     usage: {
       read: (principal: Principal, query: Parameters<UsageRecorder['read']>[1]) => ReturnType<UsageRecorder['read']>
     }
@@ -33,7 +33,7 @@ const countedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'
 const isTaskResult = ({ exchange: { method } }: GatewayCall, answer: string): boolean =>
   method === 'tasks/result' || (method === 'tasks/get' && memberOf(answer, 'result') !== undefined)
 
-/** Whether the tokens of an answer count as usage; undefined has none. */
+/** Whether there is an answer whose tokens count as usage. */
 const hasCountedTokens = (call: GatewayCall, answer: string | undefined): answer is string =>
   answer !== undefined && (countedMethods.has(call.exchange.method) || isTaskResult(call, answer))
 

@@ -21,7 +21,7 @@ interface QuotasDeps {
 interface UsedCounters {
   /** The counters that have counted the call. `window`: the period of the quota, in ms. */
   readonly calls: ReadonlyArray<{ readonly key: string, readonly window: number, readonly limit: number }>
-  /** The counters of the tokens of the result: key, and period in ms. */
+  /** The counters to which the tokens of the result are added, as pairs of key and period (in ms). */
   readonly tokens: ReadonlyArray<readonly [string, number]>
 }
 
@@ -63,8 +63,8 @@ export class Quotas {
   }
 
   /**
-   * Returns a call that waits for input to its quotas, since the next request of the call is counted again. The number
-   * of refunds is bounded, since a client may repeat the first request of a call endlessly.
+   * Undoes the counting of a call that waits for the client's input, since the next request of the call is counted
+   * again. The number of refunds is bounded, since a client may repeat the first request of a call endlessly.
    */
   async refund ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {
     const { counters } = this.#deps

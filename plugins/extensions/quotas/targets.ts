@@ -13,8 +13,8 @@ export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchan
   method === 'prompts/get' || method === 'resources/read' ? undefined : item
 
 /**
- * The values of a call with which the target of a quota is compared, by the members of the target. A list has several
- * values if the caller is in several teams, and none if the call has no such value.
+ * The values of a call with which the target of a quota is compared, by member of the target. `team` has a value for
+ * each team of the caller; a member for which the call has no value is empty.
  */
 type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
 

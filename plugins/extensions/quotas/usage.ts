@@ -70,7 +70,7 @@ export class UsageRecorder {
     } else if (this.#waiting.size < max) this.#waiting.set(id, { ...counted, day, calls })
   }
 
-  /** Writes the waiting counts. @throws StorageError; the counts that were not written then wait for the next call */
+  /** Writes the waiting counts. @throws StorageError; the counts that were not written wait for the next `flush` */
   async flush (): Promise<void> {
     this.#writing = this.#writing.catch(() => {}).then(async () => { await this.#write() })
     await this.#writing

@@ -76,8 +76,8 @@ export function parseToolName (text: string): string {
 }
 
 /**
- * Returns the arguments for the named tool, as the JSON text of an object. They are accepted as an object, or as a
- * string that contains one, since models often send such a string.
+ * Returns the arguments for the named tool, as the JSON text of an object. The model may send an object, or a string
+ * that contains the JSON text of an object, as models often do.
  * @param text the arguments of `call_tool`, as JSON text
  * @throws RpcError -32602
  */

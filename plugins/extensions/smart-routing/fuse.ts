@@ -3,14 +3,14 @@ import type { ShownTool } from './shown-tools.ts'
 import type { RankedTool } from './words/index.ts'
 
 /**
- * The weights of cosine similarities: those of the embeddings API (`encoder`), and those of the static model. The
- * ranking by words has weight 1.
+ * The weight of cosine similarities from the embeddings API (`encoder`), and from the static model. The ranking by
+ * words has weight 1.
  */
 export const cosineWeights = { encoder: 1, staticModel: 0.3 } as const
 
 /**
- * Merges the ranking by words with cosine similarities, best first. Scores and cosines are divided by the highest score
- * and the highest cosine; then `score + weight * cosine` is scaled so that the best result is 1. Tools with equal
+ * Merges the ranking by words with cosine similarities, best first. Scores are divided by the highest score, cosines by
+ * the highest cosine; then `score + weight * cosine` is scaled so that the best result is 1. Tools with equal
  * results keep the order of the ranking by words.
  * @param cosines undefined if there is only the ranking by words
  * @param tools the searched tools, by name

@@ -21,7 +21,8 @@ export function serversWithTools ({ parts: { tools } }: Surface): string[] {
 }
 
 /**
- * Returns a merged surface with the tools of `$smart` in place of its tools. Prompts and resources stay the same.
+ * Returns a merged surface with the tools of `$smart` in place of its tools, and with long instructions truncated.
+ * Prompts and resources stay the same.
  * @param isProgressive whether search results omit schemas, which `describe_tool` then returns
  */
 export function toSmartSurface ({ merged, before }: PresentationInput, isProgressive: boolean): Surface {

@@ -34,8 +34,8 @@ export interface RankingOptions {
 }
 
 /**
- * Min number of top results by words that are merged with similarities: `withApi`, if those come from the embeddings
- * API; otherwise `withStaticModel`.
+ * Min number of top results by words that are merged with similarities: `withApi` if an embeddings API is configured,
+ * otherwise `withStaticModel`.
  */
 const fusedResults = { withApi: 200, withStaticModel: 100 }
 
@@ -61,7 +61,7 @@ export class ToolSearch {
     this.#indexes = new ViewIndexes(logError)
   }
 
-  /** Creates the `$smart` surface of a view. Updates the view's search index in the background, if it is in use. */
+  /** Creates the `$smart` surface of a view. Updates the view's index in the background if `shouldUpdateEarly`. */
   presentView (presented: PresentationInput, isProgressive: boolean): Surface {
     const surface = toSmartSurface(presented, isProgressive)
     // Not `presented` itself: its `before` would keep the whole chain of former surfaces in memory.

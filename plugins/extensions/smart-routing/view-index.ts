@@ -31,14 +31,14 @@ export class ViewIndex {
     if (surface === this.#surface) return this.#lastUpdate
     this.#surface = surface
     this.#lastUpdate = this.#lastUpdate.then(async () => {
-      // A newer surface has arrived, to which the next step updates the index.
+      // A newer surface has arrived; the next step updates the index to it.
       if (this.#surface !== surface) return
       const tools = await shownToolsOf(surface, this.#tools)
       if (isSame(this.#tools, tools)) return
       await this.#index.update([...tools.values()])
       this.#tools = tools
     }).catch((error: unknown) => {
-      // Without a known surface, the next search tries again.
+      // Since the surface is reset, the next search tries again.
       if (this.#surface === surface) this.#surface = undefined
       this.#logError(error)
     })
@@ -51,7 +51,7 @@ export class ViewIndex {
     return this.#index.search(query, limit, explains)
   }
 
-  /** Returns the words of a query. Foreign words are translated; unknown words are followed by their corrections. */
+  /** Returns the words of a query. Foreign words are translated; unknown words are followed by the best correction. */
   queryWords (query: string): readonly string[] { return this.#index.queryWords(query) }
 }
 

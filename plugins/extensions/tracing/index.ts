@@ -8,7 +8,7 @@ export default fp(async (app) => {
   if (exporter === undefined) return
   const problem = exporter === 'console' ? undefined : collectorProblem(env)
   if (problem !== undefined) {
-    // With an invalid address, the SDK would send to its default one.
+    // With an invalid address, the SDK would send to its default address.
     app.log.warn(`calls are not traced: ${problem}`)
     return
   }

@@ -11,9 +11,9 @@ interface BuiltIn { readonly id: string, readonly enabled?: boolean }
 
 /** What differs between the kinds of built-in items: prompts, resources and skills. */
 export interface BuiltInKind<Item extends BuiltIn, Shown> {
-  /** The section of the settings and the MCP list. */
+  /** The name of the section of the settings, and of the MCP list. */
   readonly list: 'prompts' | 'resources' | 'skills'
-  /** The kind of items of admins' servers whose names or URIs a built-in item must not have. */
+  /** A built-in item must not have the name or URI of an item of this kind on an admin's server. */
   readonly claims: 'prompts' | 'resources'
   /** The noun used in errors. */
   readonly noun: string

@@ -16,7 +16,7 @@ declare module 'fastify' {
   }
 }
 
-/** Decorates the app with `builtIns`, which manages the built-in prompts, resources and skills, and their providers. */
+/** Registers the providers of built-in prompts, resources and skills. `app.builtIns` manages these items. */
 export default fp(async (app) => {
   const provider = new BuiltInProvider(app.settings.current, app.config.version)
   const changed = app.gateway.addProvider(provider, { visibility: 'public' }, { unprefixed: true })

@@ -7,9 +7,9 @@ export const builtInProviderName = '$builtins'
 
 /** The enabled built-in prompts and resources of one settings snapshot, and their catalogue. */
 export interface BuiltInItems {
-  /** By name. If a settings file contains several of one name, the first. */
+  /** By name. If a settings file contains several prompts with one name, only the first. */
   readonly prompts: ReadonlyMap<string, BuiltInPrompt>
-  /** By URI. If a settings file contains several with one URI, the first. */
+  /** By URI. If a settings file contains several resources with one URI, only the first. */
   readonly resources: ReadonlyMap<string, BuiltInResource>
   readonly catalogue: Catalogue
 }

@@ -6,7 +6,7 @@ import { errors } from '../../base/errors/index.ts'
 import type { BuiltInKind } from './entries.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** Characters that are invisible, or change the order of others. */
+/** Matches control characters, lone surrogates, characters that reorder text, and line and paragraph separators. */
 const invisible = /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
 /** The suffix of the names that the gateway generates for items whose name is taken. */
 const hashSuffix = /_[0-9a-f]{8}$/

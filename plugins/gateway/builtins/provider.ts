@@ -97,7 +97,7 @@ export class BuiltInProvider implements Provider {
 /**
  * Returns the name or URI of the requested item at its provider.
  * @param sent the name or URI in the client's request
- * @param changed the name or URI by which the gateway has replaced it, as JSON text; undefined: it has not
+ * @param changed the name or URI by which the gateway has replaced it, as JSON text; undefined if it was not replaced
  */
 export const requestedItemKey = (sent: unknown, changed: string | undefined): string =>
   String(changed === undefined ? sent : JSON.parse(changed))

@@ -8,7 +8,7 @@ import { gatewayLimits } from '../limits.ts'
 /** The file that every skill has. */
 export const skillMainFile = 'SKILL.md'
 
-/** The URI of a file of a built-in skill. The URI of `SKILL.md` identifies the skill. @param path in its folder */
+/** The URI of a file of a built-in skill. The URI of `SKILL.md` identifies the skill. @param path in the folder */
 export const skillUri = (name: string, path = skillMainFile): string =>
   `skill://${name}/${path.split('/').map(encodeURIComponent).join('/')}`
 

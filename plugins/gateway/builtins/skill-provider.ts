@@ -26,7 +26,7 @@ const entryOf = memoized(({ name, frontmatter, files }: BuiltInSkill): SkillEntr
   )
 }))
 
-/** The enabled skills, by URI. If a settings file contains several with one URI, the first. */
+/** The enabled skills, by URI. If a settings file contains several skills with one URI, only the first. */
 function enabledSkills ({ skills }: Pick<Snapshot, 'skills'>): Map<string, BuiltInSkill> {
   const found = new Map<string, BuiltInSkill>()
   for (const skill of skills.values()) {

@@ -96,7 +96,8 @@ const withoutMain = (files: Readonly<Record<string, string>>): Record<string, st
   Object.fromEntries(Object.entries(files).filter(([path]) => path !== skillMainFile))
 
 /**
- * The files of a skill after a change: without `content`, `SKILL.md` stays the same; without `files`, the others do.
+ * The files of a skill after a change: without `content`, `SKILL.md` stays the same; without `files`, the other files
+ * stay the same.
  */
 function changedFiles (
   former: Readonly<Record<string, string>>, { content, files = withoutMain(former) }: SkillUpdate

@@ -14,7 +14,7 @@ import type { GatewayParts, MethodHandler } from './method.ts'
 
 /** An event type that a view shows. */
 export interface ShownEventType extends EventTypeTarget {
-  /** The name and the cursors that the client sees in its events. */
+  /** How the client sees the events: their name, and a function that converts cursors for the client. */
   readonly presentation: EventPresentation
   /** Tells whether the view still shows the event type, from the same server. */
   readonly isShown: () => boolean
@@ -53,7 +53,7 @@ export async function findEventType (parts: GatewayParts, exchange: Exchange<Vie
   }
 }
 
-/** Returns the name and the cursors that clients see in events of a type. @param name the type's name in the view */
+/** Returns how clients see the events of a type: their name, and a function that converts cursors for clients. */
 export const createEventPresentation = (
   cursors: EventCursors, view: View, target: EventTypeTarget, name: string
 ): EventPresentation =>

@@ -31,8 +31,8 @@ const ownMethods: ReadonlyMap<string, MethodHandler> = new Map<string, MethodHan
 ])
 
 /**
- * Whether a notification may have this method. A request's method sent as a notification would bypass the checks of
- * requests, and a lookalike of a notification's method the checks of notifications.
+ * Whether a notification may have this method. Otherwise, a request could be sent as a notification to bypass the
+ * checks of requests, or under a method that looks like a notification's to bypass the checks of notifications.
  */
 export const isNotificationMethod = (method: string): boolean =>
   method.startsWith('notifications/') && lookalikeMethod(method) === undefined

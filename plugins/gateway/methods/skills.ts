@@ -11,7 +11,7 @@ import { resolveOrFailCall } from './items.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
 
 /**
- * Handles `skills/get`: returns the server's current entry of a skill. A description that an admin has set is added as
+ * Handles `skills/get`: returns the server's current entry of a skill. A description in the server's config is added as
  * a member of the entry; the frontmatter is not changed, since clients compare it with the file.
  */
 export const getSkill: MethodHandler = async (parts, exchange) => {
@@ -25,7 +25,7 @@ export const getSkill: MethodHandler = async (parts, exchange) => {
   return withMembers(result, { skill: withMembers(skill, { description: JSON.stringify(description) }) })
 }
 
-/** Finds the server of a skill: the one that lists the skill, or else the one with its file. @throws RpcError */
+/** Finds the server that lists a skill, or else the server from which its file can be read. @throws RpcError */
 async function findSkill (
   { resolver, surfaces }: GatewayParts, exchange: Exchange<View>, uri: string
 ): Promise<{ section: ViewSection, key: string }> {

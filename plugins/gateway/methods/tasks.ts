@@ -50,8 +50,8 @@ async function recordAnswer (
 }
 
 /**
- * Replaces a client's task ids in a request by the provider's ids. References to unknown tasks, and to tasks of other
- * providers, are removed.
+ * Returns a request with the provider's task ids in place of the client's. References to unknown tasks, and to tasks of
+ * other providers, are removed.
  */
 export function withProviderTaskIds (
   parts: Pick<GatewayParts, 'taskHandles' | 'surfaces' | 'providers'>, exchange: Exchange<View>, provider: string
@@ -114,8 +114,8 @@ export function withTaskHandle (
   const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverFingerprint(provider, section?.server.config)
-  // Without a run, the task has already ended with its server's process. Then '' makes the handle invalid, since it is
-  // not the run of such a server.
+  // If the run is undefined, the task has already ended with its server's process. The run '' then makes the handle
+  // invalid, since no process of the server has this run.
   const run = taskRunOf(providers.get(provider), exchange, id) ?? ''
   const target = { provider, server, tool, id, run }
   const handle = taskHandles.seal(view, client, target)

@@ -5,11 +5,11 @@ import type { Principal } from '../../settings/index.ts'
 export type FindCurrentPrincipal = (principal: Principal) => Principal | undefined
 
 /**
- * Announces possible losses of access. Emits `changed` after each change of the settings, and after each revocation or
- * expiry of a credential, the only events that end access; the code that holds sessions and running calls then checks
- * their principals again.
- * Emits `expired` with the id of a credential that its client can renew. Until the client has renewed it, nothing more
- * is sent to the client.
+ * Announces possible losses of access. Emits `changed` after each event that may end access: a change of the settings,
+ * or the revocation or final expiry of a credential. The code that holds sessions and running calls then checks their
+ * principals again.
+ * Emits `expired` with the id of an expired credential that its client can renew. Until the client has renewed it,
+ * nothing more is sent to the client.
  */
 export class AccessChanges extends EventEmitter<{ changed: [FindCurrentPrincipal], expired: [id: string] }> {
   readonly #current: FindCurrentPrincipal

@@ -23,9 +23,9 @@ export interface Auth {
    */
   identifyManagementCaller: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /**
-   * Identifies the caller of the metrics, by a bearer key or an access token with the scope for changes in
-   * `Authorization`, or by a login token in `x-auth-token`. A token in the query, a cookie, and `routing.skipAuth` do
-   * not authenticate here.
+   * Identifies the caller of the metrics: by a bearer key, the command line's credential, or an access token with the
+   * scope for changes in `Authorization`, or by a login token in `x-auth-token`. A token in the query, a cookie, and
+   * `routing.skipAuth` do not authenticate here.
    * @throws Unauthorized · InsufficientScope
    */
   identifyMetricsCaller: (request: FastifyRequest) => Promise<Principal>
@@ -33,7 +33,7 @@ export interface Auth {
   identifyTokenUser: (request: FastifyRequest) => Promise<Principal | undefined>
   /**
    * Identifies the caller where credentials are optional: an invalid credential is ignored, as is an access token for
-   * another resource or without the scope for running tools.
+   * another resource, or, on a route that does more than read, one without the scope for running tools.
    */
   identifyOptionally: (request: FastifyRequest) => Promise<Principal>
   /** Emits events when a principal may have lost access. */
@@ -57,7 +57,7 @@ export interface Auth {
   /** Whether pages of this origin may read the gateway's responses. */
   trustsOrigin: (origin: string) => boolean
   /**
-   * Returns the user with this name and password, or undefined.
+   * Returns the user with this name and password, or undefined. Wrong passwords count towards the limit of failures.
    * @throws TooManyFailures, TooManyRequests, ShareError
    */
   authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>

@@ -147,7 +147,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     app.refusals.note(isToken ? 'token' : 'key', request.ip)
   }
 
-  /** Checks that a principal may use an MCP route. @throws Unauthorized, InsufficientScope, WrongUser */
+  /** Admits a caller to MCP routes; notes an invalid credential. @throws Unauthorized, InsufficientScope, WrongUser */
   const admit = (principal: Principal | undefined, request: FastifyRequest, named: string | undefined): Principal => {
     const { headers } = request
     if (principal) {
@@ -162,7 +162,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   }
 
   /**
-   * Checks that a principal may use the management API.
+   * Admits a caller to the management API; notes an invalid credential.
    * @throws Unauthorized; InsufficientScope for an access token whose scopes do not allow the route's effect
    */
   const admitManager = (

@@ -1,4 +1,4 @@
-/** Matches characters that are invisible or that reorder the displayed text, except line ends and tabs. */
+/** Matches control, private-use and invisible characters, and those that reorder text, except line ends and tabs. */
 const hidden = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}]/gu
 /** Matches emoji of flags, which contain tag characters. */
 const flag = /\u{1f3f4}[\u{e0061}-\u{e007a}\u{e0030}-\u{e0039}]{1,8}\u{e007f}/gu

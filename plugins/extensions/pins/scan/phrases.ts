@@ -131,7 +131,7 @@ const rules: readonly Rule[] = [
 
 /** Matches the text before a phrase that is only discussed: a word such as `detect`, and no end of the sentence. */
 const about = /\b(?:detect|analy[sz]e|check|scan|flag|block|prevent|recogni[sz]e|identif|report|explain|classif|filter|test|illustrat|example|sample|mock|expected|such as)\w*\b[^.!?]*$/
-/** Max number of characters before a phrase that are searched for such a word. */
+/** Max number of characters before a phrase that are matched with `about`. */
 const aboutDistance = 90
 
 /** Whether a phrase at a position is only quoted or discussed. */

@@ -4,11 +4,11 @@ import { isObject } from '../../../../protocol/json.ts'
 interface PlacedText {
   readonly place: string
   readonly text: string
-  /** Whether the text is in a schema or the arguments of a prompt, which the model follows. */
+  /** Whether the text is in a schema, or in the arguments of a prompt. The model follows texts in these places. */
   readonly isInSchema: boolean
 }
 
-/** Max depth of the objects and arrays in a definition whose texts are returned. */
+/** Max depth of nested objects and arrays; deeper texts are not returned. */
 const maxDepth = 40
 /** The names of members that are not texts for the model: images, and URLs of schemas. */
 const skipped: ReadonlySet<string> = new Set(['icons', '$schema', '$id', '$ref'])

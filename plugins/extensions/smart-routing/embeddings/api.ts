@@ -45,7 +45,7 @@ export class EmbeddingsApi {
       throw new EmbeddingsError('its key contains characters that are not allowed in a header')
     }
     const answer = await this.#outbound.fetch(url, {
-      // Only admins can set this URL, so that its address is trusted.
+      // Only admins can set this URL, so its address is trusted.
       trusted: true,
       method: 'POST',
       headers,

@@ -2,8 +2,8 @@ import { messageOf } from '../../../../db/errors.ts'
 import type { OutageLog } from '../../../base/limits/index.ts'
 
 /**
- * Exponential back-off: waits about 1 s after the first failure, and twice as long after each further one, up to about
- * a minute. A longer `Retry-After`, up to ten minutes, takes precedence.
+ * Exponential back-off: `waitTime` is about 1 s after the first failure, and doubles with each further failure, up to
+ * about a minute. A longer `Retry-After`, up to ten minutes, takes precedence.
  */
 export class BackOff {
   readonly #now: () => number

@@ -39,11 +39,12 @@ export class Embedder {
   readonly #overQuota = new Set<string>()
   readonly #quota = new EmbeddingQuota(bounds)
   readonly #closing = new AbortController()
-  /** Maps sets of tools to the time when they were last queued, in ms. */
+  /** Maps each argument of `enqueueMissing` to the time when its tools were last queued, in ms. */
   readonly #enqueuedAt = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
   readonly #now: () => number
   /**
-   * Max number of texts in the next request. A rejected batch halves it; a success doubles it, up to the initial value.
+   * Max number of texts in the next request: halved after a rejected batch, doubled after a success, up to the initial
+   * value.
    */
   #batchSize: number = bounds.batchSize
   #currentRun: Promise<void> | undefined
@@ -61,8 +62,8 @@ export class Embedder {
   isQueued (id: string): boolean { return this.#queue.has(id) && !this.#overQuota.has(id) }
 
   /**
-   * Queues the tools whose vectors are not known to be stored. At intervals, the other tools are queued too: their
-   * vectors are marked as in use, and embedded again if another process has removed them.
+   * Queues the tools whose vectors are not known to be stored, once per `markInterval` for the same map. The other
+   * tools are queued once per interval, to mark their vectors as in use, and to embed tools whose vectors were removed.
    */
   enqueueMissing (tools: ReadonlyMap<string, ShownTool>): void {
     if (this.#isRecent(this.#enqueuedAt.get(tools))) return
@@ -131,8 +132,8 @@ export class Embedder {
   }
 
   /**
-   * Embeds batches until the queue is empty or the lease ends.
-   * @param until the end of the lease, by `performance.now()`
+   * Embeds batches until the queue is empty, or too little of the lease is left for another request.
+   * @param until the time after which no request begins, by `performance.now()`
    * @returns whether it stopped because all queued tools exceed the quota
    */
   async #embedUntil (vectors: VectorStore, until: number): Promise<boolean> {

@@ -27,7 +27,7 @@ export class EmbeddingQuota {
     return true
   }
 
-  /** Returns a text whose embedding failed to the quotas. */
+  /** Gives a text back to the quotas after its embedding has failed. */
   refund (owner: string | undefined): void {
     this.#totalBucket.spend('', -1)
     if (owner !== undefined) this.#ownerBuckets.spend(owner, -1)

@@ -13,8 +13,8 @@ export class SeparateVectorDatabase {
 
   /**
    * Returns the vector store in a database. Opens the database unless it is open; closes a database with another URL.
-   * @throws Error whose message is one sentence without credentials; after a failure, without another attempt until the
-   *   back-off ends
+   * After a failure, throws without a new attempt until the back-off ends.
+   * @throws Error whose message is one sentence without credentials
    */
   async open (dbUrl: string): Promise<VectorStore> {
     if (this.#currentDatabase?.dbUrl !== dbUrl) {

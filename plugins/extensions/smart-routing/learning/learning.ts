@@ -25,8 +25,8 @@ const keyOf = (server: string, tool: string): string => `${server} ${tool}`
 
 /**
  * Learns which tools are called after a search: a tool that was found and then called by the same principal is counted
- * for the words of the query. In later searches, the counts decide between tools with almost the same score. They are
- * stored with the server's catalogue.
+ * for the words of the query. In later searches, the counts decide between tools with almost the same score. The
+ * counts are stored with the server's catalogue.
  */
 export class ToolUseLearning {
   readonly #deps: LearningDeps

@@ -21,7 +21,7 @@ export class StaticModel {
 
   /** @param bytes the content of a model file @throws Error if they do not begin with `modelMagic` */
   constructor (bytes: Uint8Array) {
-    // In the copy, offsets are multiples of four where `Float32Array` needs them.
+    // The copy starts at offset 0 of its buffer, so the scales are at a multiple of four, as `Float32Array` requires.
     const { buffer } = new Uint8Array(bytes)
     const view = new DataView(buffer)
     if (Buffer.from(buffer, 0, 4).toString('latin1') !== modelMagic) {

@@ -52,7 +52,7 @@ export class ToolIndex {
 
   /**
    * Replaces the searched tools. Only new and changed tools are analysed. Yields to the event loop every few ms.
-   * Removed tools are no longer found as soon as this is called; new ones are found once the promise resolves.
+   * Removed tools are no longer found once this method is called; new tools are found once the promise resolves.
    */
   async update (tools: readonly SearchableTool[]): Promise<void> {
     this.#newestTools = [...new Set(tools)]
@@ -177,8 +177,8 @@ export class ToolIndex {
   }
 
   /**
-   * Returns the terms of a concept: its first term, and the others that are not too frequent. `factor`: what the term's
-   * saturated weight in a tool is multiplied by.
+   * Returns the terms of a concept: the first term, and the others that are not too frequent. `factor`: the factor for
+   * the term's saturated weight in a tool.
    */
   #termsOf ({ weight, variants }: Concept): Array<{ term: string, factor: number }> {
     const [first] = variants
@@ -223,7 +223,7 @@ export class ToolIndex {
     return (this.#vocabulary.get(term)?.places.length ?? 0) > Math.max(common.tools, this.#slotOf.size * common.part)
   }
 
-  /** Returns the words of a query. Foreign words are translated; unknown words are followed by their corrections. */
+  /** Returns the words of a query. Foreign words are translated; unknown words are followed by the best correction. */
   queryWords (query: string): readonly string[] {
     return this.#lexicon ? interpretQuery(query, this.#lexicon, this.#vocabulary).words : []
   }

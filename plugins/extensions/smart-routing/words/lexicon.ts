@@ -103,7 +103,7 @@ export class Lexicon {
     ].some((form) => this.#englishWords.has(form))
   }
 
-  /** Whether a word is an everyday word, which is never treated as a typo. */
+  /** Whether a word is an everyday word or a stop word. Such a word is never treated as a typo. */
   isCommon (word: string): boolean { return this.#commonWords.has(word) || stopWords.has(word) }
 
   /** Returns the English words of a given length; undefined if there are none. */
@@ -140,7 +140,7 @@ export class Lexicon {
     return []
   }
 
-  /** Whether the file of another language has exactly this word; a matching `word*` is not enough. */
+  /** Whether the file of any other language has exactly this word; a matching `word*` is not enough. */
   isForeign (word: string): boolean { return this.#foreign.has(word) }
 
   #findByBeginning (word: string): readonly EnglishMeaning[] {

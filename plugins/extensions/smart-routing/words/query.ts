@@ -9,14 +9,14 @@ import type { Vocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * A word or phrase of a query, as the terms that tools may have for it: synonyms, spellings and translations. The best
- * one that a tool has counts.
+ * A word or phrase of a query, as the terms that tools may have for it: synonyms, spellings and translations. Of the
+ * terms that a tool has, the best one counts.
  */
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 
 /**
- * `words`: the words of the query without stop words; foreign words are translated, and unknown words are followed by
- * their corrections.
+ * `words`: the words of the query without stop words; foreign words are translated, and each unknown word is followed
+ * by its best correction, if there is one.
  */
 interface InterpretedQuery { readonly concepts: readonly Concept[], readonly words: readonly string[] }
 
@@ -183,8 +183,8 @@ class QueryReader implements InterpretedQuery {
   }
 
   /**
-   * Adds a word that no tool has. It is taken for a word of a tool that differs by one letter; if there is none, for a
-   * foreign word; otherwise for a misspelled word.
+   * Adds a word that no tool has. The word is taken for a tool's word with one mistake; if there is none, for a foreign
+   * word; otherwise for a misspelled word.
    */
   #addUnknown (word: string, foreign: readonly EnglishMeaning[], factor: number): void {
     const isLookedUp = this.#lookUps++ < bounds.misspelled

@@ -10,7 +10,7 @@ import type { Vocabulary } from './vocabulary.ts'
  */
 interface Candidate { readonly term: string, readonly rank: number, readonly mistakes: number, readonly places: number }
 
-/** A word with which a misspelled word is compared: of the tools, or, if it has no `places`, of the lexicon. */
+/** A word with which a misspelled word is compared: a word of the tools, or, without `places`, of the lexicon. */
 interface KnownWord extends ComparableWord { readonly places?: readonly number[] }
 
 /** Returns the words of a given length with which a misspelled word is compared. */
@@ -52,8 +52,8 @@ function visitSimilar (
 }
 
 /**
- * Returns at most three terms of the candidates of the best rank, the most frequent first. If tools contain the most
- * frequent one, terms that no tool contains are omitted.
+ * Returns the terms of the candidates with the lowest rank, at most three, the most frequent first. If tools contain
+ * the first term, terms that no tool contains are omitted.
  */
 function toVariants (candidates: Candidate[]): Variant[] {
   const [first, ...others] = candidates.sort((a, b) =>
@@ -66,8 +66,8 @@ function toVariants (candidates: Candidate[]): Variant[] {
 }
 
 /**
- * Returns the words of the tools that differ from a word by one letter other than the first: `contaner` becomes
- * `container`.
+ * Returns the words of the tools that begin with the same letter as a word, and differ from it by one mistake:
+ * `contaner` becomes `container`.
  * @param word in lower case; no tool has it
  * @returns at most three, the most frequent ones; usually none for words of fewer than four letters
  */

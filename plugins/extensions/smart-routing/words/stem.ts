@@ -6,7 +6,7 @@ const consonant = '[^aeiou]'
 const vowel = '[aeiouy]'
 const consonants = `${consonant}[^aeiouy]*`
 const vowels = `${vowel}[aeiou]*`
-/** Matches a stem with a measure above 0. Porter's measure is the number of sequences of a vowel and a consonant. */
+/** Matches a stem with a measure above 0. Porter's measure: how many groups of vowels are followed by consonants. */
 const measureAbove0 = new RegExp(`^(${consonants})?${vowels}${consonants}`)
 /** Matches a stem with the measure 1. */
 const measureIs1 = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels})?$`)
@@ -14,7 +14,7 @@ const measureIs1 = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels}
 const measureAbove1 = new RegExp(`^(${consonants})?${vowels}${consonants}${vowels}${consonants}`)
 /** Matches a stem with a vowel. */
 const hasVowel = new RegExp(`^(${consonants})?${vowel}`)
-/** Matches a stem of one consonant, one vowel and another consonant other than w, x and y. */
+/** Matches a stem of one or more consonants, one vowel, and one consonant other than w, x and y. */
 const shortEnd = new RegExp(`^${consonants}${vowel}[^aeiouwxy]$`)
 
 const derivationalEndings: Array<[RegExp, string]> = [

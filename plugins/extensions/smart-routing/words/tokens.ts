@@ -29,8 +29,8 @@ export function foldCaseAndAccents (word: string): string {
 }
 
 /**
- * Returns the words of a text, in order: `createPullRequest` is create, pull, request; `GitHub` is git, hub, github;
- * `oauth2` is oauth2, oauth.
+ * Returns the words of a text, in order: `GitHub` becomes git, hub, github; `create_issue` becomes create, issue;
+ * `oauth2` becomes oauth2, oauth.
  * @param max max number of words
  * @param isWhole whether a split identifier is also returned as a whole: true for an index, false for a query, where
  *   adjacent words matter

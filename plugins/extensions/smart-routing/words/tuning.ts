@@ -24,7 +24,7 @@ export const tuning = {
   sharedSynonym: 0.15,
   /** Weight of a translation, relative to an exact match. */
   translation: 0.85,
-  /** Factor of a synonym of several words of the query, for each of these words but one. */
+  /** Factor for the weight of a synonym that several words of the query share, for all of these words but one. */
   again: 0.6,
   /** Weight of a correction of one mistake, relative to an exact match. */
   oneMistake: 0.8,

@@ -68,9 +68,8 @@ export class WordList<Entry extends ComparableWord = ComparableWord> {
   [Symbol.iterator] (): Iterator<Entry> { return this.#words[Symbol.iterator]() }
 
   /**
-   * Returns the words whose bit sets differ from another one in few bits.
-   * @param bits a word's `letterBits`
-   * @param maxBits max number of different bits
+   * Returns the words whose bit sets differ from `bits` in at most `maxBits` bits.
+   * @param bits the `letterBits` of a word
    */
   findSimilar (bits: number, maxBits: number): Entry[] {
     const found: Entry[] = []

@@ -9,9 +9,9 @@ import { letterBits, WordList, type ComparableWord } from './typos.ts'
 interface Entry extends ComparableWord { places: number[], removedCount: number }
 
 const bits = Math.log2(maxWeight + 1)
-/** Returns the slot of the tool that a place (of a term in a tool) contains. */
+/** Returns the tool's slot from a place, which packs a slot and a weight. */
 export const slotOf = (place: number): number => place >>> bits
-/** Returns the weight of the term that a place contains, in units of 1 / `weightUnit`. */
+/** Returns the term's weight from a place, in units of 1 / `weightUnit`. */
 export const placeWeight = (place: number): number => place & maxWeight
 
 /** The terms of all tools of an index. */
@@ -92,7 +92,7 @@ export class Vocabulary {
     return this.#byLength.get(length)?.get(letter)
   }
 
-  /** Returns the words of a given length that begin with any other letter. @param letter the code of this letter */
+  /** Returns the words of a given length that do not begin with a letter. @param letter the code of the letter */
   notStartingWith (letter: number, length: number): Array<WordList<Entry>> {
     return [...this.#byLength.get(length) ?? []].filter(([other]) => other !== letter).map(([, words]) => words)
   }
