@@ -26,7 +26,7 @@ export const otherResourceMessage = 'The access token is for another resource'
 
 /**
  * Checks that an access token may be used on an MCP route, by its scopes and audience; other credentials have neither.
- * @throws InsufficientScope · Unauthorized if it is for another resource (RFC 8707)
+ * @throws InsufficientScope; Unauthorized if the token is for another resource (RFC 8707)
  */
 export function assertTokenAllowsMcpRoute (
   principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string

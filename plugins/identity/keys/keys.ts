@@ -86,8 +86,8 @@ export class BearerKeys {
   }
 
   /**
-   * Converts the single key of old settings (`routing.bearerAuthKey`) to a bearer key. This
-   * happens only once (`bearerAuthKeyMigrated`), so that restoring an old file does not restore a deleted key.
+   * Replaces the single key of old settings (`routing.bearerAuthKey`) by a bearer key. If this has already happened
+   * (`bearerAuthKeyMigrated`), it only removes the single key: an old file must not bring back a deleted key.
    */
   async migrateLegacyKey (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
@@ -127,12 +127,13 @@ export class BearerKeys {
   }
 
   /**
-   * Creates a key. If neither a kind nor a scope is sent, it is a user key of its caller, for MCP; a caller who is not
-   * an admin cannot create other keys. `createdBy` is the caller, or the creator of the system key that the caller
-   * uses.
+   * Creates a key. If neither a kind nor a scope is sent, it is a user key, for MCP; it belongs to the caller unless an
+   * admin names another owner. A caller who is not an admin can create only user keys of their own. `createdBy` is a
+   * user on whose rights the caller's credential depends.
    * @returns the key with its token, which is not shown again, and warnings, for example about names in the scope that
    *   do not exist yet
-   * @throws InvalidInput; ShareUsed beyond `identityLimits.keysPerUser`; Forbidden for a team's key
+   * @throws InvalidInput; ShareUsed beyond `identityLimits.keysPerUser`; Forbidden, for example if a caller who is not
+   *   an admin requests a team's key
    */
   async create (principal: Principal, { name, ...input }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
     checkKeyName(name)
@@ -237,8 +238,8 @@ function requireManagedKey ({ keys }: Snapshot, principal: Principal, id: string
 }
 
 /**
- * Checks the name of a key: it must not be reserved or contain invisible characters, since people must be able to
- * distinguish names.
+ * Checks the name of a key: it must not be reserved, and must not contain characters that hide or change what is
+ * displayed, since people must be able to distinguish names.
  * @throws InvalidInput
  */
 function checkKeyName (name: string): void {
@@ -250,9 +251,9 @@ function checkKeyName (name: string): void {
 }
 
 /**
- * Returns warnings about a key: one for each group or server in its scope that does not exist, since the key will give
- * access to it as soon as it does, and one for each problem with its owner or creator. Scopes may list thousands of
- * names: beyond `maxScopeWarnings`, one sentence states how many more do not exist.
+ * Returns warnings about a key: one for each group or server in its scope that does not exist yet (the key will give
+ * access to it once it exists), and one for each problem with its owner or creator. Scopes may list thousands of names:
+ * beyond `maxScopeWarnings`, one sentence states how many more do not exist.
  */
 function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
   const { groups, servers, teams, users } = snapshot

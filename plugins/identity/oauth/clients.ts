@@ -127,7 +127,11 @@ export class ClientRegistry {
     return issued
   }
 
-  /** Changes the members of a client that an admin sends; the others keep their values. @throws InvalidInput, NoSuch */
+  /**
+   * Changes the members of a client that an admin sends; the others keep their values. The change may give the client a
+   * secret, remove its secret, or revoke its tokens (`#update`).
+   * @throws InvalidInput, NoSuch
+   */
   async update (by: Author, clientId: string, input: AdminClientInput): Promise<IssuedClient> {
     const former = await this.get(clientId)
     checkClientChange(input, former)

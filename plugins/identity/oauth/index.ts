@@ -46,7 +46,7 @@ interface OAuth {
    * @returns undefined if the error has no challenge, or the authorization server is disabled
    */
   challenge: (request: FastifyRequest, error: { code?: string }) => string | undefined
-  /** Returns the issuer identifier (RFC 8414) for the address by which this request reached the gateway. */
+  /** Returns the issuer identifier (RFC 8414) for a request, as `issuerOf` determines it. */
   issuer: (request: FastifyRequest) => string
   /** Returns the oidc-provider instance that serves the endpoints of an issuer. */
   provider: (issuer: string) => Promise<Provider>
@@ -209,7 +209,7 @@ async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provid
 }
 
 /**
- * Runs `load`, which loads oidc-provider, and suppresses the warning that the library prints on Node 20, which would
+ * Runs `load`, which loads oidc-provider, and suppresses a warning that the library prints on Node 20: the text would
  * break a log in JSON.
  */
 async function withoutRuntimeWarning<Module> (load: () => Promise<Module>): Promise<Module> {

@@ -129,8 +129,8 @@ export class SocialAccounts {
   }
 
   /**
-   * Returns the username for a new account: the e-mail address, or without one the name, or without one the subject; if
-   * that is not a valid username, the subject; if the subject is not valid either, a name derived from the hash.
+   * Returns the username for a new account: the person's e-mail address, or their name if there is no address. If the
+   * result is missing or is not a valid username: the subject. If that is not valid either: a name made from the hash.
    */
   #nameOf ({ provider, subject, email, name }: Person, hash: string): string {
     const names = [email === undefined ? name ?? subject : foldEmail(email), subject].map(canonicalUsername)

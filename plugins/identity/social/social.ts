@@ -188,8 +188,8 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /**
-   * Checks that a request authenticated by the session cookie comes from a page of a trusted origin, since browsers may
-   * send the cookie with requests of other pages, too.
+   * Checks that a request with the session cookie comes from a page of the gateway or of a trusted origin, since
+   * browsers may send the cookie with requests from other pages, too.
    * @throws UntrustedOrigin, also for a request with neither `Origin` nor `Referer`
    */
   async checkOrigin ({ headers, host, protocol }: SocialRequest): Promise<void> {

@@ -34,8 +34,8 @@ interface BundlesDeps {
 
 /**
  * Manages bundles (`.mcpb`, formerly `.dxt`): archives that contain a server and a manifest. Uploading a bundle only
- * stores its files in a folder, to which the configs of servers can refer. When the last server that used the folder no
- * longer does, the folder is removed.
+ * stores its files in a folder, to which the configs of servers can refer. After the last server that uses the folder
+ * is removed or changed, the folder is removed.
  */
 export class Bundles {
   readonly #deps: BundlesDeps
@@ -106,7 +106,7 @@ export class Bundles {
     }
   }
 
-  /** Returns the names of the bundles that some configs refer to, sorted. */
+  /** Returns the sorted names of the bundles to which the given configs refer. */
   bundleNamesIn (configs: readonly ServerConfig[]): string[] {
     return [...new Set(configs.flatMap((config) => [...bundleNamesOf(this.#deps.folder.root, config)]))].sort()
   }
@@ -236,7 +236,7 @@ export interface BundleOptions {
   childUser?: ProcessUser
 }
 
-/** Decorates the app with `bundles`, which manages the uploaded bundles, and removes those that no server uses. */
+/** `app.bundles`: the uploaded bundles. Removes a bundle after the last server that uses it is removed or changed. */
 export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
   const folder = new BundlesFolder({ root: resolve(root), isShared, runsAsOtherUser: childUser !== undefined })
   const bundles = new Bundles({

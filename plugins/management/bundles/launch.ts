@@ -5,7 +5,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { mask } from '../../base/secrets/index.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
-/** How a bundle is started. The command is as in the manifest: `findCommand` has not looked it up yet. */
+/** How a bundle is started, before `findCommand` looks up the command. */
 interface Launch {
   readonly command: string
   readonly args: string[]

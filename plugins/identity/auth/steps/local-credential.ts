@@ -39,7 +39,7 @@ export function createLocalCredentialCheck (token: string | undefined): (credent
   }
 }
 
-/** Headers in which proxies state the original client. */
+/** Headers that proxies add to the requests that they forward. */
 export const forwardingHeaders =
   ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
 
