@@ -17,8 +17,8 @@ export const settingsLimits = {
 
   /**
    * Database look-ups of unknown keys, users and passwords, which another replica may just have stored. `perSecond`:
-   * max look-ups per second, each for all waiting requests; beyond that, they are refused at once. `timeout`: max time
-   * of one look-up, in ms; beyond that, they are refused.
+   * max look-ups per second, each for all waiting requests; beyond that, there is no look-up, and the credentials count
+   * as unknown. `timeout`: max time of one look-up, in ms; beyond that, the requests are refused (503).
    */
   freshLookUps: { perSecond: 10, timeout: 1_000 },
 

@@ -40,7 +40,7 @@ export class ConfigInputResolver {
   /**
    * Returns the value for an input of an entry, which may contain placeholders.
    * @param title the name of the input, as shown to the user
-   * @param isNeeded whether the config needs it, even if the entry does not mark it as required
+   * @param isNeeded whether the config needs the value, even if the entry does not mark the input as required
    * @returns undefined if the input is omitted, since it is optional and has no value
    * @throws UnusableEntryError
    */
@@ -138,7 +138,7 @@ export const quoteText = (text: string): string => JSON.stringify(text.length > 
 const cleanName = (text: string): string =>
   text.normalize('NFC').replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[._-]+|[._-]+$/g, '').slice(0, 64)
 
-/** Returns a valid server name, made from the first of these texts from which one can be made. */
+/** Returns a valid server name, made from the first suitable text; if none is suitable, adds `-server` to the first. */
 export function toValidServerName (...texts: string[]): string {
   for (const text of texts) {
     const name = cleanName(text)

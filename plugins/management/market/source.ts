@@ -29,7 +29,7 @@ interface CachedAnswer {
   readonly givenAt: number
   /** The time of the next revalidation, in ms since the epoch. */
   dueAt: number
-  /** Whether the last attempt to revalidate it failed. */
+  /** Whether the last attempt to revalidate the response failed. */
   isStale: boolean
 }
 

@@ -41,7 +41,7 @@ export class ItemTexts {
   }
 }
 
-/** Max length of one chunk of a response, in characters. */
+/** Length of the chunks of a response, in characters. */
 const chunkSize = 64 * 1024
 
 /**

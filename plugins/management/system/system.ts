@@ -221,7 +221,7 @@ function withoutMembers (sent: Json, findings: readonly Finding[]): Json {
   return rest
 }
 
-/** Returns the own member with a key if it is an object; otherwise an empty object. */
+/** Returns the own member `key` of an object, if the member is an object; otherwise an empty object. */
 const objectIn = (value: Json, key: string): Json => {
   const member = Object.hasOwn(value, key) ? value[key] : undefined
   return isObject(member) ? member : {}

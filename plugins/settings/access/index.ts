@@ -22,7 +22,7 @@ interface RouteTarget { name?: string, group?: string, smart?: boolean }
 export interface Access {
   /** The settings with the registered providers. The same object until either changes. */
   readonly snapshot: Snapshot
-  /** Registers a built-in provider. Its config decides who sees it, as that of a server does. */
+  /** Registers a built-in provider. Its config determines who sees it, as the config of a server does. */
   register: (provider: RegisteredProvider) => void
   /** Lists the enabled servers and registered providers that a view shows, in the order of precedence. */
   visibleServers: (view: View) => VisibleServer[]
@@ -41,7 +41,7 @@ export interface Access {
    *   no access at all
    */
   viewOfOpenRoute: (principal: Principal, target: RouteTarget & { server?: string }, noun: string) => View
-  /** Whether this principal would get the same view again if it were made now. */
+  /** Whether this principal would get the same view again if the view were made now. */
   isViewCurrent: (view: View, principal: Principal) => boolean
   /** Whether this principal can now see a server in the scope of a view that was made earlier. */
   canSeeServer: (view: View, principal: Principal, server: string) => boolean

@@ -19,9 +19,9 @@ export interface OverrideChange { enabled?: boolean, description?: string | null
 export interface OverriddenServer { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
 
 /**
- * Finds the override of one item; undefined if there is none. An
- * override under the item's own name takes precedence over one under its name on merged routes. An override for all
- * items (`*`) that disables them applies to each item whose own override does not state `enabled`.
+ * Finds the override of one item; undefined if there is none. An override under the item's own name takes precedence
+ * over one under its name on merged routes. An override for all tools or prompts (`*`) that disables them applies to
+ * each item whose own override does not state `enabled`.
  */
 export function overrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)

@@ -19,11 +19,11 @@ const adminsOnlyClause =
 export const storersOf = ({ storedBy }: ServerConfig): string[] =>
   Array.isArray(storedBy) ? storedBy.filter((name) => typeof name === 'string') : []
 
-/** Among the users in a config's `storedBy`, returns the first who is no longer an admin; undefined: none. */
+/** Returns the first user in a config's `storedBy` who is not an admin now; undefined if all are admins. */
 const formerAdmin = (snapshot: Snapshot, config: ServerConfig): string | undefined =>
   storersOf(config).find((name) => !isAdminOwner(snapshot, name))
 
-/** Returns the reason why a server may not be started because of its users' rights; undefined: none. */
+/** Returns why the rights of its users do not allow a server to be started; undefined if they do. */
 function startProblemOf (snapshot: Snapshot, { config, problem }: Server): string | undefined {
   if (problem !== undefined || !isRestrictedConfig(config)) return undefined
   const { owner } = config

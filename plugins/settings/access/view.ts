@@ -7,7 +7,7 @@ export interface Principal {
   /** Identifies the principal. Sessions are bound to it. */
   readonly key: string
   readonly kind: 'system-key' | 'user-key' | 'access-token' | 'social-session' | 'user' | 'guest' | 'anonymous'
-  /** The name by which `isolation: user` separates connections: the user's, or that of the key's owner. */
+  /** The name by which `isolation: user` separates connections: the user, the key's owner, or a name for the key. */
   readonly user: string
   /** The stored user whose servers the principal may see. */
   readonly username?: string

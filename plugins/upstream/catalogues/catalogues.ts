@@ -32,7 +32,7 @@ interface CataloguesDeps {
 /** Max capability classes whose catalogues are stored on disk. */
 const maxStoredClasses = 8
 
-/** The catalogues (all lists) of one upstream, by set of client capabilities (class). Single clients' are in slots. */
+/** The catalogues (all lists) of one upstream, by class of client capabilities. Slots hold those of single clients. */
 export class Catalogues {
   readonly #deps: CataloguesDeps
   readonly #byClass = new BoundedMap<string, Catalogue>(upstreamLimits.classesPerServer, {
@@ -82,7 +82,7 @@ export class Catalogues {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(emptyCapabilityClass)
   }
 
-  /** Takes over the claims of the server's former upstream if the owner is the same, and its lists if the source is. */
+  /** Takes over the former upstream's claims if the owner is the same, and its lists if the source is the same. */
   takeOver (former: Catalogues): void {
     if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
     if (former.#deps.sourceId !== this.#deps.sourceId) { this.#claims.reconfigure(); return }
@@ -196,7 +196,7 @@ export class Catalogues {
     this.#due.clear()
   }
 
-  /** Reports the memory that the catalogues use. To be called after some were read, taken over, restored or removed. */
+  /** Reports the memory that the catalogues use. Call it whenever any were read, taken over, restored or removed. */
   reportSize (): void { if (!this.#closed) this.#deps.allowance.setHeldSize(this.#sizeBeside(undefined)) }
 
   /** Returns the total size of the catalogues, in bytes of memory. @param excluded a catalogue that does not count */
