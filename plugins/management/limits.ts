@@ -87,9 +87,8 @@ export const managementLimits = {
    * of the oldest page is closed. `pastedServers`: max servers in one pasted text; beyond that, status 400.
    * `formSteps`: max steps to make a form from a schema (a field takes at least 20 steps); beyond that, the form has
    * less depth, or is a JSON field. `templateVariables`: max variables of a URI template; beyond that, the console does
-   * not list it.
-   * `openQuestions`: max questions of a server that wait for answers on a page, `questionsSize`: max size of the fields
-   * that contain them, in bytes; beyond that, the questions are refused.
+   * not list the template. `openQuestions`: max questions of a server that wait for answers on a page, `questionsSize`:
+   * max size of the fields that contain the questions, in bytes; beyond that, the questions are refused.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,

@@ -25,7 +25,8 @@ export const settingsLimits = {
   /**
    * Changes of the settings by a user who is not an admin, in characters. `each`: the cost of every change; a body, or
    * a stored config of the changed server, larger than `steppedBody` costs its size as well. `burst`: max cost at once,
-   * `perSecond`: max cost per second; beyond that, 429. `owners`: max users that are counted.
+   * `perSecond`: max cost per second; beyond that, 429. `owners`: max users whose cost is counted at the same time;
+   * beyond that, the oldest count is dropped.
    */
   userChanges: { each: 8 * 1024, burst: 2 * 1024 * 1024, perSecond: 64 * 1024, owners: 10_000 },
 

@@ -17,8 +17,8 @@ const nouns: Readonly<Record<CredentialKind, string>> = {
 }
 
 /**
- * Counts refused credentials, and logs them with the client address. In a flood, the log gets the first lines of each
- * minute and the number of omitted ones. Refused access tokens are counted but not logged, since a refusal is how
+ * Counts refused credentials, and logs them with the client address. In a flood, only the first lines of each minute
+ * are logged, and the number of omitted lines. Refused access tokens are counted but not logged, since a refusal is how
  * clients learn that a token has expired.
  */
 export class CredentialRefusals {

@@ -57,7 +57,7 @@ const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/
 
 const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
 
-/** Returns the path of an MCP route. If it is an alias below `/api`, returns the path that the alias stands for. */
+/** Returns the path of an MCP route, with an alias below `/api` replaced by the path that the alias stands for. */
 const withoutApiAlias = (path: string, basePath: string): string =>
   `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group(?=\/))?(?=\/|$)/, '/mcp')}`
 

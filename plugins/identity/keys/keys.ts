@@ -38,7 +38,7 @@ export class BearerKeys {
   readonly #readonly: boolean
   readonly #warn: (sentence: string) => void
   #byHash = new Map<string, BearerKey>()
-  /** Recently found keys by token, since hashing a token takes a large part of the time of a call. */
+  /** Recently found keys, by token: hashing the token for each request would take a large part of a call's time. */
   readonly #found = new Map<string, BearerKey>()
   /** The keys from which `#byHash` was built. */
   #indexed: Snapshot['keys'] | undefined

@@ -75,7 +75,12 @@ class System {
     ].filter((each) => each !== undefined).slice(0, maxProblems)
   }
 
-  /** Changes members in one commit. @returns the configuration as in `get`, with warnings @throws InvalidInput */
+  /**
+   * Changes members of the configuration in one commit. If there are no bearer keys yet, a sent `routing.bearerAuthKey`
+   * becomes one (unless a guest sends it).
+   * @returns the configuration as in `get`, with warnings
+   * @throws InvalidInput
+   */
   async update (principal: Principal, body: Json): Promise<{ data: Json, warnings: string[] }> {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(

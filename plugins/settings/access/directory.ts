@@ -23,7 +23,7 @@ export class ServerDirectory {
   readonly #registered = new Map<string, RegisteredProvider>()
   #merged: { from: Snapshot, snapshot: SnapshotWithRegistered } | undefined
 
-  /** @param settings the current settings */
+  /** @param settings returns the current settings */
   constructor (settings: () => Snapshot) {
     this.#settings = settings
   }

@@ -47,8 +47,8 @@ const cachedPrefixes =
   new WeakMap<Record<string, ItemOverride>, { readonly server: OverriddenServer, readonly found: readonly string[] }>()
 
 /**
- * Returns the prefixes of merged routes that a section's overrides use. Cached, since it is called for thousands of
- * items.
+ * Returns the prefixes of merged routes that a section's overrides use. The result is cached, since this function is
+ * called for thousands of items.
  */
 function prefixesIn (section: Record<string, ItemOverride>, server: OverriddenServer): readonly string[] {
   const { name, separator } = server

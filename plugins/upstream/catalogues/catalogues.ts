@@ -148,7 +148,7 @@ export class Catalogues {
   refresh (slot: Slot, isBase: boolean): void { this.#readIn(this.#paceOf(slot).changeDelay, slot, isBase, true) }
 
   /**
-   * Reads a slot's lists for a client's request, if a `list_changed` is pending or a list has expired.
+   * Begins to read a slot's lists for a client's request, if a `list_changed` is pending or a list has expired.
    * @param isAlone whether this slot reads the lists of its capability class, rather than the gateway's slot
    * @returns the reading in progress and its start time (ms since the epoch); undefined if there is none
    */

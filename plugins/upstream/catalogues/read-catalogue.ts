@@ -167,7 +167,7 @@ const emptyList = { items: [], extra: '{}', caching: undefined }
  * because of the request, it is not asked again. Failed transfers on a connection that stays are retried (`maxLosses`).
  */
 export class UndeclaredToolsReader {
-  /** The reason why the server has no tools, as a clause; undefined if it lists tools. */
+  /** The reason why the server has no tools, as a clause; undefined if it lists tools, or has not been asked yet. */
   #refusal: string | undefined
   #isMethodUnknown = false
   /** The number of consecutive connection failures during the request: they do not show whether there are tools. */

@@ -142,7 +142,7 @@ function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number
   }
 }
 
-/** @throws ArchiveError if two entries share bytes, or one extends into the directory */
+/** Checks that no entries share bytes, and that no entry extends into the central directory. @throws ArchiveError */
 function checkOverlaps (entries: readonly ArchiveEntry[], directoryAt: number): void {
   let last = 0
   for (const { path, headerAt, dataAt, compressedSize } of [...entries].sort((one, other) =>
