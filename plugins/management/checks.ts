@@ -98,7 +98,7 @@ export function sameNameWarnings (snapshot: Snapshot, name: string, about: 'serv
 export const nameAndSharingWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
   [...sameNameWarnings(snapshot, name, 'server'), ...sharingWarnings(snapshot, principal, name)]
 
-/** Max number of names in a warning; for further ones, only the number is given. */
+/** Max number of names in a warning. For further names, the warning states only how many there are. */
 const maxListedNames = 10
 
 /**

@@ -61,8 +61,8 @@ export class Settings extends EventEmitter<{
   /**
    * Loads the settings.
    * @param readonly whether READONLY is set: `storeProblem` then ignores whether the store can be written
-   * @param mapSnapshot maps each stored snapshot to the one that is served, for example to mark servers that may not
-   *   be started now
+   * @param mapSnapshot maps each stored snapshot to the snapshot that is served, for example to mark servers that may
+   *   not be started now
    */
   static async open (
     store: Store, readonly = false, mapSnapshot: MapSnapshot = (snapshot) => snapshot

@@ -48,7 +48,7 @@ export function hasSingleHost ({ url = '', headers: { host = '' }, rawHeaders }:
 /**
  * Refuses a request from a web page whose origin is neither the gateway's own nor listed in ALLOWED_ORIGINS.
  * @param host the value of `Host`, or the host forwarded by a trusted proxy
- * @param protocol the scheme of the request, or the one forwarded by a trusted proxy
+ * @param protocol the scheme of the request, or the scheme forwarded by a trusted proxy
  * @throws ForeignOrigin
  */
 export function checkOrigin (
@@ -59,8 +59,8 @@ export function checkOrigin (
   protocol = 'http'
 ): void {
   if (origin === undefined || origins.has(origin) || origin === parseUrl(baseUrl)?.origin) return
-  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, its own origin is the one of the base URL,
-  // or consists of the forwarded protocol and host.
+  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the gateway's own origin is the origin of
+  // the base URL, or consists of the forwarded protocol and host.
   if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
 }
 

@@ -34,7 +34,7 @@ export function assertTokenAllowsMcpRoute (
   const { scopes, audience } = principal
   if (scopes === undefined) return
   if (!canUseMcp(principal)) throw new errors.InsufficientScope(mcpScope)
-  // A POST of the SSE transport belongs to a stream that was opened with a token of the same audience.
+  // A POST of the SSE transport belongs to a stream, whose audience was checked when a token of this family opened it.
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)
   const plainAudience = withoutApiAlias(audience, basePath)

@@ -61,8 +61,8 @@ export class BearerKeys {
   }
 
   /**
-   * Returns the name of the key with this token and why it is inactive; undefined if there is no such key, or it is
-   * active.
+   * Returns the name of the key with this token and why the key is inactive; undefined if there is no key with this
+   * token, or the key is active.
    */
   findInactive (token: string): { name: string, reason: string } | undefined {
     const key = this.#findStored(token)

@@ -41,9 +41,9 @@ function readTextList (metadata: Readonly<Record<string, unknown>>, name: string
 }
 
 /**
- * Returns the grant types of a self-registered client: those that it requests and the settings allow, or all allowed
- * ones if it requests none. Many clients request all grant types that they know, so those that are not allowed are left
- * out without an error (RFC 7591, section 3.2.1).
+ * Returns the grant types of a self-registered client: those that it requests and the settings allow, or all that the
+ * settings allow if it requests none. Many clients request all grant types that they know, so grant types that are not
+ * allowed are left out without an error (RFC 7591, section 3.2.1).
  * @throws OAuthError if `authorization_code` is not among the grant types
  */
 function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {

@@ -154,8 +154,8 @@ function replaceStorer (config: ServerConfig, username: string, others: readonly
 
 /**
  * Returns the changes for a user who ceases to be an admin. Configs that an earlier version stored do not say who
- * stored them: the user is recorded in `storedBy` of each such config that the user owns. Restricted configs need no
- * record, since the rights of their owners decide.
+ * stored them. If the user owns a config of this kind, the user is recorded in its `storedBy`. Restricted configs need
+ * no record, since the rights of their owners decide.
  */
 export function changesForDemotion ({ servers }: Snapshot, username: string): Change[] {
   return [...servers.values()].flatMap(({ name, config }): Change[] => {

@@ -51,7 +51,7 @@ export class Users {
   }
 
   /**
-   * Finds the user with this name and password; undefined if there is none. Unknown names take as long as known ones.
+   * Finds the user with this name and password; undefined if there is none. Unknown names take as long as known names.
    * @throws DataAway if a store shared with other replicas has been unavailable for so long that passwords may be
    *   outdated
    */

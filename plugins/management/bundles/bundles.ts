@@ -256,8 +256,8 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
     bundles.removeUnused(next, former)
       .catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })
   }
-  // With several replicas, the one that committed the change removes the files. A single process also reacts to edits
-  // of the settings file.
+  // With several replicas, the replica that committed the change removes the files. A single process also reacts to
+  // edits of the settings file.
   if (isShared) app.settings.on('committed', ({ next, former }) => { removeUnused(next, former) })
   else app.settings.on('changed', removeUnused)
   app.addHook('onReady', async () => { await folder.removeLeftovers() })

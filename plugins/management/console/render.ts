@@ -36,7 +36,7 @@ interface RendererOptions {
   readonly nav: readonly NavPage[]
 }
 
-/** Renders pages with the templates of `assets/console/`. All values are HTML-escaped. */
+/** Renders pages with the templates of `assets/console/`. Values are HTML-escaped. */
 export class Renderer {
   readonly #options: RendererOptions
   readonly #eta: Eta

@@ -20,8 +20,8 @@ const mark = '\u0000'
 /**
  * Composes the values of one config from the inputs of a registry entry, and collects the inputs that the user must
  * fill in. A value that the user must fill in becomes a placeholder, `${NAME}`. The gateway expands `${NAME}` in
- * configs from its environment, and the texts of entries are untrusted: they must not contain such references, and the
- * names of placeholders begin with `INPUT_` and the server's name, unlike those of environment variables.
+ * configs from its environment, and the texts of entries are untrusted. So the texts must not contain `${NAME}`, and
+ * the names of placeholders begin with `INPUT_` and the server's name, unlike the names of environment variables.
  */
 export class ConfigInputResolver {
   /** The inputs with a placeholder in the config. */

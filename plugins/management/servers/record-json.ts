@@ -61,7 +61,7 @@ export function serializeApiResponse (answer: unknown): string | Readable {
   })(), { objectMode: false })
 }
 
-/** Joins small pieces into chunks, and splits large ones. */
+/** Joins small pieces into chunks, and splits large pieces. */
 function * chunksOf (pieces: Iterable<string>): Generator<string, undefined> {
   let text = ''
   for (const piece of pieces) {

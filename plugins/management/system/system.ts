@@ -141,7 +141,7 @@ function withoutLegacyKey (body: Json): Json {
   return { ...body, routing }
 }
 
-/** Replaces former names of members, which files and clients may still use, by the current ones. */
+/** Replaces former names of members, which files and clients may still use, by the current names. */
 function replaceFormerNames (system: Json): Json {
   const { smartRouting } = system
   return isObject(smartRouting) ? { ...system, smartRouting: withCurrentSmartRoutingNames(smartRouting) } : system

@@ -98,7 +98,7 @@ export class TemplateVariables {
   }
 
   /**
-   * Returns the numbered name for a secret: the one it already has, or the next free one.
+   * Returns the numbered name for a secret: the name that it already has, or the next free name.
    * @param first the number of the first name
    */
   #numberedName (name: string, secret: string, first: number): string {

@@ -55,8 +55,8 @@ export const keepsStoredRights = (snapshot: Snapshot, { config, problem }: Serve
   problem === undefined && withCurrentRights(snapshot, config) === config
 
 /**
- * Creates a function that marks the servers whose owner, or one of the users in `storedBy`, may no longer store such a
- * config. A marked server stays in the settings, but is neither started nor called. The function is applied to every
+ * Creates a function that marks restricted servers whose owner, or one of the users in `storedBy`, is no longer an
+ * admin. A marked server stays in the settings, but is neither started nor called. The function is applied to every
  * snapshot that is read; a server that has not changed since the last call stays the same object.
  */
 export function createRestrictedServerMarker (): (snapshot: Snapshot) => Snapshot {

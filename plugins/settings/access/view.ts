@@ -2,14 +2,14 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 
-/** The identity of a caller. Created once per request, immutable. */
+/** The identity of a caller. Immutable. */
 export interface Principal {
   /** Identifies the principal. Sessions are bound to it. */
   readonly key: string
   readonly kind: 'system-key' | 'user-key' | 'access-token' | 'social-session' | 'user' | 'guest' | 'anonymous'
   /** The name by which `isolation: user` separates connections: the user, the key's owner, or a name for the key. */
   readonly user: string
-  /** The stored user whose servers the principal may see. */
+  /** The user whose servers the principal may see. The names `guest` and `system` belong to no stored user. */
   readonly username?: string
   /** The team that owns the bearer key. Such a principal has no user, and sees what the team sees. */
   readonly team?: string

@@ -110,7 +110,7 @@ export async function parseCacheText (
   }
 }
 
-/** Returns the lines of a text, without empty ones. */
+/** Returns the lines of a text, without empty lines. */
 async function * linesOf (text: AsyncIterable<string>): AsyncGenerator<string> {
   const lines: string[] = []
   const reader = new LineReader(Infinity, (line) => { if (line !== '') lines.push(line) })

@@ -24,7 +24,7 @@ interface CataloguesDeps {
   isPerUser?: boolean
   /** Called with each catalogue before its items are listed. Must not reject. */
   examine: (catalogue: Catalogue, user: string | undefined) => Promise<void>
-  /** Returns the catalogues of single clients that differ from the one for the client's capability class. */
+  /** Returns the catalogues of single clients that differ from the catalogue for the client's capability class. */
   ownCatalogues: () => Iterable<Catalogue>
   warn: (sentence: string) => void
 }
@@ -75,7 +75,7 @@ export class Catalogues {
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
 
   /**
-   * Returns the catalogue for a client: the one of its own slot, or else of its capability class, or else of clients
+   * Returns the catalogue for a client: that of its own slot, or else of its capability class, or else of clients
    * without capabilities.
    */
   of (slot: Slot | undefined, capabilityClass: string): Catalogue | undefined {

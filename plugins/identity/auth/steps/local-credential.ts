@@ -10,7 +10,7 @@ import type { AuthStep, RequestCredentials } from '../chain.ts'
  * Authenticates by the credential of the command line on this machine, which each start of the gateway writes to a file
  * that only the gateway's operating system user can read. It grants admin rights outside the MCP routes, and only on
  * direct connections from a loopback address.
- * @param token undefined if no such credential was created
+ * @param token the credential; undefined if none was created
  */
 export function localCredentialStep (token: string | undefined): AuthStep {
   const hasLocalCredential = createLocalCredentialCheck(token)
