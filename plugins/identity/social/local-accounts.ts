@@ -72,7 +72,10 @@ export class SocialAccounts {
     }
   }
 
-  /** Finds the account that the identity is bound to, if that account still exists. */
+  /**
+   * Finds the account to which the identity is bound, if that account still exists. If the provider has verified the
+   * e-mail address since the account was created, the binding is marked as verified.
+   */
   async #findBound (person: Person, hash: string): Promise<User | undefined> {
     const identity = await this.#deps.logins.find(hash)
     const user = identity && this.#users.get(identity.username)

@@ -172,7 +172,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     return response.headers.getSetCookie()
   }
 
-  /** Removes the stored identities of a removed account. @throws StorageError */
+  /** Removes the identities and the sessions of a removed account. @throws StorageError */
   async removeAccountData (user: User): Promise<void> {
     await this.#deps.logins?.removeIdentities(user.username, accountSubjectOf(user), syntheticEmailOf)
   }
