@@ -33,7 +33,7 @@ const notSentBack = [
   'registration_access_token', 'registration_client_uri', 'client_secret_expires_at', 'client_id_issued_at'
 ]
 
-/** The clients of the authorization server: self-registered clients (RFC 7591, RFC 7592) and clients of admins. */
+/** The clients of the authorization server, which register themselves (RFC 7591, RFC 7592) or are created by admins. */
 export class ClientRegistry {
   readonly #clients: OAuthClients
   readonly #settings: () => OAuthSettings

@@ -132,8 +132,8 @@ export class SocialAccounts {
   }
 
   /**
-   * Returns the username for a new account: the person's e-mail address, or their name if there is no address. If the
-   * result is missing or is not a valid username: the subject. If that is not valid either: a name made from the hash.
+   * Returns the username for a new account: the person's e-mail address, or the name of a person without an address. If
+   * that is missing, or not a valid username, the subject is used; if it is not valid either, a name with the hash.
    */
   #nameOf ({ provider, subject, email, name }: Person, hash: string): string {
     const names = [email === undefined ? name ?? subject : foldEmail(email), subject].map(canonicalUsername)

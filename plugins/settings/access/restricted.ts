@@ -23,7 +23,7 @@ export const storersOf = ({ storedBy }: ServerConfig): string[] =>
 const formerAdmin = (snapshot: Snapshot, config: ServerConfig): string | undefined =>
   storersOf(config).find((name) => !isAdminOwner(snapshot, name))
 
-/** Returns why a server may not be started, given the rights of its owner and storers; undefined if it may. */
+/** Returns why a server may not be started: its owner, or a user who stored it, lacks rights. Undefined if it may. */
 function startProblemOf (snapshot: Snapshot, { config, problem }: Server): string | undefined {
   if (problem !== undefined || !isRestrictedConfig(config)) return undefined
   const { owner } = config

@@ -16,7 +16,7 @@ interface ListLoaderDeps {
   readonly supervisor: ConnectionSupervisor
   /** Whether the server is not a local process. */
   readonly isRemote: boolean
-  /** Whether the gateway's own link lacks a login or values, while users' links can open with those of each user. */
+  /** Whether the gateway's own link lacks a login or values, while users' links can open with each user's own. */
   readonly waitsForUsers: () => boolean
   /** Whether the client's user is known to lack required values, so that no link can be opened for the client. */
   readonly lacksValues: (client: Client) => boolean
