@@ -32,13 +32,13 @@ export const identityLimits = {
 
   /**
    * The authorization server. `uri`: max length of a URI that a client sends, in characters, `redirectUris`: max number
-   * of redirect URIs; beyond that, 400. `metadata`: max size of a self-registered client's metadata, as stored, in
-   * bytes; beyond that, 400. `registration`: max size of the body of a registration; beyond that, 413. `name`: max
-   * length of a client's name; beyond that, it is truncated. `registrations`: max clients that register or whose
-   * documents are fetched, `authorizations`: max authorization requests, `secrets`: max failed authentications of one
-   * client, each per address and `window` (in ms); beyond that, 429. `issuers`: max issuers, by forwarded hosts, that
-   * are served at the same time; beyond that, the oldest is dropped, and created again on demand. `document`: max size
-   * of a Client ID Metadata Document, in bytes; beyond that, 400.
+   * of redirect URIs; beyond that, status 400. `metadata`: max size of a self-registered client's metadata, as stored,
+   * in bytes; beyond that, status 400. `registration`: max size of the body of a registration; beyond that, 413.
+   * `name`: max length of a client's name, in characters; beyond that, it is truncated. `registrations`: max clients
+   * that register or whose documents are fetched, `authorizations`: max authorization requests, `secrets`: max failed
+   * authentications of one client, each per address and `window` (in ms); beyond that, 429. `issuers`: max cached
+   * providers, one for each issuer (forwarded hosts result in several issuers); beyond that, the oldest is dropped, and
+   * created again on demand. `document`: max size of a Client ID Metadata Document, in bytes; beyond that, status 400.
    */
   oauth: {
     uri: 2_000,
@@ -56,7 +56,7 @@ export const identityLimits = {
 
   /**
    * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond that, 429. `requests`:
-   * max logins that wait for a provider at the same time; beyond that, further logins wait, and addresses take turns.
+   * max logins that exchange a code with a provider at the same time; further logins wait, and addresses take turns.
    * `answer`: max size of a provider's response, in bytes, `timeout`: max time until it is received, in ms; beyond
    * that, the login fails. `keysAge`: min time after a fetch of a provider's keys until an unknown key id causes
    * another fetch, in ms. `sessions`: max sessions of one user; beyond that, the oldest ends. `cookies`: max size of
@@ -93,7 +93,7 @@ export const identityLimits = {
 
   /**
    * Templates. `requests`: max exports and imports per owner and `window` (in ms); beyond that, 429. `entries`: max
-   * servers, and max groups, of an imported template; beyond that, 400.
+   * servers, and max groups, of an imported template; beyond that, status 400.
    */
   templates: { requests: 200, window: 15 * 60_000, entries: 1_000 },
 

@@ -16,7 +16,7 @@ export interface IdentityOptions {
   localToken?: string
 }
 
-/** Registers the plugins for accounts, keys, tokens and logins, `app.auth`, which uses them, and `app.oauth`. */
+/** Registers the plugins of this folder, each after the plugins that it uses. */
 export default fp<IdentityOptions>(async (app, { storage, localToken }) => {
   await app.register(refusals)
   await app.register(throttle)

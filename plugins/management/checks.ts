@@ -98,12 +98,12 @@ export function sameNameWarnings (snapshot: Snapshot, name: string, about: 'serv
 export const nameAndSharingWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
   [...sameNameWarnings(snapshot, name, 'server'), ...sharingWarnings(snapshot, principal, name)]
 
-/** Max number of names in a warning; for further ones, only the number is given. */
+/** Max number of names in a warning. For further names, the warning states only how many there are. */
 const maxListedNames = 10
 
 /**
- * Creates a function that checks whether an entry of `sharedWithUsers` is a user or team whose existence a principal
- * may know: admins may know all, others themselves and their teams.
+ * Creates a function that checks whether an entry of `sharedWithUsers` is an existing user or team that the principal
+ * may know: admins may know all, other users only themselves and their teams.
  */
 function createSharingCheck (
   snapshot: Pick<Snapshot, 'teams' | 'users'>, principal: Principal
@@ -132,7 +132,7 @@ function sharingWarnings (snapshot: Snapshot, principal: Principal, name: string
 
 /**
  * Checks that a user may own one more server or group. Admins have no limit.
- * @param added the number of others that the same request adds
+ * @param added the number of further servers or groups that the same request adds
  * @throws ShareUsed
  */
 export function checkServerOrGroupQuota (
@@ -180,8 +180,8 @@ export function requireManagedServer (snapshot: Snapshot, principal: Principal, 
 }
 
 /**
- * Checks that a principal may store, connect, enable or disable a server with this config. If the server runs a command
- * or is of type `openapi`, only admins may, unless ALLOW_USER_STDIO is set.
+ * Checks that a principal may store, connect, enable or disable a server with this config. Without ALLOW_USER_STDIO,
+ * only admins may do so for servers that run a command or are of type `openapi`.
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws Forbidden
  */

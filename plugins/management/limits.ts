@@ -9,15 +9,16 @@ export const managementLimits = {
   /** Max groups per user who is not an admin; beyond that, 429. */
   groupsPerUser: 100,
 
-  /** Max values in a server's config, without its OpenAPI description; beyond that, 400. */
+  /** Max values in a server's config, without its OpenAPI description; beyond that, status 400. */
   configValues: 10_000,
 
   /**
-   * Max words, and query parameters of URLs, in the texts of a server's config that may be secrets; beyond that, 400.
+   * Max total of words and URL query parameters in those texts of a server's config that may be secrets; beyond that,
+   * status 400.
    */
   configWords: 4_000,
 
-  /** Max values in the members of a group, including the items they select; beyond that, 400. */
+  /** Max values in the members of a group, including the items they select; beyond that, status 400. */
   groupValues: 20_000,
 
   /**
@@ -46,9 +47,9 @@ export const managementLimits = {
    * Uploads of bundles. `uploadSize`: max size of an upload, in bytes; beyond that, 413. `concurrentUploads`: max
    * uploads at the same time, with a share for each owner, including those that wait while another one is unpacked;
    * beyond that, 429 or 503. `idleTimeout`: max time without a byte, `uploadTimeout`: max time of the whole upload, in
-   * ms; beyond that, 408. `manifestSize`: max size of the manifest, in bytes; beyond that, 400. `archiveBounds`: bounds
-   * of a bundle's content, `skillBounds`: of an uploaded skill's content, as described at `ArchiveBounds`; beyond that,
-   * 400.
+   * ms; beyond that, 408. `manifestSize`: max size of the manifest, in bytes; beyond that, status 400. `archiveBounds`:
+   * bounds of a bundle's content, `skillBounds`: bounds of an uploaded skill's content, both described at
+   * `ArchiveBounds`; beyond that, status 400.
    */
   bundles: {
     uploadSize: 100 * 1024 * 1024,
@@ -81,13 +82,14 @@ export const managementLimits = {
   /**
    * The console. `sessionIdleTimeout`: time without use after which a session ends, `sessionRenewal`: min time between
    * two renewals of a session in the store, `welcomeLinkLifetime`: validity of the link of the first start, in ms.
-   * `formSize`: max size of a form, in bytes; beyond that, 413. `formTokens`: max cached CSRF tokens; beyond that, new
-   * ones are made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond that, the stream
-   * of the oldest page is closed. `pastedServers`: max servers in one pasted text; beyond that, 400. `formSteps`: max
-   * steps to make a form from a schema, where a field takes at least 20; beyond that, the form has less depth, or is a
-   * JSON field. `templateVariables`: max variables of a URI template; beyond that, the console does not list it.
-   * `openQuestions`: max questions of a server that wait for answers on a page, `questionsSize`: max size of the fields
-   * that contain them, in bytes; beyond that, the questions are refused.
+   * `formSize`: max size of a form, in bytes; beyond that, 413. `formTokens`: max cached CSRF tokens; beyond that, the
+   * oldest is dropped, and a new one is made on demand. `streamsPerUser`: max open pages of one user that are notified
+   * of changes; beyond that, the stream of the oldest page is closed. `pastedServers`: max servers in one pasted text;
+   * beyond that, status 400. `formSteps`: max steps to make a form from a schema (a field takes at least 20 steps);
+   * beyond that, the form has less depth, or is a JSON field. `templateVariables`: max variables of a URI template;
+   * beyond that, the console does not list the template. `openQuestions`: max questions of a server that wait for
+   * answers on a page, `questionsSize`: max size of the fields that contain the questions, in bytes; beyond that, the
+   * questions are refused.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,

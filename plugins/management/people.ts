@@ -28,8 +28,8 @@ interface PeopleDeps {
   readonly groups: Pick<Groups, 'list'>
   readonly gateway: Pick<Gateway, 'surface'>
   /**
-   * Returns the time of each user's last recorded call of a server by username, in ms since 1970; empty if no calls are
-   * recorded.
+   * Returns, by username, the time of each user's last recorded call of a server, in ms since 1970; empty if no calls
+   * are recorded.
    */
   readonly lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
 }
@@ -67,9 +67,9 @@ export class UserAccess {
   /**
    * Returns the users who may use a server that the caller manages: the owner, users and members of teams in
    * `sharedWithUsers`, and, if the server is public, all users. Admins, who may use every server, are listed only if
-   * one of these applies to them. Callers who are not admins must not learn which users exist: they get all names in
-   * `sharedWithUsers`, even those of unknown users, and of the users for whom the server is only public, those who have
-   * used it.
+   * one of these applies to them. Callers who are not admins must not learn which users exist: they get all usernames
+   * in `sharedWithUsers`, even of users that do not exist, but users who may use the server only because it is public
+   * are listed only if they have used it.
    * @throws NoSuch, Forbidden
    */
   async usersOf (caller: Principal, name: string): Promise<ServerUser[]> {

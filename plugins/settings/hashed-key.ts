@@ -10,8 +10,8 @@ export function withHashedToken ({ token, ...key }: BearerKey): BearerKey {
 }
 
 /**
- * Creates changes, for every commit, that replace the plain-text tokens in a hand-edited settings file by hashes. Keys
- * that the requested changes affect are left out.
+ * Creates the changes that every commit adds to the requested ones: they replace the plain-text tokens of a hand-edited
+ * settings file by hashes. Keys that the requested changes affect are left out.
  */
 export function createTokenHashChanges ({ keys }: Snapshot, requested: readonly Change[]): Change[] {
   const touched = new Set(requested.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))

@@ -17,15 +17,16 @@ export const settingsLimits = {
 
   /**
    * Database look-ups of unknown keys, users and passwords, which another replica may just have stored. `perSecond`:
-   * max look-ups per second, each for all waiting requests; beyond that, they are refused at once. `timeout`: max time
-   * of one look-up, in ms; beyond that, they are refused.
+   * max look-ups per second, each for all waiting requests; beyond that, there is no look-up, and the credentials count
+   * as unknown. `timeout`: max time of one look-up, in ms; beyond that, the requests are refused (503).
    */
   freshLookUps: { perSecond: 10, timeout: 1_000 },
 
   /**
    * Changes of the settings by a user who is not an admin, in characters. `each`: the cost of every change; a body, or
    * a stored config of the changed server, larger than `steppedBody` costs its size as well. `burst`: max cost at once,
-   * `perSecond`: max cost per second; beyond that, 429. `owners`: max users that are counted.
+   * `perSecond`: max cost per second; beyond that, 429. `owners`: max users whose cost is counted at the same time;
+   * beyond that, the oldest count is dropped.
    */
   userChanges: { each: 8 * 1024, burst: 2 * 1024 * 1024, perSecond: 64 * 1024, owners: 10_000 },
 

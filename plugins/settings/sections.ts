@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 
 /**
  * Returns a section of the system settings with the defaults of its schema. A stored member of a wrong type, which
- * other programs may have written, is replaced by its default; one that the schema does not have is dropped.
+ * other programs may have written, is replaced by its default. A member that the schema does not have is dropped.
  * @param others defaults that the schema does not state
  */
 export function withDefaults<Schema extends TObject> (

@@ -61,8 +61,8 @@ export class Settings extends EventEmitter<{
   /**
    * Loads the settings.
    * @param readonly whether READONLY is set: `storeProblem` then ignores whether the store can be written
-   * @param mapSnapshot maps each stored snapshot to the one that is served, for example to mark servers that may not
-   *   be started now
+   * @param mapSnapshot maps each stored snapshot to the snapshot that is served, for example to mark servers that may
+   *   not be started now
    */
   static async open (
     store: Store, readonly = false, mapSnapshot: MapSnapshot = (snapshot) => snapshot
@@ -226,7 +226,7 @@ export class Settings extends EventEmitter<{
     }
   }
 
-  /** Resolves when all changes in progress have ended. After `ms`, changes that wait for the store are aborted. */
+  /** Waits until all changes in progress have ended. After `ms`, aborts those that wait for the store, and returns. */
   async drain (ms: number): Promise<void> {
     await waitAtMost(ms, this.#waitForChanges(), () => { this.#store.abortPending?.() })
   }
@@ -269,8 +269,8 @@ function toHttpError (error: unknown): unknown {
 }
 
 /**
- * Checks that a principal's credential and rights are still valid in a snapshot that is newer than the one at the start
- * of the request.
+ * Checks that a principal's credential and rights are still valid in a snapshot that may be newer than the one at the
+ * start of the request.
  * @throws Unauthorized, Forbidden
  */
 function assertStillValid (snapshot: Snapshot, { inSnapshot, isAdmin }: Principal): void {

@@ -26,8 +26,8 @@ export class StoreRefresher {
 
   /**
    * Looks up changes in the store.
-   * @returns a promise of true when all changes made before the call have arrived, or of false if the store fails or is
-   * too slow; undefined if no look-up is made
+   * @returns a promise, which resolves to true when all changes made before the call have arrived, and to false if the
+   *   store fails or is too slow; undefined if no look-up is made
    */
   refresh (): Promise<boolean> | undefined {
     if (!this.#store.refresh) return undefined

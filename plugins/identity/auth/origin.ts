@@ -20,7 +20,7 @@ const parseUrl = (baseUrl: string | undefined): URL | undefined =>
 /**
  * Whether a request to this host is served. Requests to other hosts are refused, since a page can make its own host
  * name resolve to this gateway (DNS rebinding; MCP Transports, "Security Warning").
- * @param host `Host`, or the host forwarded by a trusted proxy
+ * @param host the value of `Host`, or the host forwarded by a trusted proxy
  * @param baseUrl the public address in the configuration, whose host is also served
  */
 export function isServedHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): boolean {
@@ -46,9 +46,9 @@ export function hasSingleHost ({ url = '', headers: { host = '' }, rawHeaders }:
 }
 
 /**
- * Refuses a request of a web page whose origin is neither the gateway's own nor listed in ALLOWED_ORIGINS.
+ * Refuses a request from a web page whose origin is neither the gateway's own nor listed in ALLOWED_ORIGINS.
  * @param host the value of `Host`, or the host forwarded by a trusted proxy
- * @param protocol the scheme of the request, or the one forwarded by a trusted proxy
+ * @param protocol the scheme of the request, or the scheme forwarded by a trusted proxy
  * @throws ForeignOrigin
  */
 export function checkOrigin (
@@ -59,8 +59,8 @@ export function checkOrigin (
   protocol = 'http'
 ): void {
   if (origin === undefined || origins.has(origin) || origin === parseUrl(baseUrl)?.origin) return
-  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, its own origin is the one of the base URL,
-  // or consists of the forwarded protocol and host.
+  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the gateway's own origin is the origin of
+  // the base URL, or consists of the forwarded protocol and host.
   if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
 }
 
@@ -95,7 +95,7 @@ function toHost (text: string): string {
 /**
  * Converts an entry of ALLOWED_ORIGINS to the form in which browsers send origins: lower case, no trailing slash, no
  * default port.
- * @throws Error if it is invalid
+ * @throws Error if the entry is invalid
  */
 function toOrigin (text: string): string {
   const origin = text.replace(/\/$/, '').toLowerCase()

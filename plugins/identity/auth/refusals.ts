@@ -17,8 +17,8 @@ const nouns: Readonly<Record<CredentialKind, string>> = {
 }
 
 /**
- * Counts refused credentials, and logs them with the client address. In a flood, the log gets the first lines of each
- * minute and the number of omitted ones. Refused access tokens are counted but not logged, since a refusal is how
+ * Counts refused credentials, and logs them with the client address. In a flood, only the first lines of each minute
+ * are logged, and the number of omitted lines. Refused access tokens are counted but not logged, since a refusal is how
  * clients learn that a token has expired.
  */
 export class CredentialRefusals {
@@ -54,7 +54,7 @@ export class CredentialRefusals {
     this.#log({ address, key: name }, `${address} sent the bearer key ${key}, which is not valid: ${reason}`)
   }
 
-  /** Records a refused credential. @param name the user or client whose password or secret was sent, as sent */
+  /** Records a refused credential. @param name the name of the user or client, as the caller sent it */
   note (kind: CredentialKind, address: string, name?: string): void {
     this.counts[kind]++
     if (kind === 'token') return
@@ -64,6 +64,7 @@ export class CredentialRefusals {
 
   /**
    * Records an attempt that is refused without a check, since this address is locked out of this account or client.
+   * Only the first attempt of a lock-out is logged.
    * @param seconds the time until the end of the lock-out
    */
   noteLockOut (kind: CredentialKind, address: string, name: string, seconds: number): void {

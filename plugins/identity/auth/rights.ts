@@ -26,7 +26,7 @@ export const otherResourceMessage = 'The access token is for another resource'
 
 /**
  * Checks that an access token may be used on an MCP route, by its scopes and audience; other credentials have neither.
- * @throws InsufficientScope · Unauthorized if it is for another resource (RFC 8707)
+ * @throws InsufficientScope; Unauthorized if the token is for another resource (RFC 8707)
  */
 export function assertTokenAllowsMcpRoute (
   principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string
@@ -34,7 +34,7 @@ export function assertTokenAllowsMcpRoute (
   const { scopes, audience } = principal
   if (scopes === undefined) return
   if (!canUseMcp(principal)) throw new errors.InsufficientScope(mcpScope)
-  // A POST of the SSE transport belongs to a stream that was opened with a token of the same audience.
+  // A POST of the SSE transport belongs to a stream, whose audience was checked when a token of this family opened it.
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)
   const plainAudience = withoutApiAlias(audience, basePath)
@@ -57,7 +57,7 @@ const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/
 
 const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
 
-/** Returns the path of an MCP route. If it is an alias below `/api`, returns the path that the alias stands for. */
+/** Returns the path of an MCP route, with an alias below `/api` replaced by the path that the alias stands for. */
 const withoutApiAlias = (path: string, basePath: string): string =>
   `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group(?=\/))?(?=\/|$)/, '/mcp')}`
 

@@ -8,7 +8,7 @@ import { identityLimits } from '../limits.ts'
 declare module 'fastify' {
   interface FastifyInstance { attempts: AttemptLimiter<FastifyRequest> }
   interface FastifyRequest {
-    /** The key under which the attempt that this request makes is counted; `''` until an attempt is counted. */
+    /** The key under which an attempt of this request is counted; `''` before the first attempt. */
     attemptKey: string
   }
 }
@@ -32,7 +32,7 @@ function createCounterStore (counters: Counters): FastifyRateLimitStoreCtor {
   }
 }
 
-/** `app.attempts`: the rate limits for logins, registrations, authorization requests and templates. */
+/** `app.attempts`: the rate limits for logins, registrations, authorization requests, client secrets and templates. */
 export default fp(async (app) => {
   await app.register(rateLimit, { global: false, store: createCounterStore(app.counters) })
   app.decorateRequest('attemptKey', '')

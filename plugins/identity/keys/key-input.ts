@@ -115,7 +115,7 @@ const defaults: KeyChange = {
 }
 
 /**
- * Applies a change to a key.
+ * Returns a key with a change applied.
  * @throws InvalidInput if nothing is sent, or for a member that cannot be changed; Forbidden for a member that only an
  *   admin may change
  */
@@ -152,8 +152,8 @@ export function applyKeyChange (key: BearerKey, input: KeyChange, byAdmin: boole
 }
 
 /**
- * Adds the access type to a change that contains lists but no access type, if the key has access to everything: the
- * lists restrict the key, as they restrict a new key.
+ * Adds the access type to a change that contains a non-empty list but no access type, if the key has access to
+ * everything: the lists restrict the key, as they restrict a new key.
  */
 function withDerivedAccessType (change: KeyChange, before: KeyChange): KeyChange {
   const { accessType, allowedGroups, allowedServers } = change

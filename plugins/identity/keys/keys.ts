@@ -38,7 +38,7 @@ export class BearerKeys {
   readonly #readonly: boolean
   readonly #warn: (sentence: string) => void
   #byHash = new Map<string, BearerKey>()
-  /** Recently found keys by token, since hashing a token takes a large part of the time of a call. */
+  /** Recently found keys, by token: hashing the token for each request would take a large part of a call's time. */
   readonly #found = new Map<string, BearerKey>()
   /** The keys from which `#byHash` was built. */
   #indexed: Snapshot['keys'] | undefined
@@ -61,8 +61,8 @@ export class BearerKeys {
   }
 
   /**
-   * Returns the name of the key with this token and why it is inactive; undefined if there is no such key, or it is
-   * active.
+   * Returns the name of the key with this token and why the key is inactive; undefined if there is no key with this
+   * token, or the key is active.
    */
   findInactive (token: string): { name: string, reason: string } | undefined {
     const key = this.#findStored(token)
@@ -86,8 +86,8 @@ export class BearerKeys {
   }
 
   /**
-   * Converts the single key of old settings (`routing.bearerAuthKey`) to a bearer key. This
-   * happens only once (`bearerAuthKeyMigrated`), so that restoring an old file does not restore a deleted key.
+   * Replaces the single key of old settings (`routing.bearerAuthKey`) by a bearer key. If this has already happened
+   * (`bearerAuthKeyMigrated`), it only removes the single key: an old file must not bring back a deleted key.
    */
   async migrateLegacyKey (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
@@ -127,12 +127,13 @@ export class BearerKeys {
   }
 
   /**
-   * Creates a key. If neither a kind nor a scope is sent, it is a user key of its caller, for MCP; a caller who is not
-   * an admin cannot create other keys. `createdBy` is the caller, or the creator of the system key that the caller
-   * uses.
+   * Creates a key. If neither a kind nor a scope is sent, it is a user key, for MCP; it belongs to the caller unless an
+   * admin names another owner. A caller who is not an admin can create only user keys of their own. `createdBy` is a
+   * user on whose rights the caller's credential depends.
    * @returns the key with its token, which is not shown again, and warnings, for example about names in the scope that
    *   do not exist yet
-   * @throws InvalidInput; ShareUsed beyond `identityLimits.keysPerUser`; Forbidden for a team's key
+   * @throws InvalidInput; ShareUsed beyond `identityLimits.keysPerUser`; Forbidden, for example if a caller who is not
+   *   an admin requests a team's key
    */
   async create (principal: Principal, { name, ...input }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
     checkKeyName(name)
@@ -237,8 +238,8 @@ function requireManagedKey ({ keys }: Snapshot, principal: Principal, id: string
 }
 
 /**
- * Checks the name of a key: it must not be reserved or contain invisible characters, since people must be able to
- * distinguish names.
+ * Checks the name of a key: it must not be reserved, and must not contain characters that hide or change what is
+ * displayed, since people must be able to distinguish names.
  * @throws InvalidInput
  */
 function checkKeyName (name: string): void {

@@ -5,7 +5,7 @@ import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { keyCreatorOf } from './key-input.ts'
 
-/** The warning that `routing.bearerAuthKey` was converted, for the log and for the client that sent it. */
+/** The warning that `routing.bearerAuthKey` was converted, for the log and for the client that sent this member. */
 export const legacyKeyConvertedWarning =
   'routing.bearerAuthKey became the bearer key "default". It gives access to every MCP route, and to the management ' +
   'API with admin rights. To limit it, set its "accessType" to "groups", "servers" or "custom" (PUT ' +
@@ -22,8 +22,8 @@ export const guestLegacyKeyWarning =
   'account behind your credential. Create a key with POST /api/auth/keys, and name its "owner"'
 
 /**
- * Returns the owner and the creator of the bearer key that replaces a legacy key in the settings that a principal
- * sends: the users on whose rights the principal's own credential depends.
+ * Returns the owner and the creator of the bearer key that replaces a legacy key in settings sent by a principal. They
+ * are the users on whose rights the principal's own credential depends.
  */
 export function legacyKeyOwnerAndCreator (
   users: Snapshot['users'], principal: Principal

@@ -35,7 +35,7 @@ export function requiredAdminsOf ({ kind, createdBy, owner }: BearerKey): string
   return [...new Set(people)].filter((name) => name !== undefined)
 }
 
-/** Whether a change gives a key more rights: it is enabled, expires later, or its scope is widened. */
+/** Whether a change gives a key more rights: the key becomes enabled, expires later, or its scope is extended. */
 export function widensRights (before: BearerKey, after: BearerKey): boolean {
   const isEnabled = (key: BearerKey): boolean => key.enabled !== false
   return (isEnabled(after) && !isEnabled(before)) || keyExpiryOf(after) > keyExpiryOf(before) ||

@@ -10,7 +10,7 @@ import { allGrantTypes, manageScope, type OAuthSettings } from './settings.ts'
 /** The members that an admin sends to the management API, to create or change an OAuth client. */
 export type AdminClientInput = Static<typeof OAuthClientUpdate>
 
-/** The members of a client record that only the gateway sets. An admin may send them back. */
+/** The members of a client record that an admin cannot change, but may send back. */
 const readOnlyMembers = new Set(['clientId', 'clientSecret', 'origin', 'clientUri', 'createdAt', 'lastUsedAt'])
 const changeableMembers = Object.keys(OAuthClientUpdate.properties)
 
@@ -42,7 +42,7 @@ export const splitScopes = (scope: string): string[] => scope.split(' ').filter(
 
 /**
  * Checks that an update of a client contains a changeable member and no unknown member, and does not alter a read-only
- * one.
+ * member (`clientSecret` and `lastUsedAt` are ignored).
  * @throws InvalidInput
  */
 export function checkClientChange (input: object, client: OAuthClient): void {

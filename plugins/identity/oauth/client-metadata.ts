@@ -41,9 +41,9 @@ function readTextList (metadata: Readonly<Record<string, unknown>>, name: string
 }
 
 /**
- * Returns the grant types of a self-registered client: those that it requests and the settings allow, or all allowed
- * ones if it requests none. Many clients request all grant types that they know, so those that are not allowed are left
- * out without an error (RFC 7591, section 3.2.1).
+ * Returns the grant types of a self-registered client: those that it requests and the settings allow, or all that the
+ * settings allow if it requests none. Many clients request all grant types that they know, so grant types that are not
+ * allowed are left out without an error (RFC 7591, section 3.2.1).
  * @throws OAuthError if `authorization_code` is not among the grant types
  */
 function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {
@@ -55,10 +55,10 @@ function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OA
 }
 
 /**
- * Returns the scopes of a self-registered client: those that it requests and the settings allow, or all allowed ones
- * except `manage` if it requests none. `mcp` is added if the settings allow it, since MCP routes are unusable without
+ * Returns the scopes of a self-registered client: those that it requests and the settings allow, or all allowed scopes
+ * if it requests none; never `manage`. `mcp` is added if the settings allow it, since MCP routes are unusable without
  * it: some clients register with the scopes of OpenID Connect alone, and request `mcp` only after a challenge.
- * @throws OAuthError if no requested scope exists, or no scope remains
+ * @throws OAuthError if the settings allow none of the requested scopes, or no scope remains
  */
 function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
   const possible = allowedScopes.filter((scope) => scope !== manageScope)

@@ -33,7 +33,7 @@ const notSentBack = [
   'registration_access_token', 'registration_client_uri', 'client_secret_expires_at', 'client_id_issued_at'
 ]
 
-/** The clients of the authorization server: self-registered ones (RFC 7591, RFC 7592) and those created by admins. */
+/** The clients of the authorization server, which register themselves (RFC 7591, RFC 7592) or are created by admins. */
 export class ClientRegistry {
   readonly #clients: OAuthClients
   readonly #settings: () => OAuthSettings
@@ -127,7 +127,11 @@ export class ClientRegistry {
     return issued
   }
 
-  /** Changes the members of a client that an admin sends; the others keep their values. @throws InvalidInput, NoSuch */
+  /**
+   * Changes the members of a client that an admin sends; the others keep their values. The change may give the client a
+   * secret, remove its secret, or revoke its tokens (`#update`).
+   * @throws InvalidInput, NoSuch
+   */
   async update (by: Author, clientId: string, input: AdminClientInput): Promise<IssuedClient> {
     const former = await this.get(clientId)
     checkClientChange(input, former)

@@ -68,7 +68,7 @@ export function resourcePath (issuer: string, uri: string): string | undefined {
 
 /**
  * Returns the result of `resourcePath` for use in metadata: a path other than `''` keeps the trailing slash of the
- * client's URI, since the client compares its URI with the one in the metadata (RFC 9728, section 3.3).
+ * client's URI, since the client compares its URI with the URI in the metadata (RFC 9728, section 3.3).
  */
 export function resourcePathAsSent (issuer: string, uri: string): string | undefined {
   const path = resourcePath(issuer, uri)

@@ -46,7 +46,7 @@ interface OAuth {
    * @returns undefined if the error has no challenge, or the authorization server is disabled
    */
   challenge: (request: FastifyRequest, error: { code?: string }) => string | undefined
-  /** Returns the issuer identifier (RFC 8414) for the address by which this request reached the gateway. */
+  /** Returns the issuer identifier (RFC 8414) for a request, as `issuerOf` determines it. */
   issuer: (request: FastifyRequest) => string
   /** Returns the oidc-provider instance that serves the endpoints of an issuer. */
   provider: (issuer: string) => Promise<Provider>
@@ -209,7 +209,7 @@ async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provid
 }
 
 /**
- * Runs `load`, which loads oidc-provider, and suppresses the warning that the library prints on Node 20, which would
+ * Runs `load`, which loads oidc-provider, and suppresses a warning that the library prints on Node 20: the text would
  * break a log in JSON.
  */
 async function withoutRuntimeWarning<Module> (load: () => Promise<Module>): Promise<Module> {
@@ -230,9 +230,9 @@ function challengeOf (
   if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
   const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
-  // The path is the one that the client requested, since the client compares it with the resource in the metadata (RFC
-  // 9728, section 3.3). For a path that is not a resource, such as the path to which SSE clients post their messages,
-  // the challenge refers to the metadata of the whole gateway.
+  // The client compares the path that it requested with the resource in the metadata (RFC 9728, section 3.3). For a
+  // path that is not a resource, such as the path to which SSE clients post their messages, the challenge refers to the
+  // metadata of the whole gateway.
   const path = (request.originalUrl.split('?', 1)[0] ?? '').slice(basePath.length)
   const metadata =
     `${issuer}/.well-known/oauth-protected-resource${resourcePathAsSent(issuer, `${issuer}${path}`) ?? ''}`

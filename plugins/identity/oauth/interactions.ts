@@ -21,7 +21,7 @@ export interface BrowserRequest {
   readonly csrfKey: string
 }
 
-/** The response to a browser: a page or a redirect. `client`: the client to which a chain of redirects leads back. */
+/** The response to a browser: a page or a redirect. `client`: the OAuth client to which the redirects finally lead. */
 export type BrowserResponse = Page | { readonly location: string, readonly client?: PageClient }
 
 interface InteractionDeps {
@@ -253,7 +253,7 @@ export class Interactions {
     return { clientId, client, scopes, isSelfRegistered: stored?.origin !== 'admin', fingerprint }
   }
 
-  /** Switches the browser's session to the user who has just logged in, if it belongs to another user. */
+  /** Switches the browser's session to the user who has just logged in, if the session belongs to another user. */
   async #changeAccount (
     { provider, raw, reply }: BrowserRequest, details: Interaction, account: string
   ): Promise<void> {

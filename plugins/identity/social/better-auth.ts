@@ -35,7 +35,7 @@ interface BetterAuthDeps {
 
 /**
  * Creates a better-auth instance that is limited to sign-in by providers, sessions in the database, and sign-out.
- * better-auth makes no requests itself and never receives a provider's tokens, since the providers are our own classes.
+ * The instance makes no requests and never receives a provider's tokens, since the providers are our own classes.
  */
 export function createBetterAuth (deps: BetterAuthDeps) {
   const { cookies, database, lifetime, mountUrl: mount, secret, trustedOrigins } = deps
@@ -76,7 +76,7 @@ export function createBetterAuth (deps: BetterAuthDeps) {
         }
       }
     },
-    // The library's messages may contain untrusted text.
+    // The library's messages may contain untrusted text, so `log` writes them only at the level debug.
     logger: { level: 'debug', log: (level, message) => { deps.log(level, message) } }
   } satisfies BetterAuthOptions
   return betterAuth(options)

@@ -66,7 +66,7 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
   })
 }, { name: 'social', dependencies: ['config', 'settings', 'users', 'teams', 'outbound'] })
 
-/** Takes the place of the storage if there is no database. Social login is then disabled, so it is never called. */
+/** Replaces the storage if there is no database. Social login is then disabled, so nothing calls these functions. */
 const unavailableLogins = {
   find: async () => undefined,
   put: async () => {},

@@ -72,7 +72,10 @@ export class SocialAccounts {
     }
   }
 
-  /** Finds the account that the identity is bound to, if that account still exists. */
+  /**
+   * Finds the account to which the identity is bound, if that account still exists. If the provider has verified the
+   * e-mail address since the account was created, the binding is marked as verified.
+   */
   async #findBound (person: Person, hash: string): Promise<User | undefined> {
     const identity = await this.#deps.logins.find(hash)
     const user = identity && this.#users.get(identity.username)
@@ -129,8 +132,8 @@ export class SocialAccounts {
   }
 
   /**
-   * Returns the username for a new account: the e-mail address, or without one the name, or without one the subject; if
-   * that is not a valid username, the subject; if the subject is not valid either, a name derived from the hash.
+   * Returns the username for a new account: the person's e-mail address, or the name of a person without an address. If
+   * that is missing, or not a valid username, the subject is used; if it is not valid either, a name with the hash.
    */
   #nameOf ({ provider, subject, email, name }: Person, hash: string): string {
     const names = [email === undefined ? name ?? subject : foldEmail(email), subject].map(canonicalUsername)

@@ -98,7 +98,8 @@ function providersOf (
 ): Pick<SocialSettings, 'codehost' | 'idp' | 'oidc'> {
   const { codehost, idp, oidc } = providers
   /**
-   * Returns the credentials of a provider; undefined if the provider is disabled or a required value is missing.
+   * Returns the credentials of a provider; undefined if the provider is disabled or a required value is missing. Adds a
+   * warning about missing values if the provider is explicitly enabled, or if some of the values are set.
    * @param more further required values, by the names of their variables
    */
   const credentialsOf = (

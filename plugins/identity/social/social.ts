@@ -177,7 +177,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     return response.headers.getSetCookie()
   }
 
-  /** Removes the stored identities of a removed account. @throws StorageError */
+  /** Removes the identities and the sessions of a removed account. @throws StorageError */
   async removeAccountData (user: User): Promise<void> {
     await this.#deps.logins?.removeIdentities(user.username, accountSubjectOf(user), syntheticEmailOf)
   }
@@ -193,8 +193,8 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /**
-   * Checks that a request authenticated by the session cookie comes from a page of a trusted origin, since browsers may
-   * send the cookie with requests of other pages, too.
+   * Checks that a request with the session cookie comes from a page of the gateway or of a trusted origin, since
+   * browsers may send the cookie with requests from other pages, too.
    * @throws UntrustedOrigin, also for a request with neither `Origin` nor `Referer`
    */
   async checkOrigin ({ headers, host, protocol }: SocialRequest): Promise<void> {

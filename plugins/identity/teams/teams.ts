@@ -144,7 +144,7 @@ function resultOf (snapshot: Snapshot, by: Principal, name: string): TeamResult 
   return { data: toShownTeam(snapshot, by, team), warnings: unknownMemberWarnings(unknown) }
 }
 
-/** Max number of names in a warning. For further names, it states only their number. */
+/** Max number of names in a warning. For further names, the warning states only how many there are. */
 const maxListedNames = 10
 
 function unknownMemberWarnings (names: readonly string[]): string[] {

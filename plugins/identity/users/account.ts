@@ -17,8 +17,8 @@ export const accountMarkOf = ({ username, password, createdAt, restoredAt }: Use
 
 /**
  * Returns the mark of an account together with its admin rights: it also changes when the user becomes an admin or
- * ceases to be one. So an authorization that an admin grants to a client ends with the admin rights, even if the user
- * regains them, and an authorization that the user grants without admin rights never gets them.
+ * ceases to be one. So an authorization that an admin grants to a client ends when the user loses the admin rights, and
+ * stays invalid if the user regains them. An authorization granted without admin rights never gets them.
  */
 export const rightsMarkOf = (user: User): string =>
   user.isAdmin === true ? `${accountMarkOf(user)}+${user.demotedAt ?? ''}` : accountMarkOf(user)
@@ -75,9 +75,9 @@ export function toShownAccount (
  * caller). The user's keys are removed, as are keys that the user created for others or gave more rights to, since the
  * user knows their tokens. A server that is not started because its owner may not store it (`problem`) is disabled,
  * since it would start as soon as `admin` owns it.
- * @param sponsors the users on whose rights the removal depends. In `storedBy`, they replace the user for servers that
- *   pass to `admin`, if the users who stored these servers still have the required rights (`keepsStoredRights`); all
- *   other servers that the user stored wait until an admin saves or enables them
+ * @param sponsors the users on whose rights the removal depends. In `storedBy`, the sponsors replace the removed user
+ *   for servers that pass to `admin`, if the users who stored these servers still have the required rights
+ *   (`keepsStoredRights`). All other servers that the user stored wait until an admin saves or enables them
  */
 export function changesForRemoval (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
   const { servers, groups, keys, teams, policies } = snapshot
@@ -154,8 +154,8 @@ function replaceStorer (config: ServerConfig, username: string, others: readonly
 
 /**
  * Returns the changes for a user who ceases to be an admin. Configs that an earlier version stored do not say who
- * stored them: the user is recorded in `storedBy` of each such config that the user owns. Restricted configs need no
- * record, since the rights of their owners decide.
+ * stored them. If the user owns a config of this kind, the user is recorded in its `storedBy`. Restricted configs need
+ * no record, since the rights of their owners decide.
  */
 export function changesForDemotion ({ servers }: Snapshot, username: string): Change[] {
   return [...servers.values()].flatMap(({ name, config }): Change[] => {

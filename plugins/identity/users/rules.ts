@@ -114,5 +114,5 @@ export function checkUserChosenPassword (password: string): string[] {
   return brokenRules(classRules, password)
 }
 
-/** Returns a sentence for each rule that a password breaks, of the rules for passwords that admins set. */
+/** Checks a password against all rules. @returns a sentence for each rule that the password breaks */
 export const passwordWeaknesses = (password: string): string[] => brokenRules(allRules, password)

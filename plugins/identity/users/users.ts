@@ -51,7 +51,8 @@ export class Users {
   }
 
   /**
-   * Finds the user with this name and password; undefined if there is none. Unknown names take as long as known ones.
+   * Finds the user with this name and password; undefined if there is none. Unknown names take as long as known names.
+   * An imported or outdated hash of the password is replaced.
    * @throws DataAway if a store shared with other replicas has been unavailable for so long that passwords may be
    *   outdated
    */

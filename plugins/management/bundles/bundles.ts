@@ -34,8 +34,8 @@ interface BundlesDeps {
 
 /**
  * Manages bundles (`.mcpb`, formerly `.dxt`): archives that contain a server and a manifest. Uploading a bundle only
- * stores its files in a folder, to which the configs of servers can refer. When the last server that used the folder no
- * longer does, the folder is removed.
+ * stores its files in a folder, to which the configs of servers can refer. After the last server that uses the folder
+ * is removed or changed, the folder is removed.
  */
 export class Bundles {
   readonly #deps: BundlesDeps
@@ -106,7 +106,7 @@ export class Bundles {
     }
   }
 
-  /** Returns the names of the bundles that some configs refer to, sorted. */
+  /** Returns the sorted names of the bundles to which the given configs refer. */
   bundleNamesIn (configs: readonly ServerConfig[]): string[] {
     return [...new Set(configs.flatMap((config) => [...bundleNamesOf(this.#deps.folder.root, config)]))].sort()
   }
@@ -236,7 +236,7 @@ export interface BundleOptions {
   childUser?: ProcessUser
 }
 
-/** Decorates the app with `bundles`, which manages the uploaded bundles, and removes those that no server uses. */
+/** `app.bundles`: the uploaded bundles. Removes a bundle after the last server that uses it is removed or changed. */
 export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
   const folder = new BundlesFolder({ root: resolve(root), isShared, runsAsOtherUser: childUser !== undefined })
   const bundles = new Bundles({
@@ -256,8 +256,8 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
     bundles.removeUnused(next, former)
       .catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })
   }
-  // With several replicas, the one that committed the change removes the files. A single process also reacts to edits
-  // of the settings file.
+  // With several replicas, the replica that committed the change removes the files. A single process also reacts to
+  // edits of the settings file.
   if (isShared) app.settings.on('committed', ({ next, former }) => { removeUnused(next, former) })
   else app.settings.on('changed', removeUnused)
   app.addHook('onReady', async () => { await folder.removeLeftovers() })

@@ -54,9 +54,9 @@ export class BundlesFolder {
   }
 
   /**
-   * Makes an unpacked folder the current version of a bundle, on stable storage. The former version stays until the
-   * next installation, for processes that run it; older ones are removed. If the promise rejects, the former version is
-   * still the current one.
+   * Makes an unpacked folder the current version of a bundle, on stable storage. The former version stays for processes
+   * that run it; older versions are removed unless another replica may still run them. If the promise rejects, the
+   * former version is still the current one.
    */
   async install (name: string, unpacked: string): Promise<void> {
     const folder = join(this.root, name)

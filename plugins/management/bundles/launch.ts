@@ -5,7 +5,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { mask } from '../../base/secrets/index.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
-/** How a bundle is started. The command is as in the manifest: `findCommand` has not looked it up yet. */
+/** How a bundle is started, before `findCommand` looks up the command. */
 interface Launch {
   readonly command: string
   readonly args: string[]
@@ -108,8 +108,8 @@ export function resolveLaunch (manifest: BundleManifest, { folder, home, platfor
 }
 
 /**
- * Returns the launch config of a `uv` bundle without one (MCPB 0.4): `uv` installs the dependencies of its
- * `pyproject.toml`.
+ * Returns the launch config of a `uv` bundle whose manifest has none (MCPB 0.4): `uv` installs the dependencies in the
+ * bundle's `pyproject.toml`.
  */
 const uvLaunchConfig = ({ server }: BundleManifest): NonNullable<BundleManifest['server']['mcp_config']> => {
   // eslint-disable-next-line no-template-curly-in-string
@@ -130,7 +130,7 @@ const toRequired = (
   ...(value === undefined ? {} : { default: mask(String(value)) })
 })
 
-/** Returns a warning for each omitted variable and argument, which need an optional option without a value. */
+/** Returns a warning for each variable and argument that is omitted because an option that it uses has no value. */
 function omissionWarnings (
   env: ReadonlyArray<readonly [name: string, text: string]>, args: readonly string[]
 ): string[] {

@@ -125,9 +125,9 @@ export class ApiClient {
 }
 
 /**
- * Returns messages by the path of the member that they concern. Without a list of findings, it is one message: about
- * the member that is quoted at its beginning, or else about the whole body.
- * @param found the findings of the API, if any
+ * Returns error messages by the paths of the members that they concern.
+ * @param message used if there are no findings: it concerns the member quoted at its beginning, or else the whole body
+ * @param found the list of findings in the response, if any
  */
 function fieldsOf (message: string, found: unknown): Record<string, string> {
   const findings = Array.isArray(found) ? found.filter(isObject) : []

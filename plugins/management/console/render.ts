@@ -36,7 +36,7 @@ interface RendererOptions {
   readonly nav: readonly NavPage[]
 }
 
-/** Renders pages with the templates of `assets/console/`. All values are HTML-escaped. */
+/** Renders pages with the templates of `assets/console/`. Values are HTML-escaped. */
 export class Renderer {
   readonly #options: RendererOptions
   readonly #eta: Eta
@@ -52,7 +52,7 @@ export class Renderer {
     return reply.code(status).type('text/html; charset=utf-8').send(this.html(reply, page, data))
   }
 
-  /** Renders a page. @param page the name of its template */
+  /** Renders a page with the stored notice, if any, and deletes the notice's cookie. @param page the template's name */
   html (reply: FastifyReply, page: string, { live, ...data }: PageData): string {
     const { request } = reply
     const { base, assets, nav, version, readonly } = this.#options

@@ -72,7 +72,7 @@ interface ConsoleKit {
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme in a cookie. An unknown theme is ignored. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
-  /** Returns the path if a redirect may lead there (a page of the console); otherwise the path of the overview. */
+  /** Returns the path if it is below the console and allowed in a redirect; otherwise the path of the overview. */
   readonly consolePathOf: (path: unknown) => string
 }
 

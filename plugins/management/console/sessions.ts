@@ -41,7 +41,8 @@ export class SignedInSessions {
   }
 
   /**
-   * Returns the session of a token; undefined if there is no valid one.
+   * Returns the session of a token, and restarts its idle timeout when that is due. Returns undefined if there is no
+   * valid session, and ends the stored session of an account that was changed or removed.
    * @param isUse false for a page that refreshes itself, which does not restart the idle timeout
    * @throws DataAway, StorageError
    */

@@ -14,8 +14,8 @@ interface WelcomeCode {
 }
 
 /**
- * The one-time link of the first start, which signs in whoever opens it as the first admin. Its code is kept in memory
- * only. It expires after `welcomeLinkLifetime`, after use, and when the password or the rights of the admin change.
+ * The one-time link of the first start: whoever uses it is signed in as the first admin. Its code is kept in memory
+ * only. The code expires after `welcomeLinkLifetime`, after use, and when the password or rights of the admin change.
  */
 export class WelcomeLink {
   readonly #users: () => Snapshot['users']

@@ -28,7 +28,7 @@ export function withOwnItemNames (
   return next
 }
 
-/** Max number of names in a warning; of further names, only the number is given. */
+/** Max number of names in a warning. For further names, the warning states only how many there are. */
 const maxListedNames = 10
 
 /**

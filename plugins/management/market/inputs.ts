@@ -20,8 +20,8 @@ const mark = '\u0000'
 /**
  * Composes the values of one config from the inputs of a registry entry, and collects the inputs that the user must
  * fill in. A value that the user must fill in becomes a placeholder, `${NAME}`. The gateway expands `${NAME}` in
- * configs from its environment, and the texts of entries are untrusted: they must not contain such references, and the
- * names of placeholders begin with `INPUT_` and the server's name, unlike those of environment variables.
+ * configs from its environment, and the texts of entries are untrusted. So the texts must not contain `${NAME}`, and
+ * the names of placeholders begin with `INPUT_` and the server's name, unlike the names of environment variables.
  */
 export class ConfigInputResolver {
   /** The inputs with a placeholder in the config. */
@@ -40,7 +40,7 @@ export class ConfigInputResolver {
   /**
    * Returns the value for an input of an entry, which may contain placeholders.
    * @param title the name of the input, as shown to the user
-   * @param isNeeded whether the config needs it, even if the entry does not mark it as required
+   * @param isNeeded whether the config needs the value, even if the entry does not mark the input as required
    * @returns undefined if the input is omitted, since it is optional and has no value
    * @throws UnusableEntryError
    */
@@ -138,7 +138,7 @@ export const quoteText = (text: string): string => JSON.stringify(text.length > 
 const cleanName = (text: string): string =>
   text.normalize('NFC').replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[._-]+|[._-]+$/g, '').slice(0, 64)
 
-/** Returns a valid server name, made from the first of these texts from which one can be made. */
+/** Returns a valid server name, made from the first suitable text; if none is suitable, adds `-server` to the first. */
 export function toValidServerName (...texts: string[]): string {
   for (const text of texts) {
     const name = cleanName(text)

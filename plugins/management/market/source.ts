@@ -29,7 +29,7 @@ interface CachedAnswer {
   readonly givenAt: number
   /** The time of the next revalidation, in ms since the epoch. */
   dueAt: number
-  /** Whether the last attempt to revalidate it failed. */
+  /** Whether the last attempt to revalidate the response failed. */
   isStale: boolean
 }
 
@@ -57,9 +57,9 @@ class RejectedRequestError extends Error {
 }
 
 /**
- * Fetches parts of a service's catalogue through a cache. A response is used for `freshFor`, and then revalidated
- * (`If-None-Match`, RFC 9110 §13.1.2). While the service is unavailable, the last response is used. Simultaneous
- * requests with the same key are sent once.
+ * Fetches parts of a service's catalogue through a cache. A response is used for `freshFor`. Then it is revalidated if
+ * it has an ETag (RFC 9110, section 13.1.2), or else requested again. While the service is unavailable, the last
+ * response is used. Simultaneous requests with the same key are sent once.
  */
 export class CatalogueSource {
   readonly #deps: Required<SourceDeps>

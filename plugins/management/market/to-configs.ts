@@ -204,7 +204,7 @@ function notStdioMessage (type: string, url: string | undefined): string {
 }
 
 /**
- * Converts arguments to words of a command line, without optional ones that have no value.
+ * Converts arguments to words of a command line. Optional arguments without a value are omitted.
  * @throws UnusableEntryError
  */
 function toCommandWords (given: readonly RegistryArgument[], inputs: ConfigInputResolver): string[] {

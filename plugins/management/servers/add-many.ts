@@ -36,8 +36,8 @@ export function parseServerEntries (body: unknown): SentServers {
 }
 
 /**
- * Determines the changes that add several servers, without applying them. A server that cannot be stored does not
- * prevent the others; an existing server with the same config stays unchanged.
+ * Determines the changes that add several servers, without applying them. If a server cannot be stored, the others are
+ * stored nevertheless. An existing server with the same config stays unchanged.
  * @returns the changes, and the outcome of each server, in the order of `servers`
  */
 export function planAdditions (

@@ -12,7 +12,7 @@ import { containsMask } from '../../base/secrets/index.ts'
  * user's.
  * @param stored the config before the edit; undefined for a new server
  * @param next the config after it, with masks replaced by the stored secrets
- * @returns undefined if there are none
+ * @returns undefined if there are no such values
  */
 export function storedByUserAfterEdit (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
   if (stored?.storedByUser === undefined) return undefined

@@ -170,7 +170,7 @@ export function unlistedItem (kind: ItemKind, key: string, server: Server): Pres
   }
 }
 
-/** The logins at upstream servers of principals that call the management API. */
+/** The logins at upstream servers that belong to callers of the management API. */
 export class ServerLogins {
   readonly #upstreams: Upstreams
 
@@ -184,7 +184,7 @@ export class ServerLogins {
     return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.pendingLogin(holder)
   }
 
-  /** Makes sure that the login that a server requires from a principal, if any, has a URL. Never throws. */
+  /** If a server requires a login from a principal, prepares the URL of this login. Never throws. */
   async prepareLogin (principal: Principal, server: Server): Promise<void> {
     const holder = this.#holderOf(principal, server)
     if (holder !== undefined) await this.#upstreams.get(server.name)?.login?.prepare(holder)

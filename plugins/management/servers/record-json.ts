@@ -41,7 +41,7 @@ export class ItemTexts {
   }
 }
 
-/** Max length of one chunk of a response, in characters. */
+/** Length of the chunks of a response, in characters. */
 const chunkSize = 64 * 1024
 
 /**
@@ -61,7 +61,7 @@ export function serializeApiResponse (answer: unknown): string | Readable {
   })(), { objectMode: false })
 }
 
-/** Joins small pieces into chunks, and splits large ones. */
+/** Joins small pieces into chunks, and splits large pieces. */
 function * chunksOf (pieces: Iterable<string>): Generator<string, undefined> {
   let text = ''
   for (const piece of pieces) {

@@ -6,13 +6,13 @@ interface Renaming {
   readonly name: string
   /** Undefined if the name is not changed. */
   readonly newName: string | undefined
-  /** @throws if the change is refused */
+  /** Throws an error if the change is not allowed. */
   readonly check: (snapshot: Snapshot) => unknown
 }
 
 /**
- * Changes a server, and keeps its pinned definitions if it is renamed. They are copied to the new name before the
- * settings change, since replicas read the server's lists under the new name as soon as the settings have changed.
+ * Changes a server, and keeps its pinned definitions if it is renamed. The definitions are copied to the new name
+ * before the settings change, since replicas read the server's lists under the new name right after the change.
  * @param change changes the settings
  */
 export async function renameWithDefinitions (

@@ -96,7 +96,7 @@ function isSame (one: ServerConfig, other: ServerConfig): boolean {
   return isDeepStrictEqual(comparable(one), comparable(other))
 }
 
-/** Returns a config with the principal in `storedBy`: the rights of these users limit what the server may access. */
+/** Returns a config with the principal's responsible users in `storedBy`: their rights limit what the server may do. */
 function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
   const { storedBy: _, ...config } = stored
   const storedBy = responsibleUsersOf(users, principal)
@@ -104,8 +104,8 @@ function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerCo
 }
 
 /**
- * Whether there is a server with this name that the principal may change, and that storing this config would not
- * change.
+ * Whether a server with this name exists, the principal may change it, and storing the sent config would leave it
+ * unchanged.
  * @throws the errors of `toServerChange`
  */
 export function isAlreadyStored (

@@ -75,7 +75,12 @@ class System {
     ].filter((each) => each !== undefined).slice(0, maxProblems)
   }
 
-  /** Changes members in one commit. @returns the configuration as in `get`, with warnings @throws InvalidInput */
+  /**
+   * Changes members of the configuration in one commit. If there are no bearer keys yet, a sent `routing.bearerAuthKey`
+   * becomes one (unless a guest sends it).
+   * @returns the configuration as in `get`, with warnings
+   * @throws InvalidInput
+   */
   async update (principal: Principal, body: Json): Promise<{ data: Json, warnings: string[] }> {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(
@@ -136,7 +141,7 @@ function withoutLegacyKey (body: Json): Json {
   return { ...body, routing }
 }
 
-/** Replaces former names of members, which files and clients may still use, by the current ones. */
+/** Replaces former names of members, which files and clients may still use, by the current names. */
 function replaceFormerNames (system: Json): Json {
   const { smartRouting } = system
   return isObject(smartRouting) ? { ...system, smartRouting: withCurrentSmartRoutingNames(smartRouting) } : system
@@ -221,7 +226,7 @@ function withoutMembers (sent: Json, findings: readonly Finding[]): Json {
   return rest
 }
 
-/** Returns the own member with a key if it is an object; otherwise an empty object. */
+/** Returns the own member `key` of an object, if the member is an object; otherwise an empty object. */
 const objectIn = (value: Json, key: string): Json => {
   const member = Object.hasOwn(value, key) ? value[key] : undefined
   return isObject(member) ? member : {}

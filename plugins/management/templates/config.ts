@@ -77,8 +77,8 @@ const isWrittenByUser = ({ storedByUser }: Readonly<Json>): boolean =>
 
 /**
  * Returns the members of a config that a template contains. Variables that a user wrote, and that this gateway does not
- * expand, are replaced by other variables; they are found in the notations of all programs whose configs an import
- * reads. Variables `${user.…}` are kept.
+ * expand, are replaced by other variables, in the notations of all programs whose configs an import can read. Variables
+ * `${user.…}` are kept.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isUnexpanded = createNonExpandableCheck(config.storedByUser as StoredByUser)

@@ -183,7 +183,7 @@ export class Templates {
     return entries.flatMap(([name]) => details.get(name) ?? [])
   }
 
-  /** Adds a group of a template. @param at its index, for messages about a group without a name */
+  /** Adds a group of a template. @param at the group's index, for messages about a group without a name */
   async #importGroup (principal: Principal, sent: unknown, at: number): Promise<ImportDetail> {
     const name = isObject(sent) && typeof sent.name === 'string' ? sent.name : ''
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)

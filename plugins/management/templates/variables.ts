@@ -27,7 +27,8 @@ interface VariableNaming {
   readonly canUseHint?: boolean
   /**
    * Whether a user without admin rights wrote the config, and so may have chosen the names of the server and the
-   * member. A prefix and a suffix then keep the name from being that of a variable of the importing gateway.
+   * member. The name of the variable then gets a prefix and a suffix, so that it cannot be the name of a variable of
+   * the importing gateway.
    */
   readonly isByUser?: boolean
 }
@@ -38,8 +39,8 @@ export class TemplateVariables {
   readonly #secrets = new Map<string, string | undefined>()
 
   /**
-   * For each name to which numbers are appended: the next number, and the numbered names by secret. Without it, each of
-   * the thousands of parameters that a URL may have would need a search for a free number.
+   * For each name to which numbers are appended: the next number, and the numbered names by secret. Without this map, a
+   * free number would have to be searched for each of the thousands of parameters that a URL may have.
    */
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 
@@ -97,7 +98,7 @@ export class TemplateVariables {
   }
 
   /**
-   * Returns the numbered name for a secret: the one it already has, or the next free one.
+   * Returns the numbered name for a secret: the name that it already has, or the next free name.
    * @param first the number of the first name
    */
   #numberedName (name: string, secret: string, first: number): string {

@@ -15,15 +15,15 @@ export interface RegisteredProvider extends Server {
 export interface SnapshotWithRegistered extends Snapshot { readonly registered?: readonly RegisteredProvider[] }
 
 /**
- * The servers that access is decided for: the configured ones, and the providers that the gateway registers itself. A
- * registered provider has an owner, a visibility and overrides, as a configured server has.
+ * All servers to which the access rules apply: the configured servers, and the providers that the gateway registers
+ * itself. A registered provider has an owner, a visibility and overrides, as a configured server has.
  */
 export class ServerDirectory {
   readonly #settings: () => Snapshot
   readonly #registered = new Map<string, RegisteredProvider>()
   #merged: { from: Snapshot, snapshot: SnapshotWithRegistered } | undefined
 
-  /** @param settings the current settings */
+  /** @param settings returns the current settings */
   constructor (settings: () => Snapshot) {
     this.#settings = settings
   }

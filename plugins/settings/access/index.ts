@@ -22,7 +22,7 @@ interface RouteTarget { name?: string, group?: string, smart?: boolean }
 export interface Access {
   /** The settings with the registered providers. The same object until either changes. */
   readonly snapshot: Snapshot
-  /** Registers a built-in provider. Its config decides who sees it, as that of a server does. */
+  /** Registers a built-in provider. Its config determines who sees it, as the config of a server does. */
   register: (provider: RegisteredProvider) => void
   /** Lists the enabled servers and registered providers that a view shows, in the order of precedence. */
   visibleServers: (view: View) => VisibleServer[]
@@ -37,11 +37,11 @@ export interface Access {
    * Returns a caller's view on an open route, whose target is a server, a group, a name that may be either, or
    * everything.
    * @param noun the noun for the target in the message of NoSuch
-   * @throws NoSuch, also for a target that the caller may not see there; NotFound if callers without credentials have
-   *   no access at all
+   * @throws NoSuch, also for a target that the caller may not see there; NotFound for a caller without credentials if
+   *   PUBLIC_TOOLS is `off`
    */
   viewOfOpenRoute: (principal: Principal, target: RouteTarget & { server?: string }, noun: string) => View
-  /** Whether this principal would get the same view again if it were made now. */
+  /** Whether this principal would get the same view again if the view were made now. */
   isViewCurrent: (view: View, principal: Principal) => boolean
   /** Whether this principal can now see a server in the scope of a view that was made earlier. */
   canSeeServer: (view: View, principal: Principal, server: string) => boolean
@@ -104,7 +104,7 @@ function routeView (
   if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute('"$smart"')
   const target = group ?? name
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
-  // A scoped key gets the same error for every name outside its scope, so that it cannot find out which ones exist.
+  // A scoped key gets the same error for every name outside its scope, so that it cannot find out which names exist.
   const unknown = (): Error =>
     target !== undefined && isUnlisted(principal, target)
       ? new errors.OutOfScope()

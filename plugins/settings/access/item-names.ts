@@ -57,12 +57,12 @@ export function canBeShownAs (shown: string, prefix: string, name: string): bool
   return (isModelSafeName(whole) ? whole : toModelSafeText(whole)).startsWith(shown.slice(0, -9))
 }
 
-/** Whether a name has the form of one that ends in a hash. */
+/** Whether a name has the form of a name that ends in a hash. */
 export const hasHashSuffix = (name: string): boolean => name.at(-9) === '_' && /_[0-9a-f]{8}$/.test(name)
 
 /**
  * Creates an alternative name for an item whose name is taken.
- * @param identity a text that distinguishes the item from the one that has the name
+ * @param identity a text that distinguishes the item from the item that has the name
  */
 export const alternativeName = (name: string, identity: string): string => withHash(name, identity)
 
@@ -74,7 +74,7 @@ export const alternativeItemName = (name: string, server: string, key: string): 
   alternativeName(name, `${server}\n${key}`)
 
 /**
- * Maps each name that a call may use for a server's item (the listed name, or the one with the unconverted prefix) to
+ * Maps each name that a call may use for a server's item (the listed name, or the name with the unconverted prefix) to
  * the item's own name.
  */
 export function mapToOwnNames (label: string, separator: string, names: Iterable<string>): Map<string, string> {

@@ -19,9 +19,9 @@ export interface OverrideChange { enabled?: boolean, description?: string | null
 export interface OverriddenServer { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
 
 /**
- * Finds the override of one item; undefined if there is none. An
- * override under the item's own name takes precedence over one under its name on merged routes. An override for all
- * items (`*`) that disables them applies to each item whose own override does not state `enabled`.
+ * Finds the override of one item; undefined if there is none. An override under the item's own name takes precedence
+ * over one under its name on merged routes. An override for all tools or prompts (`*`) that disables them applies to
+ * each item whose own override does not state `enabled`.
  */
 export function overrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)
@@ -47,8 +47,8 @@ const cachedPrefixes =
   new WeakMap<Record<string, ItemOverride>, { readonly server: OverriddenServer, readonly found: readonly string[] }>()
 
 /**
- * Returns the prefixes of merged routes that a section's overrides use. Cached, since it is called for thousands of
- * items.
+ * Returns the prefixes of merged routes that a section's overrides use. The result is cached, since this function is
+ * called for thousands of items.
  */
 function prefixesIn (section: Record<string, ItemOverride>, server: OverriddenServer): readonly string[] {
   const { name, separator } = server

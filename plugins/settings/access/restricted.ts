@@ -19,11 +19,11 @@ const adminsOnlyClause =
 export const storersOf = ({ storedBy }: ServerConfig): string[] =>
   Array.isArray(storedBy) ? storedBy.filter((name) => typeof name === 'string') : []
 
-/** Among the users in a config's `storedBy`, returns the first who is no longer an admin; undefined: none. */
+/** Returns the first user in a config's `storedBy` who is not an admin now; undefined if all are admins. */
 const formerAdmin = (snapshot: Snapshot, config: ServerConfig): string | undefined =>
   storersOf(config).find((name) => !isAdminOwner(snapshot, name))
 
-/** Returns the reason why a server may not be started because of its users' rights; undefined: none. */
+/** Returns why a server may not be started: its owner, or a user who stored it, lacks rights. Undefined if it may. */
 function startProblemOf (snapshot: Snapshot, { config, problem }: Server): string | undefined {
   if (problem !== undefined || !isRestrictedConfig(config)) return undefined
   const { owner } = config
@@ -55,8 +55,8 @@ export const keepsStoredRights = (snapshot: Snapshot, { config, problem }: Serve
   problem === undefined && withCurrentRights(snapshot, config) === config
 
 /**
- * Creates a function that marks the servers whose owner, or one of the users in `storedBy`, may no longer store such a
- * config. A marked server stays in the settings, but is neither started nor called. The function is applied to every
+ * Creates a function that marks restricted servers whose owner, or one of the users in `storedBy`, is no longer an
+ * admin. A marked server stays in the settings, but is neither started nor called. The function is applied to every
  * snapshot that is read; a server that has not changed since the last call stays the same object.
  */
 export function createRestrictedServerMarker (): (snapshot: Snapshot) => Snapshot {

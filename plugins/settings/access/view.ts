@@ -2,22 +2,22 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 
-/** The identity of a caller. Created once per request, immutable. */
+/** The identity of a caller. Immutable. */
 export interface Principal {
   /** Identifies the principal. Sessions are bound to it. */
   readonly key: string
   readonly kind: 'system-key' | 'user-key' | 'access-token' | 'social-session' | 'user' | 'guest' | 'anonymous'
-  /** The name by which `isolation: user` separates connections: the user's, or that of the key's owner. */
+  /** The name by which `isolation: user` separates connections: the user, the key's owner, or a name for the key. */
   readonly user: string
-  /** The stored user whose servers the principal may see. */
+  /** The user whose servers the principal may see. The names `guest` and `system` belong to no stored user. */
   readonly username?: string
   /** The team that owns the bearer key. Such a principal has no user, and sees what the team sees. */
   readonly team?: string
   /** Whether the principal sees every server. */
   readonly isAdmin: boolean
   /**
-   * The user who created the system key; it is also recorded as the creator of keys created with it. Absent for a key
-   * of the operator, from a settings file.
+   * The user who created the system key, and who is also recorded as the creator of keys that are created with it.
+   * Absent for a key of the operator, from a settings file.
    */
   readonly createdBy?: string
   /** The routes that a scoped bearer key is limited to; undefined for a credential that is not limited. */
@@ -27,14 +27,15 @@ export interface Principal {
   /** The path of an access token's resource (RFC 8707), without a trailing slash; undefined: the whole gateway. */
   readonly audience?: string
   /**
-   * The stored credential that identified the principal: a bearer key or a token. The principal's sessions end with it.
+   * The credential that identified the principal, such as a bearer key or a token. The principal's sessions end when
+   * the credential becomes invalid.
    */
   readonly credential?: CredentialReference
   /** Returns the principal in a later snapshot; undefined: no longer valid. Absent for bearer keys on MCP routes. */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
   /**
    * Throws if the current settings do not match the request's precondition (If-Match). Called before each attempt to
-   * change them.
+   * change the settings.
    */
   readonly checkPrecondition?: () => void
   /**
@@ -64,8 +65,8 @@ export interface KeyScope {
 }
 
 /**
- * A set of servers. `open`: the set that an open route (one that requires no credential) shows: the servers visible to
- * anybody, and those that the caller's credential adds.
+ * A set of servers. `open`: whether an open route (one that requires no credential) shows the set. It then consists of
+ * the servers visible to anybody, and those that the caller's credential adds.
  */
 export type ViewScope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }

@@ -24,14 +24,14 @@ export function canSee (
 const isVisibleToAnybody = ({ visibility }: Server['config'], publicTools: PublicToolsMode): boolean =>
   publicTools === 'all' || visibility === 'public'
 
-/** Whether an owner is an admin. A server without an owner belongs to `admin`. */
+/** Whether an owner is an admin. The owner `admin`, who owns everything without an owner, always counts as an admin. */
 export const isAdminOwner = ({ users }: Snapshot, owner = 'admin'): boolean =>
   owner === 'admin' || users.get(owner)?.isAdmin === true
 
 /**
- * Whether an open route shows a server: the servers that callers without credentials see, and those that the caller's
- * credential adds. A scoped key adds only servers that are in its scope and visible to its owner: a scope only narrows
- * what the owner sees.
+ * Whether an open route shows a server. It shows the servers that callers without credentials see, and the servers that
+ * the caller's credential adds. A scoped key adds only servers that are in its scope and visible to its owner: a scope
+ * only narrows what the owner sees.
  */
 function isShownOnOpenRoute (
   snapshot: Snapshot, { principal, scope }: View, server: Server, publicTools: PublicToolsMode
@@ -48,7 +48,7 @@ const isShown = (snapshot: Snapshot, view: View, server: Server, publicTools: Pu
     ? isShownOnOpenRoute(snapshot, view, server, publicTools)
     : canSee(snapshot, view.principal, server, publicTools)
 
-/** Whether a principal may change, toggle and reload a server. */
+/** Whether a principal may change, enable, disable and reload a server. */
 export const canManage = (principal: Principal, { config }: Server): boolean =>
   principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
 

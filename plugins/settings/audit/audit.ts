@@ -99,7 +99,7 @@ export class AuditLog {
     return { data: page.map(toShown), ...(last !== undefined && found.length > limit ? { nextCursor: last.id } : {}) }
   }
 
-  /** Writes the pending entries. @param timeout max time, in ms */
+  /** Writes the pending entries. @param timeout max time to wait, in ms */
   async close (timeout: number): Promise<void> {
     clearTimeout(this.#timer)
     await waitAtMost(timeout, this.#write().catch(() => {}))

@@ -35,7 +35,7 @@ const ownerPrefix = (owner: string): string => `{"owner":${JSON.stringify(owner)
 
 /**
  * Serializes a server's catalogues for the cache on disk, as lines of JSON: the claims (when each item was first
- * listed) to items that are in none of these catalogues, then each catalogue followed by its items, then the end line.
+ * listed) that cannot be derived from the catalogues, then each catalogue followed by its items, then the end line.
  */
 export function * toCacheText (
   sourceId: string, owner: string, claims: ItemClaims, catalogues: readonly Catalogue[]
@@ -110,7 +110,7 @@ export async function parseCacheText (
   }
 }
 
-/** Returns the lines of a text, without empty ones. */
+/** Returns the lines of a text, without empty lines. */
 async function * linesOf (text: AsyncIterable<string>): AsyncGenerator<string> {
   const lines: string[] = []
   const reader = new LineReader(Infinity, (line) => { if (line !== '') lines.push(line) })

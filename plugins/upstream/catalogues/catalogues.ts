@@ -17,7 +17,7 @@ import { upstreamLimits } from '../limits.ts'
 /** Max capability classes whose catalogues are stored on disk. */
 const maxStoredClasses = 8
 
-/** The catalogues (all lists) of one upstream, by set of client capabilities (class). Single clients' are in slots. */
+/** The catalogues (all lists) of one upstream, by class of client capabilities. Slots hold those of single clients. */
 export class Catalogues {
   readonly outdated: OutdatedLists
   readonly #deps: CataloguesDeps
@@ -62,14 +62,14 @@ export class Catalogues {
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
 
   /**
-   * Returns the catalogue for a client: the one of its own slot, or else of its capability class, or else of clients
+   * Returns the catalogue for a client: that of its own slot, or else of its capability class, or else of clients
    * without capabilities.
    */
   of (slot: Slot | undefined, capabilityClass: string): Catalogue | undefined {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(emptyCapabilityClass)
   }
 
-  /** Takes over the claims of the server's former upstream if the owner is the same, and its lists if the source is. */
+  /** Takes over the former upstream's claims if the owner is the same, and its lists if the source is the same. */
   takeOver (former: Catalogues): void {
     if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
     if (former.#deps.sourceId !== this.#deps.sourceId) { this.#claims.reconfigure(); return }
@@ -147,7 +147,7 @@ export class Catalogues {
   refresh (slot: Slot, isBase: boolean): void { this.#readIn(this.#paceOf(slot).changeDelay, slot, isBase, true) }
 
   /**
-   * Reads a slot's lists for a client's request, if a `list_changed` is pending or a list has expired.
+   * Begins to read a slot's lists for a client's request, if a `list_changed` is pending or a list has expired.
    * @param isAlone whether this slot reads the lists of its capability class, rather than the gateway's slot
    * @returns the reading in progress and its start time (ms since the epoch); undefined if there is none
    */
@@ -195,7 +195,7 @@ export class Catalogues {
     this.#due.clear()
   }
 
-  /** Reports the memory that the catalogues use. To be called after some were read, taken over, restored or removed. */
+  /** Reports the memory that the catalogues use. Call it whenever any were read, taken over, restored or removed. */
   reportSize (): void { if (!this.#closed) this.#deps.allowance.setHeldSize(this.#sizeBeside(undefined)) }
 
   /** Returns the total size of the catalogues, in bytes of memory. @param excluded a catalogue that does not count */

@@ -16,7 +16,7 @@ interface ListLoaderDeps {
   readonly supervisor: ConnectionSupervisor
   /** Whether the server is not a local process. */
   readonly isRemote: boolean
-  /** Whether the gateway's own link lacks a login or values, while users' links, which use the user's own, can open. */
+  /** Whether the gateway's own link lacks a login or values, while users' links can open with each user's own. */
   readonly waitsForUsers: () => boolean
   /** Whether the client's user is known to lack required values, so that no link can be opened for the client. */
   readonly lacksValues: (client: Client) => boolean
@@ -87,7 +87,8 @@ export class ListLoader {
   }
 
   /**
-   * Returns the slot unless it is the gateway's own, or its lists are not shown; `list_changed` is expected there, too.
+   * Returns the given slot if `list_changed` is expected on it as well as on the gateway's own slot; undefined if it is
+   * the gateway's own, or its lists are not shown.
    */
   ownSlot (slot: Slot | undefined): Slot | undefined {
     const { placement } = this.#deps

@@ -108,7 +108,7 @@ function withFormer (items: readonly Item[], former: readonly Item[]): readonly 
 }
 
 /**
- * Waits until all lists are read.
+ * Waits until each list is read, has failed, or is too late.
  * @param timeout max time to wait for the other lists once the first list has been read, in ms
  * @returns the readings, in the same order; undefined for a list that failed or took too long
  * @throws UpstreamError if no list can be read, or the connection has ended
@@ -164,10 +164,10 @@ const emptyList = { items: [], extra: '{}', caching: undefined }
 /**
  * Reads the tools of one server that does not declare tools, since some servers list them nevertheless. If the server
  * lists tools, it is asked again at each reading. If it answers with an error or not at all, or its connection ends
- * because of the request, it is not asked again.
+ * because of the request, it is not asked again. Failed transfers on a connection that stays are retried (`maxLosses`).
  */
 export class UndeclaredToolsReader {
-  /** The reason why the server has no tools, as a clause; undefined if it lists tools. */
+  /** The reason why the server has no tools, as a clause; undefined if it lists tools, or has not been asked yet. */
   #refusal: string | undefined
   #isMethodUnknown = false
   /** The number of consecutive connection failures during the request: they do not show whether there are tools. */

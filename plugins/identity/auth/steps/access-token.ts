@@ -32,15 +32,15 @@ function principalOf (token: StoredToken, snapshot: Snapshot, config: AddressCon
   return principal
 }
 
-/** Returns the path of a URI in the form of request paths, with `%24` unescaped to `$`; `''` without a valid URI. */
+/** Returns a URI's path without trailing slashes, with `%24` decoded to `$`; `''` if the URI is missing or invalid. */
 const pathOf = (uri: string | undefined): string => uri !== undefined && URL.canParse(uri)
   ? new URL(uri).pathname.replace(/\/+$/, '').replaceAll('%24', '$')
   : ''
 
 /**
- * Returns the audience of a token for a resource (RFC 8707): the path under which the resource arrives at the gateway,
- * since a proxy strips the part of the public base URL before the base path. Without a path, the token is for the whole
- * gateway.
+ * Returns the audience of a token: the path of its resource (RFC 8707) as the gateway receives it. The path prefix of
+ * the public base URL before the base path is removed, since the proxy strips it from requests. If no path remains, the
+ * token is for the whole gateway.
  * @param base the public base URL
  */
 function audienceOf (resource: string | undefined, base: string | undefined, basePath: string): { audience?: string } {

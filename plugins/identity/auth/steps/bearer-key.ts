@@ -16,7 +16,7 @@ export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, route
   if (routes === 'mcp') return key && recordUse(keys, key, principalOf(key, snapshot))
   const { authorization } = headers
   const bearer = name === 'authorization' ? undefined : bearerTokenIn(authorization)
-  // `Authorization` takes precedence, as in the other steps of these routes.
+  // A key in `Authorization` takes precedence over one in the configured header.
   for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
     const principal = each && recordUse(
       keys, each, routes === 'api' ? managementPrincipalOf(each) : principalOf(each, snapshot)
@@ -47,8 +47,8 @@ function recordUse (keys: BearerKeys, key: BearerKey, principal: Principal | und
 }
 
 /**
- * Returns the principal of an unscoped system key on the management API, which acts as the key's owner, with admin
- * rights; undefined for other keys.
+ * Returns the principal of an unscoped system key on the management API: the key's owner, or `system` without an owner,
+ * with admin rights. Returns undefined for other keys.
  */
 function managementPrincipalOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
@@ -80,8 +80,8 @@ function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined
 }
 
 /**
- * Creates the principal of a key; returns undefined for a user key whose owner does not exist. The principal of a
- * team's key has no username.
+ * Creates the principal of a key; returns undefined for a user key whose owner does not exist. The principals of system
+ * keys and of team keys have no username.
  */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   const { accessType = 'all' } = key
@@ -103,7 +103,7 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
 
 const credentialOf = ({ id, name }: BearerKey): CredentialReference => ({ id, name })
 
-/** Returns the current state of a key's principal; undefined if the key is inactive, or its owner was removed. */
+/** Returns the principal of the same key in another snapshot; undefined if the key is missing or inactive there. */
 export const currentPrincipalOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
   principalOfKey(principal.key.slice(keyPrefix.length), snapshot)
 

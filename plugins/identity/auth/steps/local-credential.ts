@@ -7,10 +7,10 @@ import type { Principal } from '../../../settings/index.ts'
 import type { AuthStep, RequestCredentials } from '../chain.ts'
 
 /**
- * Authenticates by the credential of the command line on this machine, which each start of the gateway writes to a file
- * that only the gateway's operating system user can read. It grants admin rights outside the MCP routes, and only on
- * direct connections from a loopback address.
- * @param token undefined if no such credential was created
+ * Authenticates by the credential of the command line on this machine. The gateway writes a new credential at its
+ * start, if it is reachable on a loopback address, to a file that only its operating system user can read. The
+ * credential grants admin rights outside the MCP routes, and only on direct connections from a loopback address.
+ * @param token the credential; undefined if none was created
  */
 export function localCredentialStep (token: string | undefined): AuthStep {
   const hasLocalCredential = createLocalCredentialCheck(token)
@@ -39,7 +39,7 @@ export function createLocalCredentialCheck (token: string | undefined): (credent
   }
 }
 
-/** Headers in which proxies state the original client. */
+/** Headers that proxies add to the requests that they forward. */
 export const forwardingHeaders =
   ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
 

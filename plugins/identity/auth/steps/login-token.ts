@@ -8,9 +8,9 @@ import type { AuthStep } from '../chain.ts'
 export interface LoginClaims { sub: string, mark: string }
 
 /**
- * Authenticates by a login token, in `x-auth-token`; on the management API also in `?token=`, which on open routes is
- * an argument of the tool. The user is read from the current settings: a demotion, a deletion or a new password takes
- * effect at once.
+ * Authenticates by a login token in `x-auth-token`; on the management API also in the query parameter `token`. (On open
+ * routes, that parameter is an argument of the tool.) The user is read from the current settings: a demotion, a
+ * deletion or a new password takes effect at once.
  */
 export const loginTokenStep = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep =>
   ({ headers, query }, routes, snapshot) => {

@@ -14,7 +14,7 @@ export function adaptClientMetadataDocument (metadata: Record<string, unknown>):
   if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
   metadata.application_type = 'native'
   for (const name of ['sector_identifier_uri', 'jwks_uri', 'jwks', 'response_modes']) metadata[name] = undefined
-  // The library's default method requires a secret, which such a client cannot have.
+  // The library's default method requires a secret, which a client described by a document cannot have.
   if (metadata.token_endpoint_auth_method === 'client_secret_basic') metadata.token_endpoint_auth_method = 'none'
   try {
     checkRedirectUris(metadata.redirect_uris)

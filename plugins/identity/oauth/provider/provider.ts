@@ -125,8 +125,8 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
           if (!allowsClientMetadataDocuments(settings())) return false
           if (!ctx) return true
-          // After an error, the library looks the client up again to report the error to it, even if the error is that
-          // the client's document cannot be fetched.
+          // After an error, the library looks up the client again, to report the error to the client, even if the
+          // error is that the client's document cannot be fetched.
           if (fetched.has(ctx.req)) return false
           fetched.add(ctx.req)
           await countFetch(deps, ctx)

@@ -30,7 +30,7 @@ export interface AuthorizationRequest {
 export interface CodeExchangeInput extends Omit<AuthorizationRequest, 'state'> { readonly code: string }
 
 /**
- * An identity provider. Methods may throw UpstreamFailed or UpstreamSlow, whose messages contain nothing that the
+ * An identity provider. Methods may throw UpstreamFailed or UpstreamSlow, whose messages contain no text that the
  * provider sent.
  */
 export interface IdentityProvider {
@@ -41,7 +41,7 @@ export interface IdentityProvider {
   authorizationUrl: (request: AuthorizationRequest) => Promise<URL>
   /** Checks `iss` of an authorization response (RFC 9207). @throws Forbidden */
   checkIssuer: (iss: string | undefined) => Promise<void>
-  /** Exchanges a code for the provider's claims about the person. @throws Forbidden if these cannot be trusted */
+  /** Exchanges a code for the provider's claims about the person. @throws Forbidden if the claims cannot be trusted */
   identify: (response: CodeExchangeInput) => Promise<Person>
 }
 
@@ -49,7 +49,7 @@ type Get = (url: string, headers?: Record<string, string>) => Promise<Record<str
 type Post = (url: string, fields: Record<string, string>, headers?: Record<string, string>) =>
 Promise<Record<string, unknown>>
 
-/** Sends requests to one provider. The outbound rules for addresses that an admin has configured apply to them. */
+/** Sends requests to one provider, under the outbound rules for addresses from the configuration. */
 export class ProviderClient {
   readonly #outbound: Outbound
   readonly #name: string

@@ -19,7 +19,7 @@ export interface ArchiveBounds {
   readonly maxRatio: number
   /** The inflated size from which `maxRatio` is checked. */
   readonly ratioCheckedFrom: number
-  /** Max depth of folders. */
+  /** Max number of segments of a path. */
   readonly maxDepth: number
   /** Max length of one path segment. */
   readonly maxNameLength: number

@@ -57,7 +57,7 @@ export async function findCentralDirectory (file: FileHandle): Promise<ArchiveEn
 
 /**
  * The signature of an MCPB bundle follows the zip archive: header, length (four bytes), PKCS #7, footer. `max`: the max
- * size of all four, in bytes.
+ * size of these parts in total, in bytes.
  */
 const signature = { header: 'MCPB_SIG_V1', footer: 'MCPB_SIG_END', max: 1024 * 1024 } as const
 

@@ -15,9 +15,9 @@ const extra = { zip64: 0x0001, unix: 0x000d, unicodePath: 0x7075, asiUnix: 0x756
 const fileType = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 } as const
 
 /**
- * Reads the headers of all entries, and checks them: paths, file types, stated sizes, that local headers agree with the
- * central directory, and that no data overlap. Content is not read: `extractEntries` checks whether it has the stated
- * size.
+ * Reads and checks the headers of all entries: their paths, file types and stated sizes. Local headers must agree with
+ * the central directory, and the data of entries must not overlap. Content is not read: `extractEntries` checks whether
+ * it has the stated size.
  * @throws ArchiveError
  */
 export async function readEntries (
@@ -98,7 +98,8 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
 }
 
 /**
- * Whether a local header agrees with the central directory. With a data descriptor, it may state sizes and CRC as 0.
+ * Whether a local header agrees with the central directory. If a data descriptor follows the data, the local header may
+ * state the sizes and the CRC as 0.
  */
 function matchesDirectory (entry: Entry, local: LocalFileHeader): boolean {
   const hasDescriptor = (entry.generalPurposeBitFlag & flag.descriptor) !== 0
@@ -126,7 +127,7 @@ function checkExtraFields ({ extraFields }: Entry, raw: Buffer, refuse: (reason:
 
 /**
  * Checks the stated sizes, before anything is inflated.
- * @param total the size of all entries so far
+ * @param total the size of all entries up to this one
  * @throws ArchiveError
  */
 function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number, bounds: ArchiveBounds): void {
@@ -141,7 +142,7 @@ function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number
   }
 }
 
-/** @throws ArchiveError if two entries share bytes, or one extends into the directory */
+/** Checks that no entries share bytes, and that no entry extends into the central directory. @throws ArchiveError */
 function checkOverlaps (entries: readonly ArchiveEntry[], directoryAt: number): void {
   let last = 0
   for (const { path, headerAt, dataAt, compressedSize } of [...entries].sort((one, other) =>

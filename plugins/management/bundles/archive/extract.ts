@@ -12,8 +12,8 @@ const chunkSize = 64 * 1024
 const maxConcurrentSyncs = 8
 
 /**
- * Writes the entries of an archive to a new folder. Files get the mode 0644 or 0755, folders 0755. When the promise
- * resolves, everything is on stable storage. If it rejects, the caller must remove the incomplete folder.
+ * Writes the entries of an archive to a new folder. Files get the mode 0644 or 0755, folders 0755 less the umask. When
+ * the promise resolves, everything is on stable storage. If it rejects, the caller must remove the incomplete folder.
  * @param file the archive
  * @param entries as returned by `readEntries`
  * @param folder the path of the new folder, which must not exist

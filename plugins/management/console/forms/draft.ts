@@ -15,7 +15,7 @@ export interface FormField {
   readonly fields?: readonly FormField[]
   /** The items of a list, or the entries of a map. */
   readonly items?: readonly FormField[]
-  /** Whether it is an optional object without values, which the page shows collapsed. */
+  /** Whether the field is an optional object without values, which the page shows collapsed. */
   readonly isFolded?: boolean
   /** The value of the button that adds an item to this list, for `SchemaForm.applyButton`. */
   readonly add?: string

@@ -46,7 +46,7 @@ export function readMap (
   return `{${[...entries].map((entry) => entry.map((each) => JSON.stringify(each)).join(':')).join(',')}}`
 }
 
-/** Adds the texts of the fields of `fieldsOfMap` to a draft. @param value the object; any other value adds nothing */
+/** Adds the names and values of an object to a draft, for `fieldsOfMap`. @param value any other value adds nothing */
 export function fillMap (name: string, value: unknown, draft: Record<string, string>): void {
   if (!isObject(value)) return
   for (const [at, [key, text]] of Object.entries(value).slice(0, maxItems).entries()) {

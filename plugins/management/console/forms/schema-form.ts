@@ -103,7 +103,8 @@ export class SchemaForm {
   }
 
   /**
-   * Whether a form of this depth takes at most a quarter of the steps, with one item in each list and all alternatives.
+   * Whether a form of this depth takes at most a quarter of `formSteps`, with one item in each list and all
+   * alternatives.
    */
   #fits (depth: number): boolean {
     this.#context = this.#newContext(depth, managementLimits.console.formSteps / 4)
@@ -118,7 +119,7 @@ export class SchemaForm {
 
   /**
    * Takes the steps of a form with one item in each list and all alternatives.
-   * @throws InvalidInput if there are none left
+   * @throws InvalidInput if not enough steps are left
    */
   #measure (schema: unknown, depth: number): void {
     const { members = [], item, variants = [] } = this.#shape(schema, '', depth)

@@ -26,7 +26,7 @@ const stepsPerField = 20
 const charactersPerStep = 20
 /** Max length of a `$ref`, in characters. */
 const maxReference = 1_024
-/** Max depth of `$ref`s and `allOf`s within each other; a schema that is deeper allows any value. */
+/** Max depth of nested `$ref`s and `allOf`s; a deeper schema counts as one that allows any value. */
 const maxReferences = 16
 
 /** The kind of form field for a schema. */

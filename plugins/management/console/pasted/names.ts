@@ -34,7 +34,7 @@ export function serverNameFromCommand (command: string, args: readonly string[])
   const subject = args.find((arg, at) => !arg.startsWith('-') && !/^\/[ck]$/i.test(arg) &&
     !/^(?:run|x|dlx|exec|tool|npx)$/.test(arg) && !optionWithValue.test(args[at - 1] ?? ''))
   if (subject === undefined) return nameOfWords(program, 'server')
-  // The `@` before a version is in the last part of the path, unlike the one of a scope such as `@scope/name`.
+  // The `@` before a version is in the last part of the path, unlike the `@` of a scope such as `@scope/name`.
   const version = subject.indexOf('@', Math.max(1, subject.lastIndexOf('/') + 1))
   const path = (version === -1 ? subject : subject.slice(0, version)).replace(/\.(?:[cm]?[jt]s|py)$/, '')
   const parts = path.split(/[\\/]/).filter((part) => !/^(?:index|main|server|dist|build|src|bin|\.{0,2})$/.test(part))

@@ -18,7 +18,7 @@ type Config = Record<string, unknown>
 
 /**
  * A server from a pasted text, with its config in the gateway's format. `remarks`: sentences about parts of the text
- * that have no effect, or a different one.
+ * that have no effect, or another effect than in the client.
  */
 interface PastedServer {
   readonly name: string
@@ -33,7 +33,7 @@ interface PastedServer {
   }>
 }
 
-/** Down to which depth objects keep the order of their members: deep enough for the servers in clients' files. */
+/** The depth down to which objects keep the order of their members, deep enough for the servers in clients' files. */
 const orderedLevels = 4
 
 /**
@@ -72,7 +72,7 @@ interface Found {
   readonly name: string
   readonly config: Config
   readonly remarks?: readonly string[]
-  /** The member `inputs` of the text, by id: descriptions of `${input:<id>}`. */
+  /** The descriptions of `${input:<id>}` in the member `inputs` of the text, by id. */
   readonly asked?: ReadonlyMap<string, EditorInput>
 }
 
@@ -110,7 +110,7 @@ function ofValue (value: unknown, format: string): Found[] {
     'no "command", no "url", and it is not an OpenAPI document')
 }
 
-/** Calls a parser. @throws InvalidInput for its errors, whose message names the format */
+/** Calls a parser. @throws InvalidInput that names the format, in place of any error of the parser */
 function parse (format: string, read: () => unknown): unknown {
   try {
     return read()
@@ -146,7 +146,7 @@ function ofLines (text: string): Found[] {
   })
 }
 
-/** Matches the extensions of programs, which are not top-level domains of servers. */
+/** Matches file extensions of programs. They are not taken for top-level domains, although some of them are. */
 const programSuffix = /\.(?:sh|py|rb|pl|php|js|mjs|cjs|ts|mts|jar|exe|cmd|bat|ps1|bin|so|go|rs)$/i
 
 /**
