@@ -32,7 +32,7 @@ export function indexedObjectToList (text: string): string | undefined {
 /** Matches `null` and empty lists, also within strings. */
 const nullOrEmptyList = /null|\[\s*\]/
 
-/** A fast check: false means that a text needs no repair. */
+/** A fast check for `null` and empty lists. If false, only wrong types and missing members can need a repair. */
 export const mayNeedMending = (text: string): boolean => nullOrEmptyList.test(text)
 
 interface MendResult {

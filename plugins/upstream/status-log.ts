@@ -28,8 +28,9 @@ export class StatusLog {
   }
 
   /**
-   * Records a change of the upstream's status.
-   * @param error the reason why it is not connected; null if there is none, because it was stopped until needed
+   * Logs a change of the upstream's status; repeated failures are logged as one outage.
+   * @param error the reason why the upstream is not connected; null if there is none, because it was stopped until
+   *   needed
    * @param version the MCP revision of the connection, while it is connected
    */
   status (status: ProviderStatus, error: string | null, version?: string): void {

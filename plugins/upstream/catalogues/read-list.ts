@@ -24,7 +24,7 @@ export interface ListRead {
  * Reads all pages of one list of an upstream. If a later page fails, the items of the earlier ones are returned.
  * @param request sends a request to the upstream; resolves to the result, as JSON text
  * @param warn called with sentences about omitted and corrected items
- * @param maxSize max memory of the items, in bytes; at most `upstreamLimits.listSize` is used
+ * @param maxSize max memory of the items, in bytes; `upstreamLimits.listSize` if that is less
  * @throws RpcError, UpstreamError if the first page cannot be read
  */
 export async function readList (
@@ -83,7 +83,7 @@ class ListReader {
         result = await this.#request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
       } catch (error) {
         if (page === 0 || !(error instanceof RpcError || error instanceof UpstreamError)) throw error
-        // Some servers write an empty cursor on the last page, and answer a request with this cursor with an error.
+        // Some servers send an empty cursor with the last page, but return an error for a request with that cursor.
         if (cursor === '""' && error instanceof RpcError) return { items, extra, caching }
         this.#warn(
           `page ${page + 1} and those after it could not be read, so their items are missing: ${error.message}`
@@ -171,8 +171,8 @@ class ListReader {
 }
 
 /**
- * Replaces the texts of the items from index `first` on by copies, if much of their page is omitted: as substrings,
- * they would keep the text of the whole page in memory.
+ * If much of a page is omitted, replaces the texts of its items (from index `first` on) by copies: as substrings, the
+ * texts would keep the whole page in memory.
  */
 function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   if (!isMuchLeftOut) return

@@ -218,7 +218,7 @@ export function expandVariables (
 }
 
 /**
- * Adds the host of the filled URL to the values to hide, if a variable is part of it: error messages contain the host.
+ * Adds the host of the filled URL to the values to hide, if the host contains a variable: error messages name the host.
  */
 function hideHost (values: Map<string, string>, written: string, filled: string): void {
   const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)/i.exec(written)?.[1] ?? ''

@@ -97,7 +97,10 @@ export class Link {
     return this.#user === undefined || (!this.#isShared && this.#isUser(client))
   }
 
-  /** Compares the owner as well, since all unauthenticated callers have the same principal. */
+  /**
+   * Whether a client has the principal and owner of the link's first user. The principal alone would not do, since all
+   * unauthenticated callers have the same.
+   */
   #isUser (client: Client): boolean {
     return this.#user?.principal === (client.principalKey ?? client.id) && this.#user.owner === client.owner
   }

@@ -16,7 +16,9 @@ interface PlacementDeps {
   config: ServerConfig
   /** Names of client headers that are passed on to the server, in lower case; undefined: none. */
   passedNames: readonly string[] | undefined
-  /** Whether a value contains a credential of this gateway, which is not passed on. Default: decided by its form. */
+  /**
+   * Whether a header value contains a credential of this gateway and is not passed on. Default: decided by its form.
+   */
   isOwnCredential?: ((value: string) => boolean) | undefined
   /** Returns the transport of the last successful connection; undefined if there was none. */
   kind: () => TransportType | undefined
@@ -110,7 +112,7 @@ export class Placement {
     return passedNames && headers && selectPassedHeaders(name, passedNames, headers, isOwnCredential)
   }
 
-  /** Like `passedHeadersOf`, for a client's request. Accesses its headers only if the server has headers passed on. */
+  /** Like `passedHeadersOf`, for a client's request. Reads its headers only if the server gets passed-on headers. */
   passedHeadersIn (exchange: Exchange): PassedHeaders | undefined {
     return this.#deps.passedNames && this.passedHeadersOf(exchange.headers)
   }
@@ -157,7 +159,12 @@ export class Placement {
     return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client)) ?? this.slotFor(client, passed)
   }
 
-  /** Implements `Provider.taskRun`: the tasks of a process end with the process. @throws the errors of `slotFor` */
+  /**
+   * Implements `Provider.taskRun`.
+   * @returns the link's id for a local process, since tasks end with their process; an empty text for a remote server;
+   *   undefined if the client cannot access the task
+   * @throws the errors of `slotFor`
+   */
   taskRun (exchange: Exchange, taskId: string): string | undefined {
     const { client } = exchange
     const { tasks, link } = this.slotForTask(taskId, client, this.passedHeadersIn(exchange))
@@ -166,9 +173,9 @@ export class Placement {
     const begin = tasks.beginOf(taskId)
     const isOwn = begin === undefined || begin.principal === principal
     if (!isRemote(this.#deps.config)) return isOnLink && isOwn ? link.id : undefined
-    // A legacy server may give the same id to a task in each session, so for a task of this link's session, other slots
-    // do not matter. If the session was lost, the server may have restarted, and given the id to another principal's
-    // task: the principal that last started a task with this id owns it.
+    // A legacy server may use the same task id in several sessions, so for a task of this link's session, other slots
+    // do not matter. If the session was lost, the server may have restarted, and reused the id for another principal's
+    // task: the task belongs to the principal that last started a task with this id.
     if (begin && isOwn && isOnLink && eraOf(link.identity.version) === 'legacy') return ''
     let last = begin
     for (const { tasks } of this.pool.all) {

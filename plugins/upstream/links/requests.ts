@@ -51,8 +51,8 @@ export class RequestRunner {
 
   /**
    * Sends a client's notification on a slot's link, which is opened if needed. If the link is not open, the
-   * notification is dropped if the server keeps failing, too many notifications wait already, or it announces a change
-   * of the roots, which a new link requests itself.
+   * notification is dropped in three cases: the server keeps failing, too many notifications wait already, or the
+   * notification announces a change of the roots, which a new link requests anyway.
    */
   notify (slot: Slot, method: string, paramsText: string): void {
     if (slot.link) { slot.link.notify(method, paramsText); return }
@@ -163,8 +163,8 @@ export class RequestRunner {
 }
 
 /**
- * Returns the changes of a request's params without a `name` that stays the same: params without changes are not
- * copied.
+ * Removes `name` from the changes of a request's params if the name stays the same: without changes, the params need
+ * not be copied.
  */
 export function withoutUnchangedName ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
   if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes

@@ -151,7 +151,7 @@ async function readResource (
 /**
  * Returns the authorization server to use: the configured issuer, or the first one that the resource names.
  * @returns undefined if there is neither
- * @throws UpstreamError if the resource names others than the configured issuer
+ * @throws UpstreamError if the resource names authorization servers, but not the configured issuer
  */
 function issuerOf (
   described: OAuthProtectedResourceMetadata | undefined, { issuer }: UpstreamOAuth
@@ -181,8 +181,8 @@ async function readServer (url: string, makeFetch: MakeFetch): Promise<Authoriza
 /**
  * Checks the metadata of an authorization server.
  * @param isNamed whether the protected resource metadata names this server
- * @throws UpstreamError for metadata of another issuer (RFC 8414, section 3.3), without PKCE, or with an authorization
- *   endpoint that is not at an http or https address
+ * @throws UpstreamError for metadata of another issuer if `isNamed` (RFC 8414, section 3.3); also, unless the grant is
+ *   client credentials, for metadata without PKCE, or whose authorization endpoint is no http or https address
  */
 function checkServer (
   metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth

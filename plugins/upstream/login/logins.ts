@@ -43,7 +43,7 @@ interface LoginOutcome {
 type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
 const userPrefix = holderOf('')
-/** How the holder of a system key's login begins. Usernames cannot contain a space, so no user's holder begins so. */
+/** The prefix of the holders of system keys. Usernames contain no space, so no user's holder begins with it. */
 const keyPrefix = holderOf('key ')
 
 /** Returns the user who holds a login; undefined if a bearer key holds it, or all users share it. */

@@ -13,7 +13,7 @@ export interface ApiRequest {
   path: string
   /** The pairs `name=value` of the query, percent-encoded. */
   query: string[]
-  /** Those pairs of `query` that come from the server's URL or the credentials. They may be secret. */
+  /** The pairs of `query` that come from the server's URL or the credentials, and may be secret. */
   configuredQuery: string[]
   /** The headers, by name in lower case. */
   headers: Map<string, string>

@@ -11,7 +11,7 @@ type ConvertedKeywords = Map<string, unknown>
 /**
  * Converts the schemas of one description to JSON Schema 2020-12, for requests: `readOnly` properties are omitted.
  * References are kept, but refer to `$defs`. Keywords with invalid values are dropped, so that the result is a valid
- * schema, which accepts more than the original, but not less.
+ * schema. It may accept more than the original, but not less.
  */
 export class SchemaConverter {
   readonly #refs: ReferenceResolver
