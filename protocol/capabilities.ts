@@ -110,7 +110,9 @@ const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['elicitation', ['form', 'url']],
   ['roots', ['listChanged']]
 ]
-/** The extensions that change what a server lists: for UI, it may add tools; for Skills, it may omit some. */
+/**
+ * The client extensions that change what a server lists: for UI, a server may add tools; for Skills, it may omit some.
+ */
 const sharedExtensions = ['io.modelcontextprotocol/ui', skillsExtension] as const
 
 /**
@@ -163,9 +165,9 @@ const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' |
 }
 
 /**
- * Removes those capabilities of a server that violate MCP's schema: clients that validate capabilities could not
- * connect to a route with this server.
- * @returns `problems`: a sentence for each removed capability
+ * Removes those capabilities of a server, and those of their members, that violate MCP's schema: clients that validate
+ * capabilities could not connect to a route with this server.
+ * @returns `problems`: a sentence for each removed capability or member
  */
 export function removeInvalidCapabilities (server: ServerCapabilities): {
   capabilities: ServerCapabilities, problems: string[]
@@ -209,8 +211,8 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 }
 
 /**
- * Merges the capabilities of a route's servers: those of MCP that any server declares, except `experimental`, which
- * refers to a single server.
+ * Merges the capabilities of a route's servers as the route declares them: those of MCP that any server declares,
+ * except `experimental`, which refers to a single server.
  */
 export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}

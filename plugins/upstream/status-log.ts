@@ -99,7 +99,8 @@ export class CorrectionLog {
   get sentences (): string[] { return [...this.#byMessage.values()] }
 
   /**
-   * Logs the corrections in a message, unless corrections in a message of the same kind were logged before.
+   * Logs the corrections in a message, unless a message of the same kind was logged before or `maxSentences` is
+   * reached.
    * @param message the kind of message, such as `result of tools/call`; it may contain text from the server
    * @param places the paths of the corrected members
    */

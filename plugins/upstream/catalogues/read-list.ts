@@ -187,7 +187,7 @@ interface PageParts {
   readonly next: string | undefined
   /** An object with the other members of the result. */
   readonly rest: string
-  /** The problem of the list, as a clause, if it is not an array. */
+  /** The problem, as a clause, if the server did not send the list as an array. */
   readonly problem: string | undefined
 }
 

@@ -186,7 +186,9 @@ async function countWhilePending (call: Call, answer: Promise<Response>): Promis
   }
 }
 
-/** Forwards an upstream's notification to its recipients. */
+/**
+ * Handles an upstream's notification: reads changed lists again, and forwards other notifications to their recipients.
+ */
 export function dispatchNotification (
   deps: DispatchDeps, slot: Slot, link: Link, notification: Notification, origin: MessageOrigin
 ): void {

@@ -70,7 +70,7 @@ export class Placement {
   /**
    * Returns the slot for a client's request, created if needed. From then on, the client can get notifications from the
    * slot's link.
-   * @throws RpcError -32001 if all slots are in use
+   * @throws RpcError -32001 if no slot is available
    */
   slotFor (client: Client, passed: PassedHeaders | undefined): Slot {
     const slot = this.useSlot(client, passed)
@@ -91,7 +91,7 @@ export class Placement {
 
   /**
    * Returns the slot that reads the lists for clients of the same capability class as this one, created if needed.
-   * @throws RpcError -32001 if all slots are in use
+   * @throws RpcError -32001 if no slot is available
    */
   listingSlot (client: Client): Slot {
     const key = this.keyOf(client)
@@ -124,7 +124,7 @@ export class Placement {
     return slot ? [slot] : []
   }
 
-  /** Returns the slots to whose links a client's notification is sent. A missing slot is created if possible. */
+  /** Returns the slots to whose links a client's notification is sent. If there is none, may create one. */
   notifiedSlots (client: Client, method: string): Slot[] {
     const slots = this.slotsOf(client)
     // A link that is opened later requests the roots itself. With passed-on headers, a link cannot be opened here,

@@ -25,7 +25,7 @@ export class RequestRunner {
    * Runs `work` on a slot's link, which is opened if needed, and once more on a new link if the server certainly did
    * not execute the request (the session has expired, or the server is unreachable).
    * @param exchange the client's request; undefined if no single client request causes the work
-   * @throws RpcError -32001 if there is no response
+   * @throws RpcError -32001 if there is no response, or with a page that the user must open first
    */
   async run<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
     const { circuit } = slot
@@ -64,7 +64,7 @@ export class RequestRunner {
       .finally(() => { slot.waitingNotifications-- })
   }
 
-  /** Resolves to the slot's link once it is open. @throws RpcError -32001 */
+  /** Returns the slot's link, and opens it if needed. @throws RpcError if it is not open in time or cannot be opened */
   async waitForLink (slot: Slot, exchange?: Exchange): Promise<Link> {
     const { connectionWait } = gatewayLimits
     // After a failure, the waiting time counts from the start of the attempt, so that later requests wait less.
@@ -107,7 +107,7 @@ export class RequestRunner {
     this.#circuits.recordProbe(circuit)
   }
 
-  /** Waits for a connection. @param wait max time, in ms @throws RpcError -32001 */
+  /** Waits for a connection. @param wait max time, in ms @throws RpcError if it fails or takes longer */
   async #connected<Result> (opening: Promise<Result>, wait: number, exchange?: Exchange): Promise<Result> {
     let timer: NodeJS.Timeout | undefined
     try {

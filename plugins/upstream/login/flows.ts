@@ -74,7 +74,7 @@ export interface SavedFlow {
   readonly holder: string
   readonly codeVerifier: string
   readonly redirectUri: string
-  /** The login, to which the tokens are added. */
+  /** The login, still without tokens. */
   readonly frame: LoginWithoutTokens
   /** The hash of the ticket in the login link of this login (`starts.ts`). */
   readonly start: string

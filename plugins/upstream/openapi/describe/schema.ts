@@ -197,7 +197,7 @@ function convertValues (schema: Record<string, unknown>, out: ConvertedKeywords)
   else if (Array.isArray(schema.examples)) out.set('examples', schema.examples)
 }
 
-/** Converts `nullable: true` (OpenAPI 3.0) or `x-nullable: true` (Swagger): null is allowed in addition to the type. */
+/** Converts `nullable: true` (OpenAPI 3.0) or `x-nullable: true` (Swagger): null becomes a valid value. */
 function withNullable (schema: Record<string, unknown>, converted: JsonSchema): JsonSchema {
   if (schema.nullable !== true && schema['x-nullable'] !== true) return converted
   const { type, enum: values } = converted
