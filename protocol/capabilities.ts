@@ -92,9 +92,9 @@ export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities
 }
 
 /**
- * Returns the capabilities that the gateway declares on a connection used by one client: those of the client, except
- * `tasks` (MCP 2025-11-25, tasks that servers create at clients), since they would not outlive the connection, and
- * except the Tasks extension, which is declared with each request.
+ * Returns the capabilities that the gateway declares on a connection used by one client: those of the client without
+ * `tasks` and the Tasks extension. `tasks` (MCP 2025-11-25) is for tasks that servers create at the client, which would
+ * not outlive the connection; the extension is declared with each request.
  */
 export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = withoutTasksExtension(client)
@@ -225,7 +225,10 @@ export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabil
   return routeCapabilities(result)
 }
 
-/** Merges the members of two capabilities, or settings of two extensions. A member is `true` if it is so in either. */
+/**
+ * Merges the members of two capabilities, or settings of two extensions. A member that is `true` in either is `true` in
+ * the result.
+ */
 function mergeMembers (one: unknown, other: Capabilities): Capabilities {
   if (!isObject(one)) return other
   const merged = Object.entries({ ...one, ...other }).map(([name, value]) => {

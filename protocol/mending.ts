@@ -274,7 +274,7 @@ class Mender {
 
   readonly #edit = (start: number, end: number, text: string): void => { this.#edits.push({ start, end, text }) }
 
-  /** Records the current path as that of a repaired value. */
+  /** Records that the value at the current path was repaired. */
   #recordPlace (): void {
     if (this.#places.length >= maxPlaces) return
     const path = this.#path.reduce<string>((way, step) =>

@@ -67,8 +67,8 @@ export const upstreamLimits = {
 
   /**
    * Time after which a server's question to a client is treated as unanswered, in ms. When an owner has used up its
-   * share of connections and none is idle, a connection whose calls have all waited at least this long for answers of
-   * clients is closed: the one that has waited longest.
+   * share of connections and none is idle, one is closed: of the connections whose calls have all waited at least this
+   * long for answers of clients, the one that has waited longest.
    */
   leftUnanswered: 10_000,
 

@@ -30,7 +30,7 @@ interface UpstreamOptions {
   /** The user as whom the processes of stdio servers run; undefined for the gateway's own user. */
   childUser?: ProcessUser
   /**
-   * The folder in which the processes of stdio servers are recorded, so that those left over after a `kill -9` of the
+   * The folder in which the processes of stdio servers are recorded, so that processes that survive a `kill -9` of the
    * gateway can be ended at the next start; undefined to record none.
    */
   childRecord?: string

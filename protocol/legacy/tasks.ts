@@ -200,8 +200,8 @@ export class LegacyTasks {
 }
 
 /**
- * Returns the id of the task with the oldest wait of the owner with the most waits, so that no owner can end the waits
- * of others.
+ * Finds the owner with the most waits, and returns the id of its task that has waited longest: so no owner can end the
+ * waits of others.
  */
 function oldestOfLargest (held: ReadonlyMap<string, Held>): string {
   const idsOf = new Map<string, string[]>()

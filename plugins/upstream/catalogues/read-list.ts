@@ -12,7 +12,7 @@ import { upstreamLimits } from '../limits.ts'
 /** One list of an upstream, as far as it was read. */
 export interface ListRead {
   readonly items: Item[]
-  /** The other members of the first page's result, except those about caching, as the JSON text of an object. */
+  /** The first page's result without the items, the cursor and the caching hints, as the JSON text of an object. */
   readonly extra: string
   /** How long, and for whom, the list may be cached; undefined if the server does not state it. */
   readonly caching: Caching | undefined
@@ -94,8 +94,7 @@ class ListReader {
       const { list, next, rest, problem } = pagePartsOf(result, this.#kind)
       if (problem !== undefined) this.#warn(`${page === 0 ? '' : `page ${page + 1}: `}${problem}`)
       if (budget.isSpent) await budget.yieldToEventLoop()
-      // The members about caching may differ with each reading. They are handled separately, and are not part of
-      // `extra`.
+      // Caching hints may differ with each reading, so they are not part of `extra`.
       if (page === 0) extra = detachedCopy(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
       caching = page === 0 ? cachingOf(rest) : combineCaching(caching, cachingOf(rest))
       if (extra.length > upstreamLimits.itemSize) {

@@ -98,8 +98,8 @@ export class Link {
   }
 
   /**
-   * Whether a client has the principal and owner of the link's first user. The principal alone would not do, since all
-   * unauthenticated callers have the same.
+   * Whether a client has the principal and owner of the link's first user. The principal alone does not suffice, since
+   * all unauthenticated callers share one.
    */
   #isUser (client: Client): boolean {
     return this.#user?.principal === (client.principalKey ?? client.id) && this.#user.owner === client.owner

@@ -22,8 +22,8 @@ export class RequestRunner {
   }
 
   /**
-   * Runs `work` on a slot's link, which is opened if needed, and once more on a new link if the server certainly did
-   * not execute the request (the session has expired, or the server is unreachable).
+   * Runs `work` on a slot's link, which is opened if needed. If the server certainly did not execute the request (the
+   * session has expired, or the server is unreachable), runs `work` once more on a new link.
    * @param exchange the client's request; undefined if no single client request causes the work
    * @throws RpcError -32001 if there is no response, or with a page that the user must open first
    */

@@ -87,8 +87,8 @@ async function fetchedIssuer (
 
 /**
  * Requires that the addresses of an authorization server have one origin. Called for MCP servers that no admin stored:
- * their user may have made the addresses up, so that a code of one authorization server would be sent to another (RFC
- * 9700, section 4.4).
+ * their user may have chosen the addresses so that a code of one authorization server is sent to another (RFC 9700,
+ * section 4.4).
  * @throws UpstreamError
  */
 function checkOrigins ({ url, metadata }: AuthorizationServer): void {
@@ -181,8 +181,8 @@ async function readServer (url: string, makeFetch: MakeFetch): Promise<Authoriza
 /**
  * Checks the metadata of an authorization server.
  * @param isNamed whether the protected resource metadata names this server
- * @throws UpstreamError for metadata of another issuer if `isNamed` (RFC 8414, section 3.3); also, unless the grant is
- *   client credentials, for metadata without PKCE, or whose authorization endpoint is no http or https address
+ * @throws UpstreamError if `isNamed` and the issuer is another one (RFC 8414, section 3.3). Unless the grant is client
+ *   credentials, also if PKCE is not supported, or the authorization endpoint is no http or https address
  */
 function checkServer (
   metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth

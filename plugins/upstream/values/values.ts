@@ -182,8 +182,8 @@ export class UserValues {
 
   /**
    * Finds the page of a ticket.
-   * @returns undefined if the ticket is unknown or has expired, the values, the server's target or the account have
-   * changed since, or the server is hidden from the user
+   * @returns undefined if the ticket is unknown or has expired, if the values, the server's target or the account have
+   *   changed since, or if the server is hidden from the user
    * @throws StorageError
    */
   async findPage (ticket: string): Promise<TicketPage | undefined> {

@@ -69,7 +69,7 @@ export function toRequest (plan: OperationPlan, paramsText: string, server: stri
 }
 
 /**
- * Removes the argument of a parameter from the unused ones.
+ * Takes a parameter's argument out of the unused arguments.
  * @returns its JSON text; undefined if it is absent or null
  * @throws ArgumentError if it is absent or null, but required
  */

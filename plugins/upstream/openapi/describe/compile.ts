@@ -231,7 +231,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
   return { plan, name, tool: tool(name), unplaced }
 }
 
-/** Returns an operation's parameters, resolved, and those of its path item that they do not override. */
+/** Returns the parameters of an operation, and those of its path item that are not overridden; all are resolved. */
 function parametersOf (operation: Dict, pathItem: Dict, refs: ReferenceResolver): Dict[] {
   const parameters = new Map<string, Dict>()
   for (const list of [pathItem.parameters, operation.parameters]) {
