@@ -26,10 +26,10 @@ export const upstreamLimits = {
 
   /**
    * Questions (requests for input) of servers with MCP 2026-07-28 to clients of earlier revisions. `rounds`: max
-   * answers to one call that request input, `questions`: max questions in one answer; beyond that, the call fails.
-   * `pause`: time until a call is repeated when an answer requests input without asking a question, in ms, multiplied
-   * by the number of the round. `headerPages`: max pages of `tools/list` that are read to find the headers of one tool;
-   * beyond that, the tool is called without these headers.
+   * responses to one call that request input, `questions`: max questions in one such response; beyond that, the call
+   * fails. `pause`: time until a call is repeated after a response that requests input without asking a question, in
+   * ms, multiplied by the number of the round. `headerPages`: max pages of `tools/list` that are read to find the
+   * headers of one tool; beyond that, the tool is called without these headers.
    */
   inputRounds: { rounds: 32, questions: 32, pause: 100, headerPages: 100 },
 

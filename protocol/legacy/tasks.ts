@@ -83,7 +83,7 @@ export class LegacyTasks {
   /** Returns the request that waits for the task of the call with this progress token. */
   waitingExchangeOf (token: number): Exchange | undefined { return this.#waitingExchanges.get(token) }
 
-  /** Runs a tool as a task. */
+  /** Runs a tool as a task. A client with the Tasks extension gets the task, other clients get its result. */
   async #run (exchange: Exchange, options: Options): Promise<Response> {
     const { view, params, paramsText } = exchange
     const { task: wanted = '{}', ...changes } = options.changes

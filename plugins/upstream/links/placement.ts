@@ -211,8 +211,8 @@ export class Placement {
   }
 
   /**
-   * Called when a question of the server has several possible recipients on one link: from now on, clients that can
-   * answer questions have their own links. Their subscriptions move there.
+   * From now on, gives clients that can answer questions their own links, and moves their subscriptions there. Called
+   * when a question of the server has several possible recipients on one link.
    * @returns false if this was done before, or the isolation is configured, so that nothing changes
    */
   isolateClients (): boolean {

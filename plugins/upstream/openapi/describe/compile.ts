@@ -226,7 +226,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
     required: [...requiredParameters, ...(body?.required ?? [])],
     additionalProperties: body?.additionalProperties ?? false
   }, schemas, toolLimits)
-  // The name is assigned last: an operation that is omitted must not take a name.
+  // The name is assigned last: an operation that cannot be compiled must not take a name.
   const name = names.assign(namedOperation(described))
   return { plan, name, tool: tool(name), unplaced }
 }
