@@ -184,7 +184,7 @@ interface PageParts {
   readonly list: string
   /** The value of `nextCursor`. */
   readonly next: string | undefined
-  /** An object with the other members of the result. */
+  /** An object with all members of the result except the list and `nextCursor`. */
   readonly rest: string
   /** The problem, as a clause, if the server did not send the list as an array. */
   readonly problem: string | undefined

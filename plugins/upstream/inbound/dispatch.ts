@@ -122,7 +122,7 @@ export async function dispatchQuestion (
   if (target.kind === 'owner') return await askClient(deps, slot, question, target.owner, target.owner)
   const { call } = target
   const askedClient = askedClientOf(call)
-  // The call is only a guess, so the question does not end with it.
+  // Without a stream, the call is only a guess, so the question must not end with the call.
   const isGuessed = origin === undefined && call.exchange?.canSuspend === true
   try {
     return await countWhilePending(

@@ -115,7 +115,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
 export function makeTransport (
   type: TransportType, { config, deps, passed, authorization }: Omit<TransportInput, 'reading'>
 ): Transport | Promise<Transport> {
-  // The memory of messages that no client has caused counts for the server's owner.
+  // The memory of messages that no client has caused counts against the server's owner.
   const reading = { meter: memoryBudget, pace: deps.pace, owner: serverMemoryOwner(outboundAccessOf(config)) }
   return transportFactories[type]({ config, deps, passed, authorization, reading })
 }

@@ -114,7 +114,8 @@ function knownArguments ({ parameters, body }: OperationPlan): string {
 /**
  * Fills in the path template.
  * @param values the values of the path parameters, by name, percent-encoded
- * @throws ArgumentError for a value that would lead to another path: `/users/` is not `/users/{id}`
+ * @throws ArgumentError for an empty value, or a value that creates a segment `.` or `..`: it would lead to another
+ *   path
  */
 function fillPath ({ path }: OperationPlan, values: ReadonlyMap<string, string>): string {
   const filled = path.split(/(\{[^{}]+\})/).map((piece) => {
