@@ -188,7 +188,7 @@ function checkServer (
   metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth
 ): void {
   const { issuer, code_challenge_methods_supported: methods, authorization_endpoint: endpoint } = metadata
-  // A server of MCP 2025-03-26 may return the metadata of another issuer.
+  // Without resource metadata (MCP 2025-03-26), a server may return the metadata of another issuer.
   if (isNamed && !isSameIdentifier(issuer, url)) {
     fail(`the authorization server ${visibleText(url, 200)} has the issuer ${visibleText(issuer, 200)}: its metadata ` +
       'is not trusted')
