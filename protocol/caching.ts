@@ -33,7 +33,7 @@ export const combineCaching = (a: Caching | undefined, b: Caching | undefined): 
 
 /** The caching hints of a server's lists, and the time at which the lists were read. */
 export interface Freshness {
-  /** In ms since the epoch. */
+  /** The time at which the lists were read, in ms since the epoch. */
   learnedAt: number
   readonly lists: Readonly<Partial<Record<ListKind, Caching>>>
 }

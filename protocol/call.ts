@@ -65,9 +65,9 @@ const noQuestions: readonly ParkedQuestion[] = []
 
 /**
  * A client's request as sent to an upstream: its upstream id, which is also its progress token, its deadline, and the
- * questions that the upstream asks during it. It begins with one exchange and may outlive it: `detach` lets that
- * exchange end, `attach` continues with another. It cancels the upstream request when its exchange is cancelled, or
- * when its deadline passes.
+ * questions that the upstream asks during it. A call begins with one exchange and may outlive that exchange: `detach`
+ * lets the exchange end, `attach` continues with another one. The call cancels the upstream request when its exchange
+ * is cancelled, or when the deadline passes.
  */
 export class Call {
   #id: number
@@ -90,7 +90,7 @@ export class Call {
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #awaitingClientSince: number | undefined
-  /** Rejects the answer. Set between two requests of the call, while the next step is awaited. */
+  /** Makes the call fail. Set between two requests of the call, while the next step is awaited. */
   #giveUp: ((error: UpstreamError) => void) | undefined
   #isOver = false
 

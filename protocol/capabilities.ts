@@ -92,9 +92,9 @@ export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities
 }
 
 /**
- * Returns the capabilities that the gateway declares on a connection used by one client: those of the client, except
- * `tasks` (MCP 2025-11-25, tasks that servers create at clients), since they would not outlive the connection, and
- * except the Tasks extension, which is declared with each request.
+ * Returns the capabilities that the gateway declares on a connection used by one client: those of the client without
+ * `tasks` and the Tasks extension. `tasks` (MCP 2025-11-25) is for tasks that servers create at the client, which would
+ * not outlive the connection; the extension is declared with each request.
  */
 export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = withoutTasksExtension(client)
@@ -110,7 +110,9 @@ const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['elicitation', ['form', 'url']],
   ['roots', ['listChanged']]
 ]
-/** The extensions that change what a server lists: for UI, it may add tools; for Skills, it may omit some. */
+/**
+ * The client extensions that change what a server lists: for UI, a server may add tools; for Skills, it may omit some.
+ */
 const sharedExtensions = ['io.modelcontextprotocol/ui', skillsExtension] as const
 
 /**
@@ -163,9 +165,9 @@ const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' |
 }
 
 /**
- * Removes those capabilities of a server that violate MCP's schema: clients that validate capabilities could not
- * connect to a route with this server.
- * @returns `problems`: a sentence for each removed capability
+ * Removes those capabilities of a server, and those of their members, that violate MCP's schema: clients that validate
+ * capabilities could not connect to a route with this server.
+ * @returns `problems`: a sentence for each removed capability or member
  */
 export function removeInvalidCapabilities (server: ServerCapabilities): {
   capabilities: ServerCapabilities, problems: string[]
@@ -209,8 +211,8 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 }
 
 /**
- * Merges the capabilities of a route's servers: those of MCP that any server declares, except `experimental`, which
- * refers to a single server.
+ * Merges the capabilities of a route's servers as the route declares them: those of MCP that any server declares,
+ * except `experimental`, which refers to a single server.
  */
 export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}
@@ -223,7 +225,10 @@ export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabil
   return routeCapabilities(result)
 }
 
-/** Merges the members of two capabilities, or settings of two extensions. A member is `true` if it is so in either. */
+/**
+ * Merges the members of two capabilities, or settings of two extensions. A member that is `true` in either is `true` in
+ * the result.
+ */
 function mergeMembers (one: unknown, other: Capabilities): Capabilities {
   if (!isObject(one)) return other
   const merged = Object.entries({ ...one, ...other }).map(([name, value]) => {

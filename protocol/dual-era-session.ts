@@ -143,7 +143,7 @@ export class DualEraSession implements UpstreamSession {
     return this.#session
   }
 
-  /** Connects to a server of the legacy era. If it refuses `initialize`, it may have become a modern one. */
+  /** Connects to a legacy server. If it refuses `initialize`, tries `server/discover`: it may have become modern. */
   async #beginLegacy (): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#connection)
     const outcome = await toOutcome(session.handshake())

@@ -7,9 +7,9 @@ export const rpcCode = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
-  /** The request is malformed at the transport level: no session id, a foreign Origin, a wrong Accept. */
+  /** The request is malformed at the transport level (such as no session id), or a rule or limit refuses it. */
   badRequest: -32000,
-  /** The session is unknown, the request timed out, or the upstream is not connected. */
+  /** The session is unknown, the request timed out, the upstream is not connected, or a share of a limit is used up. */
   unavailable: -32001,
   /** MCP up to 2025-11-25: the resource does not exist. */
   resourceNotFound: -32002,
@@ -18,7 +18,7 @@ export const rpcCode = {
 } as const
 
 /**
- * The cause of an error, by which code tells errors apart. `request`: the request is not valid · `unknown-tool`,
+ * The cause of an error, for code that must tell errors apart. `request`: the request is not valid · `unknown-tool`,
  * `unknown-prompt`, `unknown-resource`: the view has no such item · `not-connected`: the provider is unreachable ·
  * `timeout`: the provider did not answer in time · `no-answer`: the request was sent, but its answer is lost ·
  * `upstream`: the provider's own error, relayed · `cancelled`: the client no longer waits for the answer · `refused`:
@@ -54,7 +54,8 @@ export class RpcError extends Error {
 
 /**
  * Thrown for a request that an operator's rule refuses. A tool call is answered with a tool error, which the model can
- * read (`toRefusedToolResult`), any other MCP request with a JSON-RPC error, and a plain HTTP request with 403 or 429.
+ * read (`toRefusedToolResult`), any other MCP request with a JSON-RPC error, and a plain HTTP request with the status
+ * 403 or 429.
  */
 export class RuleRefusalError extends RpcError {
   /** Seconds until the request may be repeated, if known. */
@@ -107,7 +108,7 @@ export const outOfMemoryError = (isOwnerLimit = false): UpstreamError => {
 }
 
 interface FailureDetails {
-  /** Details for the server's managers (the last lines of its stderr), never shown to clients. */
+  /** Details for the server's managers (the last lines of the server's stderr), never shown to clients. */
   readonly detail?: string
   /** The HTTP status that caused the fault. */
   readonly status?: number

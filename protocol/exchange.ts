@@ -84,7 +84,7 @@ export interface Question {
   readonly paramsText: string
   /** Aborted when the upstream withdraws the question. */
   readonly signal: AbortSignal
-  /** Whether the question may stay open when the request on whose stream it is sent ends. */
+  /** Whether the question may stay open after the end of the request on whose stream it is sent. */
   readonly outlivesRequest: boolean
   /** Params of the upstream's `notifications/cancelled`, if it withdrew the question with one. */
   withdrawal?: string

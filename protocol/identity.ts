@@ -14,8 +14,8 @@ const hopMembers = {
 }
 
 /**
- * Returns the other members of a server's `initialize` or `server/discover` result (`_meta` and unknown ones), as the
- * text of an object.
+ * Returns the members of a server's `initialize` or `server/discover` result that the gateway does not set itself
+ * (`_meta` and unknown ones), as the text of an object.
  */
 export function identityExtraOf (result: string): string {
   const meta = memberOf(result, '_meta')

@@ -8,7 +8,7 @@ export class JsonTooDeep extends Error {}
 /** What `scanJson` finds in a text. */
 interface Scan {
   readonly kind: 'object' | 'array' | 'other'
-  /** The requested members of an object, or the first elements of an array, as members with empty keys. */
+  /** The requested members of an object; or the first elements of an array, with an empty key each. */
   readonly members: readonly Member[]
   /** The number of members or elements of the outermost object or array. */
   readonly size: number

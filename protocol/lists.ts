@@ -71,7 +71,7 @@ export interface Catalogue {
   readonly identityExtra?: string
   readonly capabilities: ServerCapabilities
   readonly lists: Readonly<Record<ListKind, readonly Item[]>>
-  /** The other members of each list result (`_meta` and unknown ones), as the text of an object. */
+  /** The members of each list result besides the items (`_meta` and unknown ones), as the text of an object. */
   readonly extras: Readonly<Record<ListKind, string>>
 }
 

@@ -123,7 +123,7 @@ const methods: ReadonlySet<string> = new Set([
   'notifications/tasks', 'notifications/tasks/status', 'notifications/subscriptions/acknowledged'
 ])
 const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((method) => [foldName(method), method]))
-/** Prefixes by which the gateway recognizes methods that it does not know. */
+/** Prefixes that the gateway recognizes in methods that are otherwise unknown to it. */
 const prefixes = ['tasks/', 'notifications/']
 
 /**

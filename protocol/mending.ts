@@ -32,7 +32,7 @@ export function indexedObjectToList (text: string): string | undefined {
 /** Matches `null` and empty lists, also within strings. */
 const nullOrEmptyList = /null|\[\s*\]/
 
-/** A fast check: false means that a text needs no repair. */
+/** A fast check for `null` and empty lists. If false, only wrong types and missing members can need a repair. */
 export const mayNeedMending = (text: string): boolean => nullOrEmptyList.test(text)
 
 interface MendResult {
@@ -274,7 +274,7 @@ class Mender {
 
   readonly #edit = (start: number, end: number, text: string): void => { this.#edits.push({ start, end, text }) }
 
-  /** Records the current path as that of a repaired value. */
+  /** Records that the value at the current path was repaired. */
   #recordPlace (): void {
     if (this.#places.length >= maxPlaces) return
     const path = this.#path.reduce<string>((way, step) =>

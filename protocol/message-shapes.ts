@@ -46,7 +46,7 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
 
 /** The members that any result may have. */
 const commonMembers = { ...meta, ...anyMembers('nextCursor', 'cacheScope', 'resultType') }
-/** The members of results that clients may cache. The `ttlMs` of a task is another member, and may be null. */
+/** The members of results that clients may cache. A task's `ttlMs` has another meaning, and may be null. */
 const cachedMembers = { ...commonMembers, ...anyMembers('ttlMs') }
 /** The shape of a list result without its items, which are checked one by one. */
 export const listResultShape: Shape = object(cachedMembers)

@@ -20,16 +20,16 @@ export const upstreamLimits = {
 
   /**
    * Tests of servers before they are stored. `places`: max tests at the same time, with a share for each owner; beyond
-   * that, 429 or 503. `time`: max time of one test, in ms; beyond that, the test fails.
+   * that, the HTTP error 429 or 503. `time`: max time of one test, in ms; beyond that, the test fails.
    */
   serverTests: { places: 8, time: 60_000 },
 
   /**
    * Questions (requests for input) of servers with MCP 2026-07-28 to clients of earlier revisions. `rounds`: max
-   * answers to one call that request input, `questions`: max questions in one answer; beyond that, the call fails.
-   * `pause`: time until a call is repeated when an answer requests input without asking a question, in ms, multiplied
-   * by the number of the round. `headerPages`: max pages of `tools/list` that are read to find the headers of one tool;
-   * beyond that, the tool is called without these headers.
+   * responses to one call that request input, `questions`: max questions in one such response; beyond that, the call
+   * fails. `pause`: time until a call is repeated after a response that requests input without asking a question, in
+   * ms, multiplied by the number of the round. `headerPages`: max pages of `tools/list` that are read to find the
+   * headers of one tool; beyond that, the tool is called without these headers.
    */
   inputRounds: { rounds: 32, questions: 32, pause: 100, headerPages: 100 },
 
@@ -50,8 +50,8 @@ export const upstreamLimits = {
   waitingNotifications: 16,
 
   /**
-   * Max tasks, and max URL elicitations, awaited per upstream connection; beyond that, the oldest of the owner with the
-   * most is forgotten, finished tasks first, and its notifications are dropped.
+   * Max awaited tasks, and max awaited URL elicitations, per upstream connection; beyond that, the owner with the most
+   * loses its oldest entry, finished tasks first, and notifications about that entry are dropped.
    */
   tasksPerConnection: 1_000,
 
@@ -60,15 +60,15 @@ export const upstreamLimits = {
 
   /**
    * Max upstream connections per server, with a share for each owner; beyond that, the connection that has been idle
-   * for longest is closed (one of the same owner, if its share is used up); -32001 when none is idle and none is
-   * `leftUnanswered`.
+   * for longest is closed (one of the same owner, if its share is used up). If none is idle or `leftUnanswered`, the
+   * request fails with -32001.
    */
   linksPerServer: 64,
 
   /**
    * Time after which a server's question to a client is treated as unanswered, in ms. When an owner has used up its
-   * share of connections and none is idle, a connection whose calls have all waited at least this long for answers of
-   * clients is closed: the one that has waited longest.
+   * share of connections and none is idle, one is closed: of the connections whose calls have all waited at least this
+   * long for answers of clients, the one that has waited longest.
    */
   leftUnanswered: 10_000,
 
@@ -86,7 +86,7 @@ export const upstreamLimits = {
 
   /**
    * How often one owner may cause a process of a stdio server to be started. `burst`: max starts at once; `interval`:
-   * time after which one more start is allowed, in ms; beyond that, -32001.
+   * time after which one more start is allowed, in ms; beyond that, the request fails with -32001.
    */
   childStarts: { burst: 16, interval: 2_000 },
 
@@ -134,8 +134,8 @@ export const upstreamLimits = {
   description: 16 * 1024,
 
   /**
-   * Min time until list requests wait again for a catalogue that was not read within the gateway's limit `newClass`, in
-   * ms.
+   * Time during which list requests no longer wait for a catalogue, after such requests have waited in vain for the
+   * gateway's limit `newClass`, in ms.
    */
   newClassRetry: 60_000,
 
@@ -194,7 +194,7 @@ export const upstreamLimits = {
      * Max length of the server instructions made from a description, in characters; beyond that, they are truncated.
      */
     instructions: 4 * 1024,
-    /** Max warnings listed one by one per description; beyond that, the others are counted. */
+    /** Max warnings listed one by one per description; beyond that, further warnings are only counted. */
     warnings: 20,
     /** Size of the tools on one page of the tool list, in characters, at which the next page begins. */
     page: 128 * 1024,
@@ -210,7 +210,7 @@ export const upstreamLimits = {
 
   /**
    * Output lines of one server's process that are logged per second. `lines`: max number, `size`: max size in
-   * characters; beyond that, the others are counted.
+   * characters; beyond that, further lines are only counted.
    */
   stderrLines: { lines: 100, size: 32 * 1024 }
 } as const

@@ -25,12 +25,12 @@ interface UpstreamOptions {
   initTimeout: number
   /** Default timeout of a request to a server, in ms. */
   requestTimeout: number
-  /** The environment from which the processes of stdio servers may inherit variables. */
+  /** The gateway's environment: stdio servers inherit some variables, and `${NAME}` in configs is expanded from it. */
   environment: Readonly<Record<string, string | undefined>>
   /** The user as whom the processes of stdio servers run; undefined for the gateway's own user. */
   childUser?: ProcessUser
   /**
-   * The folder in which the processes of stdio servers are recorded, so that those left over after a `kill -9` of the
+   * The folder in which the processes of stdio servers are recorded, so that processes that survive a `kill -9` of the
    * gateway can be ended at the next start; undefined to record none.
    */
   childRecord?: string

@@ -15,7 +15,7 @@ export interface ProbeResult {
 }
 
 /**
- * Connects an upstream once, and closes it again.
+ * Connects an upstream once, closes it again, and returns the outcome.
  * @param make creates the upstream with a listener for changes of its status
  * @param time max time to wait, in ms
  * @param signal aborted when the result is no longer needed

@@ -28,8 +28,9 @@ export class StatusLog {
   }
 
   /**
-   * Records a change of the upstream's status.
-   * @param error the reason why it is not connected; null if there is none, because it was stopped until needed
+   * Logs a change of the upstream's status; repeated failures are logged as one outage.
+   * @param error the reason why the upstream is not connected; null if there is none, because it was stopped until
+   *   needed
    * @param version the MCP revision of the connection, while it is connected
    */
   status (status: ProviderStatus, error: string | null, version?: string): void {
@@ -98,7 +99,8 @@ export class CorrectionLog {
   get sentences (): string[] { return [...this.#byMessage.values()] }
 
   /**
-   * Logs the corrections in a message, unless corrections in a message of the same kind were logged before.
+   * Logs the corrections in a message, unless a message of the same kind was logged before or `maxSentences` is
+   * reached.
    * @param message the kind of message, such as `result of tools/call`; it may contain text from the server
    * @param places the paths of the corrected members
    */

@@ -232,7 +232,7 @@ export class Upstream implements Provider {
 
   /**
    * Sends a request. If the server cannot have executed it (expired session, no connection), it is repeated once.
-   * @throws RpcError -32602 for a header that cannot be passed on
+   * @throws RpcError: -32001 without a response, -32602 for an invalid header or ended task, or one with a page to open
    */
   async call (exchange: Exchange, changes: ParamChanges, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange

@@ -83,7 +83,7 @@ export class LegacyTasks {
   /** Returns the request that waits for the task of the call with this progress token. */
   waitingExchangeOf (token: number): Exchange | undefined { return this.#waitingExchanges.get(token) }
 
-  /** Runs a tool as a task. */
+  /** Runs a tool as a task. A client with the Tasks extension gets the task, other clients get its result. */
   async #run (exchange: Exchange, options: Options): Promise<Response> {
     const { view, params, paramsText } = exchange
     const { task: wanted = '{}', ...changes } = options.changes
@@ -200,8 +200,8 @@ export class LegacyTasks {
 }
 
 /**
- * Returns the id of the task with the oldest wait of the owner with the most waits, so that no owner can end the waits
- * of others.
+ * Finds the owner with the most waits, and returns the id of its task that has waited longest: so no owner can end the
+ * waits of others.
  */
 function oldestOfLargest (held: ReadonlyMap<string, Held>): string {
   const idsOf = new Map<string, string[]>()

@@ -218,7 +218,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     } else this.#handlers.notification(notification, this.#originOf(origin))
   }
 
-  /** Returns the open call with this progress token, or the call that waits for the task that it has created. */
+  /** Returns the call with this progress token; if it has ended, the call that waits for the task that it created. */
   #callOf (token: number): Call | undefined {
     const call = this.#calls.get(token)
     const wait = call ? undefined : this.#tasks.waitingExchangeOf(token)

@@ -12,7 +12,7 @@ import { upstreamLimits } from '../limits.ts'
 /** One list of an upstream, as far as it was read. */
 export interface ListRead {
   readonly items: Item[]
-  /** The other members of the first page's result, except those about caching, as the JSON text of an object. */
+  /** The first page's result without the items, the cursor and the caching hints, as the JSON text of an object. */
   readonly extra: string
   /** How long, and for whom, the list may be cached; undefined if the server does not state it. */
   readonly caching: Caching | undefined
@@ -24,7 +24,7 @@ export interface ListRead {
  * Reads all pages of one list of an upstream. If a later page fails, the items of the earlier ones are returned.
  * @param request sends a request to the upstream; resolves to the result, as JSON text
  * @param warn called with sentences about omitted and corrected items
- * @param maxSize max memory of the items, in bytes; at most `upstreamLimits.listSize` is used
+ * @param maxSize max memory of the items, in bytes; `upstreamLimits.listSize` if that is less
  * @throws RpcError, UpstreamError if the first page cannot be read
  */
 export async function readList (
@@ -83,7 +83,7 @@ class ListReader {
         result = await this.#request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
       } catch (error) {
         if (page === 0 || !(error instanceof RpcError || error instanceof UpstreamError)) throw error
-        // Some servers write an empty cursor on the last page, and answer a request with this cursor with an error.
+        // Some servers send an empty cursor with the last page, but return an error for a request with that cursor.
         if (cursor === '""' && error instanceof RpcError) return { items, extra, caching }
         this.#warn(
           `page ${page + 1} and those after it could not be read, so their items are missing: ${error.message}`
@@ -94,8 +94,7 @@ class ListReader {
       const { list, next, rest, problem } = pagePartsOf(result, this.#kind)
       if (problem !== undefined) this.#warn(`${page === 0 ? '' : `page ${page + 1}: `}${problem}`)
       if (budget.isSpent) await budget.yieldToEventLoop()
-      // The members about caching may differ with each reading. They are handled separately, and are not part of
-      // `extra`.
+      // Caching hints may differ with each reading, so they are not part of `extra`.
       if (page === 0) extra = detachedCopy(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
       caching = page === 0 ? cachingOf(rest) : combineCaching(caching, cachingOf(rest))
       if (extra.length > upstreamLimits.itemSize) {
@@ -171,8 +170,8 @@ class ListReader {
 }
 
 /**
- * Replaces the texts of the items from index `first` on by copies, if much of their page is omitted: as substrings,
- * they would keep the text of the whole page in memory.
+ * If much of a page is omitted, replaces the texts of its items (from index `first` on) by copies: as substrings, the
+ * texts would keep the whole page in memory.
  */
 function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   if (!isMuchLeftOut) return
@@ -185,9 +184,9 @@ interface PageParts {
   readonly list: string
   /** The value of `nextCursor`. */
   readonly next: string | undefined
-  /** An object with the other members of the result. */
+  /** An object with all members of the result except the list and `nextCursor`. */
   readonly rest: string
-  /** The problem of the list, as a clause, if it is not an array. */
+  /** The problem, as a clause, if the server did not send the list as an array. */
   readonly problem: string | undefined
 }
 

@@ -2,7 +2,7 @@ import { upstreamLimits } from '../limits.ts'
 
 /** Delay between a `list_changed` and the reading it causes, in ms, so that a burst causes one reading only. */
 const settleTime = 30
-/** Max delay between a `list_changed` and its reading, in ms. It doubles with each reading that finds no change. */
+/** Max delay between a `list_changed` and its reading, in ms. The delay doubles with each reading without a change. */
 const longestSettleTime = 10_000
 /** Max delay before a failed list is read again, in ms. The delay starts at `upstreamLimits.listRetry` and grows. */
 const longestRetry = 60_000
@@ -18,7 +18,7 @@ export class ReadingPace {
   #readAt = -Infinity
   #failures = 0
 
-  /** The delay between a `list_changed` that arrives now and the reading that it causes, in ms. */
+  /** The delay between a `list_changed` that arrives now and its reading, in ms. A quiet time resets the delay. */
   get changeDelay (): number {
     if (Date.now() - this.#readAt > 10 * this.#settle) this.#settle = settleTime
     return this.#settle

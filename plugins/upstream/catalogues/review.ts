@@ -9,8 +9,8 @@ export interface CatalogueReview {
    */
   readonly examine: (server: string, catalogue: Catalogue, user: string | undefined) => Promise<void>
   /**
-   * Returns what is listed of a catalogue: the catalogue itself, or a changed copy. The result is the same object until
-   * something changes.
+   * Returns the catalogue that clients see: the given one, or a changed copy. Returns the same object until something
+   * changes.
    */
   readonly listed: (server: string, catalogue: Catalogue) => Catalogue
 }

@@ -30,7 +30,8 @@ export class CatalogueShares {
   readonly #reads = new TokenBucket(upstreamLimits.catalogueReads)
 
   /**
-   * Returns the max size of a server's lists, in bytes of memory: what the user's other servers leave.
+   * Returns the max size of a server's lists, in bytes of memory: the user's limit minus the lists of the user's other
+   * servers.
    * @param user the server's owner; undefined for an admin, who has no limit
    */
   remainingSize (server: string, user: string | undefined): number {
@@ -72,7 +73,7 @@ export function catalogueSize ({ lists, instructions = '' }: Catalogue): number 
 }
 
 /**
- * Limits the size of a catalogue: keeps the items that fit, in their order, and omits the others.
+ * Limits the size of a catalogue: omits the first item that does not fit, and all items after it.
  * @param room the max size, in bytes of memory
  * @param warn called with a sentence if items are omitted
  */

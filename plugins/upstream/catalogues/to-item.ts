@@ -12,7 +12,7 @@ import { upstreamLimits } from '../limits.ts'
 
 /** Receives remarks about single items. */
 interface ItemRemarks {
-  /** Called with a sentence when an item is omitted, for all clients or for clients of earlier revisions. */
+  /** Called with a sentence when an item is omitted: for all clients, or only for clients of earlier revisions. */
   readonly warn: (sentence: string) => void
   /**
    * Called when an invalid member of an item is treated as absent.
@@ -32,7 +32,7 @@ const invisibleCharacters = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 const largeItem = 16 * 1024
 
 /**
- * Parses those members of a large item that `toItem` reads. Of `inputSchema` and `outputSchema`, parses only `type`.
+ * Parses only the members of a large item that `toItem` reads. Of `inputSchema` and `outputSchema`, parses only `type`.
  */
 function parseMembers (text: string, key: string, kind: ListKind): Record<string, unknown> {
   const names = new Set([key, ...checkedMembers(kind)])
@@ -67,14 +67,14 @@ export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): 
     return undefined
   }
   const name = value[key]
-  // A name with such characters may look like another name, and breaks log lines.
+  // A name with invisible characters may look like another name, and may break log lines.
   const visible = key === 'name' ? name.replace(invisibleCharacters, '\u{fffd}') : name
   if (visible !== name) {
     warn(`${JSON.stringify(visible)} has control characters in its name and was omitted`)
     return undefined
   }
   const changes: Record<string, string> = {}
-  // An item that must have a name but has none (a resource) gets its URI as its name, which is for display only.
+  // A resource without the required name gets its URI as its name, which is for display only.
   if (value.name === undefined && checkedMembers(kind).includes('name')) {
     changes.name = JSON.stringify(name)
     value.name = name

@@ -1,8 +1,8 @@
 /** The facts that determine which client gets a message of an upstream. */
 export interface RecipientFacts<Call, Owner> {
   /**
-   * The call on whose HTTP stream the message arrived; undefined if unknown; `over`: the message arrived on the stream
-   * of a call that has been answered, or of a request of the gateway.
+   * The call on whose HTTP stream the message arrived; `over` if it was the stream of a call that has been answered, or
+   * of a request of the gateway; undefined if the stream is unknown.
    */
   origin: Call | 'over' | undefined
   /** The open calls on the link, oldest first. */
@@ -30,9 +30,10 @@ export type MessageRecipient<Call, Owner> =
 
 /**
  * Finds the recipient of a question or notification of an upstream. If the call on whose stream it arrived is known,
- * the recipient is that call, or nobody if that call has ended. Otherwise, if all open calls and running tasks on the
- * link belong to one client, it is that client's latest open call, preferably one that does not wait for the client's
- * answer. Otherwise it is the client that has the link for itself, or nobody: no guess is made between clients.
+ * the recipient is that call, or nobody if that call has ended. Otherwise, if calls are open, and all open calls and
+ * running tasks on the link belong to one client, the recipient is that client's latest open call, preferably one that
+ * does not wait for the client's answer. Otherwise the recipient is the client that has the link for itself, or nobody:
+ * no guess is made between clients.
  */
 export function findMessageRecipient<Call extends object, Owner> ({
   origin,

@@ -62,8 +62,9 @@ const forQuestions: Recipients = { ownerOf: askedClientOf, isAsked: (call) => pe
 const forNotifications: Recipients = { ownerOf: clientIdOf }
 
 /**
- * Finds the recipient of a message. A message about a task goes to the call that waits for the task's result
- * (`tasks/result`), otherwise to the client that started the task or last asked about it.
+ * Finds the recipient of a message with `findMessageRecipient`. A message about a task on an unknown stream goes to a
+ * call that waits for the task's result (`tasks/result`), otherwise to the client that started the task or last asked
+ * about it.
  */
 function recipientOf (
   { tasks, owner }: Slot,
@@ -121,7 +122,7 @@ export async function dispatchQuestion (
   if (target.kind === 'owner') return await askClient(deps, slot, question, target.owner, target.owner)
   const { call } = target
   const askedClient = askedClientOf(call)
-  // The question is assigned to the call only because the call is open.
+  // Without a stream, the call is only a guess, so the question must not end with the call.
   const isGuessed = origin === undefined && call.exchange?.canSuspend === true
   try {
     return await countWhilePending(
@@ -163,8 +164,8 @@ async function askClient (
 }
 
 /**
- * Finds the id by which a client knows a task. If it is not known, the response that starts the task may be about to be
- * processed, so that the id is looked up once more after the pending events.
+ * Finds the id by which a client knows a task. If the id is not known yet, the response that starts the task may still
+ * be in processing, so the id is looked up once more after the pending events.
  */
 async function findHandle (find: () => string | undefined): Promise<string | undefined> {
   const known = find()
@@ -185,7 +186,9 @@ async function countWhilePending (call: Call, answer: Promise<Response>): Promis
   }
 }
 
-/** Forwards an upstream's notification to its recipients. */
+/**
+ * Handles an upstream's notification: reads changed lists again, and forwards other notifications to their recipients.
+ */
 export function dispatchNotification (
   deps: DispatchDeps, slot: Slot, link: Link, notification: Notification, origin: MessageOrigin
 ): void {
@@ -281,7 +284,7 @@ function withHandle (
   return taskId === undefined || handle === undefined ? paramsText : replaceTaskId(paramsText, taskId, handle)
 }
 
-/** Whether all open calls and tasks on a link belong to one principal: all of its clients may then get a message. */
+/** Whether all open calls and tasks on a link belong to one principal, so that all its clients may get a message. */
 function isOfOnePrincipal ({ tasks }: Slot, link: Link): boolean {
   const clients = [...link.openCalls.map(({ client }) => client), ...tasks.taskClientsOn(link)]
   return new Set(clients.map(({ principalKey: principal, id }) => principal ?? id)).size === 1

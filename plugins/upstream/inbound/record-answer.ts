@@ -6,8 +6,8 @@ import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
 
 /**
- * Records what the answer to a call says about tasks: that one was started, its state, or that its result was fetched.
- * For an error -32042, records the URL elicitations that the client must complete before it repeats the call.
+ * Records what the answer to a call says about a task: its start, its state, or that its result was fetched. For an
+ * error -32042, records the URL elicitations that the client must complete before it repeats the call.
  */
 export function recordTasksOfAnswer (
   { tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response

@@ -50,7 +50,7 @@ export class ResourceSubscriptions {
       slot.subscribing.set(uri, subscribing)
     }
     try {
-      // Clients that subscribe while the upstream's answer is pending share that answer.
+      // Clients that subscribe while the upstream's response is pending share that response.
       return await slot.subscribing.get(uri) ?? '{}'
     } catch (error) {
       slot.subscriptions.removeAll(uri)
@@ -59,7 +59,8 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Restores a client's subscription: at once if the link is open, otherwise when it has been opened.
+   * Restores a client's subscription. If the link is not open, begins to open it: a new link restores all
+   * subscriptions.
    * @throws RpcError -32000, -32001 as in `add`
    */
   restore (client: Client, uri: string): void {
@@ -74,7 +75,8 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Unsubscribes a client from a resource. If the upstream cannot be reached, its subscription has ended as well.
+   * Unsubscribes a client from a resource; after the last subscriber, also ends the subscription at the upstream. An
+   * unreachable upstream is no error, since the subscription has ended with the connection.
    * @param paramsText the params of the client's request, as JSON text
    * @returns the result, as JSON text
    * @throws RpcError from the upstream

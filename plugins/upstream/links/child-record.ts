@@ -9,7 +9,7 @@ import { startChild, type StartedProcess, type StartProcess } from '../../../pro
 
 /** Time between SIGTERM and SIGKILL for processes of a gateway that no longer runs, in ms. */
 const killGrace = 2_000
-/** How long an entry is kept after its process has ended, in ms: meanwhile, the gateway ends the child processes. */
+/** How long an entry is kept after its process has ended, in ms, so that its own child processes can be ended first. */
 const entryLinger = 10_000
 
 type Log = (level: 'info' | 'warn', sentence: string) => void
@@ -67,7 +67,7 @@ export class ChildProcessRegistry {
     return started
   }
 
-  /** Removes the entries of this gateway, whose processes have all ended. */
+  /** Removes the entries of this gateway. Must be called after all its processes have ended. */
   async close (): Promise<void> {
     // Gateways in several containers may have the same process id and share the folder, so the start time is compared.
     const own = (await this.#entries()).filter(({ gateway: { pid, started } }) =>

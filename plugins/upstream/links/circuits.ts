@@ -7,7 +7,7 @@ import { backoffDelay } from './heartbeat.ts'
 export class Circuit {
   /** The number of failures since the last response. */
   failures = 0
-  /** Whether requests are refused: until `until` at once, afterwards unless a probe succeeds. */
+  /** Whether the circuit is open: requests fail at once until `until`, and wait for a probe after that. */
   isOpen = false
   /** The end of the pause in which requests are refused without a probe, in ms since the epoch. */
   until = 0
@@ -15,7 +15,7 @@ export class Circuit {
   timesOpened = 0
   /** The probe in progress, which all requests wait for. */
   probe: Promise<void> | undefined
-  /** Whether requests have failed, and not only connection attempts. */
+  /** Whether a request has failed since the last response, rather than only attempts to connect. */
   hasFailedRequests = false
 }
 
@@ -73,7 +73,7 @@ export class Circuits {
 
   /**
    * Records a successful probe or connection, which closes the circuit. If requests had failed, one more failure opens
-   * it again.
+   * the closed circuit again.
    */
   recordProbe (circuit: Circuit): void {
     if (!circuit.hasFailedRequests) { this.recordAnswer(circuit); return }

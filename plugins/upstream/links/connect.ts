@@ -81,7 +81,7 @@ function withTypeHint (error: unknown): unknown {
 
 /**
  * Opens a link with one transport. If the server turns out to be of another era, tries once more in that era.
- * @param era the era in which to begin; default: the one in `deps.eras`
+ * @param era the era in which to begin; default: the remembered era (`deps.eras`)
  * @throws UpstreamError, RpcError
  */
 async function openOnce (
@@ -164,7 +164,7 @@ export class EraMemory {
     return {
       era: known,
       onEra: (found, ignoresDiscover) => {
-        // The legacy era was taken from memory, and `server/discover` was not sent, so nothing new is known.
+        // The remembered legacy era was used without sending `server/discover`, so nothing new is known.
         const isOld = found === 'legacy' && known === 'legacy' && this.#verdict?.ignoresDiscover === true
         if (!isOld) this.#verdict = { era: found, ignoresDiscover, at: this.#now() }
       }

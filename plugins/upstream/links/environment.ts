@@ -24,8 +24,8 @@ const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 const codeInjectors = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
 /**
- * Returns the names of the variables in a config's `env` that the server's process does not get, because a user without
- * admin rights set them, and they can make programs run other code.
+ * Returns the names of the variables in a config's `env` that are withheld from the server's process: those that can
+ * make programs run other code, and were set by a user without admin rights.
  */
 export function withheldVariableNames ({ env = {}, storedByUser }: ServerConfig): string[] {
   const isUsers = createUserAuthorshipCheck(storedByUser)
@@ -167,8 +167,9 @@ const expansionPattern = /\$\{(user\.(?=\w+\}))?([A-Za-z_][A-Za-z0-9_]*)(?::-([^
 
 /**
  * Replaces `${NAME}` by its value in the environment, in the texts that `mapExpandableTexts` lists. Values are not
- * expanded again. Variables that are unset, name a secret of the gateway, or were written by a user without admin
- * rights are replaced by their default (as are empty ones), or left as they are if they have none.
+ * expanded again. A variable that is unset, names a secret of the gateway, or was written by a user without admin
+ * rights is replaced by its default, or left as it is if it has none. An empty variable is replaced by its default, if
+ * it has one.
  * @param given the values of one user for `${user.NAME}` (percent-encoded in `url`); if undefined, `${user.NAME}` is
  *   left as it is
  */
@@ -218,7 +219,7 @@ export function expandVariables (
 }
 
 /**
- * Adds the host of the filled URL to the values to hide, if a variable is part of it: error messages contain the host.
+ * Adds the host of the filled URL to the values to hide, if the host contains a variable: error messages name the host.
  */
 function hideHost (values: Map<string, string>, written: string, filled: string): void {
   const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)/i.exec(written)?.[1] ?? ''

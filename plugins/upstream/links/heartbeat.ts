@@ -31,8 +31,8 @@ export class Heartbeat {
 }
 
 /**
- * Returns the delay before the next attempt to connect, in ms: random, between half of a time and the whole time, which
- * is 1 s after the first failure and doubles with each further one, up to 60 s.
+ * Returns the delay before the next attempt to connect, in ms. The max delay is 1 s after the first failure, and
+ * doubles with each further failure, up to 60 s. The result is random, between half of the max delay and all of it.
  * @param random returns a number from 0 to 1
  */
 export function backoffDelay (failures: number, random: () => number = Math.random): number {

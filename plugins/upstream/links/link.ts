@@ -89,15 +89,18 @@ export class Link {
     else this.#user = { principal: client.principalKey ?? client.id, owner: client.owner }
   }
 
-  /** Whether clients of more than one principal have used the link. */
+  /** Whether clients with different principals or owners have used the link. */
   get isShared (): boolean { return this.#isShared }
 
-  /** Whether no principal other than this client's has used the link. */
+  /** Whether all clients that have used the link have the principal and owner of this client. */
   isUsedOnlyBy (client: Client): boolean {
     return this.#user === undefined || (!this.#isShared && this.#isUser(client))
   }
 
-  /** Compares the owner as well, since all unauthenticated callers have the same principal. */
+  /**
+   * Whether a client has the principal and owner of the link's first user. The principal alone does not suffice, since
+   * all unauthenticated callers share one.
+   */
   #isUser (client: Client): boolean {
     return this.#user?.principal === (client.principalKey ?? client.id) && this.#user.owner === client.owner
   }

@@ -16,7 +16,9 @@ interface PlacementDeps {
   config: ServerConfig
   /** Names of client headers that are passed on to the server, in lower case; undefined: none. */
   passedNames: readonly string[] | undefined
-  /** Whether a value contains a credential of this gateway, which is not passed on. Default: decided by its form. */
+  /**
+   * Whether a header value contains a credential of this gateway and is not passed on. Default: decided by its form.
+   */
   isOwnCredential?: ((value: string) => boolean) | undefined
   /** Returns the transport of the last successful connection; undefined if there was none. */
   kind: () => TransportType | undefined
@@ -68,7 +70,7 @@ export class Placement {
   /**
    * Returns the slot for a client's request, created if needed. From then on, the client can get notifications from the
    * slot's link.
-   * @throws RpcError -32001 if all slots are in use
+   * @throws RpcError -32001 if no slot is available
    */
   slotFor (client: Client, passed: PassedHeaders | undefined): Slot {
     const slot = this.useSlot(client, passed)
@@ -89,7 +91,7 @@ export class Placement {
 
   /**
    * Returns the slot that reads the lists for clients of the same capability class as this one, created if needed.
-   * @throws RpcError -32001 if all slots are in use
+   * @throws RpcError -32001 if no slot is available
    */
   listingSlot (client: Client): Slot {
     const key = this.keyOf(client)
@@ -110,7 +112,7 @@ export class Placement {
     return passedNames && headers && selectPassedHeaders(name, passedNames, headers, isOwnCredential)
   }
 
-  /** Like `passedHeadersOf`, for a client's request. Accesses its headers only if the server has headers passed on. */
+  /** Like `passedHeadersOf`, for a client's request. Reads its headers only if the server gets passed-on headers. */
   passedHeadersIn (exchange: Exchange): PassedHeaders | undefined {
     return this.#deps.passedNames && this.passedHeadersOf(exchange.headers)
   }
@@ -122,7 +124,7 @@ export class Placement {
     return slot ? [slot] : []
   }
 
-  /** Returns the slots to whose links a client's notification is sent. A missing slot is created if possible. */
+  /** Returns the slots to whose links a client's notification is sent. If there is none, may create one. */
   notifiedSlots (client: Client, method: string): Slot[] {
     const slots = this.slotsOf(client)
     // A link that is opened later requests the roots itself. With passed-on headers, a link cannot be opened here,
@@ -157,7 +159,12 @@ export class Placement {
     return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client)) ?? this.slotFor(client, passed)
   }
 
-  /** Implements `Provider.taskRun`: the tasks of a process end with the process. @throws the errors of `slotFor` */
+  /**
+   * Implements `Provider.taskRun`.
+   * @returns the link's id for a local process, since tasks end with their process; an empty text for a remote server;
+   *   undefined if the client cannot access the task
+   * @throws the errors of `slotFor`
+   */
   taskRun (exchange: Exchange, taskId: string): string | undefined {
     const { client } = exchange
     const { tasks, link } = this.slotForTask(taskId, client, this.passedHeadersIn(exchange))
@@ -166,9 +173,9 @@ export class Placement {
     const begin = tasks.beginOf(taskId)
     const isOwn = begin === undefined || begin.principal === principal
     if (!isRemote(this.#deps.config)) return isOnLink && isOwn ? link.id : undefined
-    // A legacy server may give the same id to a task in each session, so for a task of this link's session, other slots
-    // do not matter. If the session was lost, the server may have restarted, and given the id to another principal's
-    // task: the principal that last started a task with this id owns it.
+    // A legacy server may use the same task id in several sessions, so for a task of this link's session, other slots
+    // do not matter. If the session was lost, the server may have restarted, and reused the id for another principal's
+    // task: the task belongs to the principal that last started a task with this id.
     if (begin && isOwn && isOnLink && eraOf(link.identity.version) === 'legacy') return ''
     let last = begin
     for (const { tasks } of this.pool.all) {
@@ -204,8 +211,8 @@ export class Placement {
   }
 
   /**
-   * Called when a question of the server has several possible recipients on one link: from now on, clients that can
-   * answer questions have their own links. Their subscriptions move there.
+   * From now on, gives clients that can answer questions their own links, and moves their subscriptions there. Called
+   * when a question of the server has several possible recipients on one link.
    * @returns false if this was done before, or the isolation is configured, so that nothing changes
    */
   isolateClients (): boolean {

@@ -6,7 +6,7 @@ import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** Counts, by owner, the processes of all stdio servers that were started for clients. The gateway's do not count. */
+/** Counts, by owner, the stdio server processes that were started for clients. The gateway's own links do not count. */
 export class ChildCounts {
   readonly #counts = new Map<string, number>()
   readonly #starts =
@@ -151,8 +151,8 @@ export class SlotPool {
   }
 
   /**
-   * Ends the slot that has been idle for longest. If none is idle and the owner's share is used up, ends the slot that
-   * has waited longest for its clients' answers.
+   * Ends the slot that has been idle for longest. If none is idle and the owner's share is used up, cancels the calls
+   * of the slot that has waited longest for its clients' answers, and ends it.
    * @param sentence the message of the error
    * @throws RpcError -32001 if no slot can be ended
    */
@@ -185,7 +185,7 @@ export class SlotPool {
 const evictedClause =
   'its request was not answered, and its connection was needed for other calls of the same caller'
 
-/** Finds the slot whose calls have all waited longest for answers of clients, at least `leftUnanswered`. */
+/** Among the slots whose calls all wait for clients, finds the one with the longest wait, at least `leftUnanswered`. */
 function findUnanswered (slots: readonly Slot[]): Slot | undefined {
   let oldest: Slot | undefined
   let since = Date.now() - upstreamLimits.leftUnanswered

@@ -22,10 +22,10 @@ export class RequestRunner {
   }
 
   /**
-   * Runs `work` on a slot's link, which is opened if needed, and once more on a new link if the server certainly did
-   * not execute the request (the session has expired, or the server is unreachable).
+   * Runs `work` on a slot's link, which is opened if needed. If the server certainly did not execute the request (the
+   * session has expired, or the server is unreachable), runs `work` once more on a new link.
    * @param exchange the client's request; undefined if no single client request causes the work
-   * @throws RpcError -32001 if there is no response
+   * @throws RpcError -32001 if there is no response, or with a page that the user must open first
    */
   async run<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
     const { circuit } = slot
@@ -51,8 +51,8 @@ export class RequestRunner {
 
   /**
    * Sends a client's notification on a slot's link, which is opened if needed. If the link is not open, the
-   * notification is dropped if the server keeps failing, too many notifications wait already, or it announces a change
-   * of the roots, which a new link requests itself.
+   * notification is dropped in three cases: the server keeps failing, too many notifications wait already, or the
+   * notification announces a change of the roots, which a new link requests anyway.
    */
   notify (slot: Slot, method: string, paramsText: string): void {
     if (slot.link) { slot.link.notify(method, paramsText); return }
@@ -64,7 +64,7 @@ export class RequestRunner {
       .finally(() => { slot.waitingNotifications-- })
   }
 
-  /** Resolves to the slot's link once it is open. @throws RpcError -32001 */
+  /** Returns the slot's link, and opens it if needed. @throws RpcError if it is not open in time or cannot be opened */
   async waitForLink (slot: Slot, exchange?: Exchange): Promise<Link> {
     const { connectionWait } = gatewayLimits
     // After a failure, the waiting time counts from the start of the attempt, so that later requests wait less.
@@ -107,7 +107,7 @@ export class RequestRunner {
     this.#circuits.recordProbe(circuit)
   }
 
-  /** Waits for a connection. @param wait max time, in ms @throws RpcError -32001 */
+  /** Waits for a connection. @param wait max time, in ms @throws RpcError if it fails or takes longer */
   async #connected<Result> (opening: Promise<Result>, wait: number, exchange?: Exchange): Promise<Result> {
     let timer: NodeJS.Timeout | undefined
     try {
@@ -163,8 +163,8 @@ export class RequestRunner {
 }
 
 /**
- * Returns the changes of a request's params without a `name` that stays the same: params without changes are not
- * copied.
+ * Removes `name` from the changes of a request's params if the name stays the same: without changes, the params need
+ * not be copied.
  */
 export function withoutUnchangedName ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
   if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes

@@ -13,7 +13,7 @@ import { TaskRegistry } from './task-registry.ts'
 /** The level at which most servers send log messages if none is set. */
 const defaultLevel: LogLevel = 'info'
 
-/** The members of `Slot` with the same names, which are all optional. */
+/** The initial values of the members of `Slot` with the same names. */
 interface SlotOptions {
   readonly owner?: Client
   readonly shareOwner?: string
@@ -120,7 +120,7 @@ export class Slot {
     return last === Infinity ? undefined : last
   }
 
-  /** Closes the link, also one that is being opened. The next use opens a new one, unless the slot has ended. */
+  /** Closes the link, even if it is still being opened. The next use opens a new one, unless the slot has ended. */
   async closeLinks (): Promise<void> {
     const { link, openingLink } = this
     this.link = undefined

@@ -127,7 +127,7 @@ export class ConnectionSupervisor {
     return slot.opening
   }
 
-  /** Handles the loss of a link. The gateway's link and links with subscriptions are reopened, others when needed. */
+  /** Handles a lost link: the gateway's link and links with subscriptions are reopened later, others on demand. */
   onLost (slot: Slot, link: Link, error: UpstreamError): void {
     if (slot.link !== link) return
     slot.link = undefined
@@ -252,7 +252,7 @@ export class ConnectionSupervisor {
     const needsUser = error instanceof UserActionRequired
     const status = needsUser && error.isLogin ? 'oauth_required' : 'disconnected'
     this.#setStatus(status, this.redact(`${error.message}${error.detail}`))
-    // Retrying is useless until a user logs in or provides values.
+    // A retry would fail until the user acts. A remote server without keep-alive is reconnected on demand only.
     if (needsUser || (this.#isRemote && this.#config.enableKeepAlive === false)) return
     this.#retry = setTimeout(() => {
       void this.ensureLink(this.#pool.base).catch(() => {})

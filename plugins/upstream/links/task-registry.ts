@@ -7,9 +7,9 @@ import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 /**
- * Where progress of a task is sent. The server reports it with the progress token of the call that started the task,
- * even after that call is answered: `token`, as sent to the server on this link. `clientToken`: the client's own token
- * for that call, as JSON text.
+ * Where progress of a task is sent. `token`: the progress token of the call that started the task, as sent on `link`;
+ * the server uses the token even after that call is answered. `clientToken`: the client's own token for that call, as
+ * JSON text.
  */
 interface TaskProgress {
   readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string
@@ -77,7 +77,7 @@ export class TaskRegistry {
   readonly #tasks = new AwaitedMap<Task>()
   readonly #pages = new AwaitedMap<ElicitationPage>()
 
-  /** Whether a page or an unfinished task is awaited, so that the connection is needed. */
+  /** Whether a page or an unfinished task is awaited, so that the connection is needed. Forgets expired entries. */
   get hasAny (): boolean {
     for (const begun of [this.#tasks, this.#pages]) {
       for (const [id, { until }] of begun) if (until <= Date.now()) begun.delete(id)

@@ -78,7 +78,10 @@ interface TransportInput {
   readonly passed?: (() => PassedHeaders | undefined) | undefined
   /** Supplies the `Authorization` header of a login; undefined if the gateway does not log in at the server. */
   readonly authorization?: AuthorizationSource | undefined
-  /** Limits the memory and the rate of the server's messages; `owner`: whose memory messages without a caller use. */
+  /**
+   * Limits the memory and rate of the server's messages. `owner`: the owner whose memory is used for messages that no
+   * client caused.
+   */
   readonly reading: { meter: MemoryMeter, pace: MessageRateLimiter | undefined, owner: string }
 }
 
@@ -112,7 +115,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
 export function makeTransport (
   type: TransportType, { config, deps, passed, authorization }: Omit<TransportInput, 'reading'>
 ): Transport | Promise<Transport> {
-  // The memory of messages that no client has caused counts for the server's owner.
+  // The memory of messages that no client has caused counts against the server's owner.
   const reading = { meter: memoryBudget, pace: deps.pace, owner: serverMemoryOwner(outboundAccessOf(config)) }
   return transportFactories[type]({ config, deps, passed, authorization, reading })
 }

@@ -13,8 +13,8 @@ export interface BearerChallenge {
 const parameterPattern = /(?<![\w-])([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g
 
 /**
- * Returns a challenge's parameters, by name in lower case; of repeated ones, the first. The pattern consumes quoted
- * values as a whole, so that text within quotes is not taken for a parameter.
+ * Returns a challenge's parameters, by name in lower case; of repeated parameters, the first. The pattern consumes
+ * quoted values as a whole, so that text within quotes is not taken for a parameter.
  */
 function parametersOf (text: string): Map<string, string> {
   const found = new Map<string, string>()
@@ -64,8 +64,8 @@ interface ScopeSources {
 /**
  * Selects the scopes to request (MCP 2025-11-25, Authorization, "Scope Selection Strategy" and "Step-Up Authorization
  * Flow"). A new login requests the scopes of the config, or else of the challenge, or else of the resource's metadata.
- * A step-up requests the former scopes and those of the challenge. If there are any, and the authorization server
- * supports `offline_access`, this scope is added to get a refresh token.
+ * A step-up requests the former scopes and those of the challenge. If scopes are requested, and the authorization
+ * server supports `offline_access`, this scope is added to get a refresh token.
  */
 export function chooseScopes ({ configured, challenged, ofResource, ofServer, former = [] }: ScopeSources): string[] {
   const first = former.length > 0 ? challenged : configured ?? challenged ?? ofResource

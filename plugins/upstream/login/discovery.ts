@@ -87,8 +87,8 @@ async function fetchedIssuer (
 
 /**
  * Requires that the addresses of an authorization server have one origin. Called for MCP servers that no admin stored:
- * their user may have made the addresses up, so that a code of one authorization server would be sent to another (RFC
- * 9700, section 4.4).
+ * their user may have chosen the addresses so that a code of one authorization server is sent to another (RFC 9700,
+ * section 4.4).
  * @throws UpstreamError
  */
 function checkOrigins ({ url, metadata }: AuthorizationServer): void {
@@ -151,7 +151,7 @@ async function readResource (
 /**
  * Returns the authorization server to use: the configured issuer, or the first one that the resource names.
  * @returns undefined if there is neither
- * @throws UpstreamError if the resource names others than the configured issuer
+ * @throws UpstreamError if the resource names authorization servers, but not the configured issuer
  */
 function issuerOf (
   described: OAuthProtectedResourceMetadata | undefined, { issuer }: UpstreamOAuth
@@ -181,14 +181,14 @@ async function readServer (url: string, makeFetch: MakeFetch): Promise<Authoriza
 /**
  * Checks the metadata of an authorization server.
  * @param isNamed whether the protected resource metadata names this server
- * @throws UpstreamError for metadata of another issuer (RFC 8414, section 3.3), without PKCE, or with an authorization
- *   endpoint that is not at an http or https address
+ * @throws UpstreamError if `isNamed` and the issuer is another one (RFC 8414, section 3.3). Unless the grant is client
+ *   credentials, also if PKCE is not supported, or the authorization endpoint is no http or https address
  */
 function checkServer (
   metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth
 ): void {
   const { issuer, code_challenge_methods_supported: methods, authorization_endpoint: endpoint } = metadata
-  // A server of MCP 2025-03-26 may return the metadata of another issuer.
+  // Without resource metadata (MCP 2025-03-26), a server may return the metadata of another issuer.
   if (isNamed && !isSameIdentifier(issuer, url)) {
     fail(`the authorization server ${visibleText(url, 200)} has the issuer ${visibleText(issuer, 200)}: its metadata ` +
       'is not trusted')

@@ -74,7 +74,7 @@ export interface SavedFlow {
   readonly holder: string
   readonly codeVerifier: string
   readonly redirectUri: string
-  /** The login, to which the tokens are added. */
+  /** The login, still without tokens. */
   readonly frame: LoginWithoutTokens
   /** The hash of the ticket in the login link of this login (`starts.ts`). */
   readonly start: string
@@ -138,7 +138,7 @@ export class LoginFlows {
     return await beginning
   }
 
-  /** Whether the request of a holder can still be completed: another replica may have ended it. */
+  /** Whether the request of a holder can still be completed. Ends the request here if another replica has ended it. */
   async #isOpen (holder: string): Promise<boolean> {
     const flow = this.#flows.get(holder)
     if (!flow || Date.now() - flow.checkedAt < checkTime) return flow !== undefined
@@ -155,7 +155,7 @@ export class LoginFlows {
     await this.#deps.stores.states.remove(start)
   }
 
-  /** Ends the request of a holder who has logged in or need not, and notifies the clients to which its URL was sent. */
+  /** Ends a holder's request, completed or not, and notifies the clients to which its URL was sent. */
   end (holder: string): void {
     const flow = this.#flows.get(holder)
     this.#flows.delete(holder)
@@ -255,8 +255,8 @@ export class LoginFlows {
   }
 
   /**
-   * Returns the client that the gateway is at an authorization server, registered if needed. If several replicas
-   * register at the same time, one registration is kept.
+   * Returns the gateway's OAuth client at an authorization server, registered if needed. If several replicas register
+   * at the same time, one registration is kept.
    */
   async #client (
     found: AuthorizationDiscovery, scopes: readonly string[], self: GatewayAsOAuthClient

@@ -43,7 +43,7 @@ interface LoginOutcome {
 type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
 const userPrefix = holderOf('')
-/** How the holder of a system key's login begins. Usernames cannot contain a space, so no user's holder begins so. */
+/** The prefix of the holders of system keys. Usernames contain no space, so no user's holder begins with it. */
 const keyPrefix = holderOf('key ')
 
 /** Returns the user who holds a login; undefined if a bearer key holds it, or all users share it. */
@@ -64,7 +64,7 @@ export class Logins {
 
   get (server: string): ServerLogin | undefined { return this.#servers.get(server) }
 
-  /** Creates the logins of a running server, in place of those for its former config; undefined if it takes none. */
+  /** Creates the `ServerLogin` of a running server, in place of the former; undefined if the server takes no login. */
   open (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     this.#servers.delete(name)
     if (!takesLogin(config)) return undefined
@@ -74,8 +74,9 @@ export class Logins {
   }
 
   /**
-   * Creates the logins for a test of a server; undefined if it takes none. Stored logins for the same config are used.
-   * If there is none but the server requires one, the connection fails with UserActionRequired or an UpstreamError.
+   * Creates the `ServerLogin` for a test of a server; undefined if it takes no login. A stored login for the config is
+   * used. If there is none but the server requires one, the connection fails with UserActionRequired or an
+   * UpstreamError.
    */
   openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     if (!takesLogin(config)) return undefined
@@ -280,8 +281,8 @@ function urlOf ({ url = '' }: ServerConfig): URL {
 const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
 
 /**
- * Checks the issuer (`iss`) of an authorization response (RFC 9207, section 2.4). It is compared as a string with the
- * issuer whose metadata was fetched; if none was, its origin must be the one to which the browser was sent.
+ * Checks the issuer (`iss`) of an authorization response (RFC 9207, section 2.4). It must equal the issuer whose
+ * metadata was fetched; if none was, its origin must be the one to which the browser was sent.
  * @returns the reason why the response is not from the expected authorization server; undefined if it may be
  */
 function foreignIssuer (

@@ -79,8 +79,9 @@ export class UserActionRequired extends UpstreamError {
   }
 
   /**
-   * Converts this to the error for a client. If the client supports URL elicitation and its user must act, the error
-   * contains the elicitation to complete (MCP 2025-11-25, Elicitation, "URL Elicitation Required Error").
+   * Converts this to the error for a client. If the client supports URL elicitation and its user must open a page, the
+   * error contains the elicitation (MCP 2025-11-25, Elicitation, "URL Elicitation Required Error"), and the client is
+   * notified once the page is completed.
    */
   toRpcError (server: string, client: Client | undefined): RpcError {
     const name = JSON.stringify(server)

@@ -68,7 +68,7 @@ export const credentialsRequiredError = (): UpstreamError =>
 /**
  * Registers the gateway as a client of an authorization server (RFC 7591).
  * @param scopes the scopes to name in the registration
- * @param binding a hash of the server's owner and addresses, for which alone the registration is valid
+ * @param binding a hash of the server's owner and addresses: the registration is valid only for these
  * @throws UpstreamError that says what to configure
  */
 export async function registerGateway (

@@ -73,10 +73,13 @@ export class ServerLogin {
     return this.#missing.has(holder) ? { flow: this.flows.current(holder) } : undefined
   }
 
-  /** Returns the error for a client whose holder must log in; undefined if no login is known to be missing. */
+  /**
+   * Returns the error for a client whose holder must log in; undefined if no login is known to be missing. Begins a new
+   * authorization request if there is no recent one.
+   */
   refusal (holder: string | undefined): UserActionRequired | undefined {
     if (holder === undefined || !this.#missing.has(holder)) return undefined
-    // This begins a new authorization request if another replica has ended the current one.
+    // Another replica may have ended the current authorization request.
     void this.prepare(holder)
     return this.#toError(holder, this.flows.current(holder))
   }

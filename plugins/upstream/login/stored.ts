@@ -12,7 +12,7 @@ export interface AuthorizationServer {
   readonly metadata: AuthorizationServerMetadata | undefined
 }
 
-/** The client that the gateway is at one authorization server. */
+/** The gateway's OAuth client at one authorization server. */
 export interface UpstreamOAuthClient {
   readonly id: string
   readonly secret?: string

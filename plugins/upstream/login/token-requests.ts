@@ -150,8 +150,9 @@ export function authenticateAsClient (
 }
 
 /**
- * Returns the client's authentication method: the one in the config, or else the one of the registration if the
- * authorization server supports it, or else one that the server supports.
+ * Returns the client's authentication method: the one in the config; `private_key_jwt` with a configured private key;
+ * `none` without a secret; otherwise the registered one if the authorization server supports it, or else one that the
+ * server supports.
  * @param supported the methods that the server states; undefined if it states none, which means client_secret_basic
  */
 export function authMethodOf (

@@ -15,7 +15,8 @@ export class SharedApi {
 
   /**
    * Acquires the API for one link.
-   * @param describe creates the API for the first link; the function it gets must be called on changes
+   * @param describe creates the API for the first link; must call the function it receives whenever the description
+   *   changes
    * @param onChange called when the description has changed
    * @returns the API, and a function that releases it
    */

@@ -7,7 +7,7 @@ export const isHeaderName = (name: string): boolean => /^[\w!#$%&'*+.^`|~-]+$/.t
 /**
  * Converts a header value for `undici`, which sends each character as one byte (Latin-1). A value with characters
  * beyond Latin-1 is sent as UTF-8.
- * @returns undefined for a value with a control character other than a tab, which headers must not contain
+ * @returns undefined for a value with an ASCII control character other than a tab, which headers must not contain
  */
 export function toHeaderValue (value: string): string | undefined {
   if (/[^\P{Cc}\t\u0080-\u009f]/u.test(value)) return undefined

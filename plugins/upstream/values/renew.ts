@@ -4,7 +4,7 @@ import type { Slot } from '../links/slot.ts'
  * Replaces the links that use the values of a user, after these values have changed.
  * @param slots the slots of these links
  * @param isGone whether the values were removed; if not, open calls are still answered on the former links
- * @param retry opens new links for the slots for which a client waits
+ * @param retry opens new links for those of the given slots that need one
  */
 export function renewLinks (slots: readonly Slot[], isGone: boolean, retry: (slots: readonly Slot[]) => void): void {
   for (const slot of slots) {

@@ -46,7 +46,7 @@ export class ServerValues {
   /** Users who are known to lack required values, with the page to open, if there is one. */
   readonly #lacking = new BoundedMap<string, OpenPage | undefined>(upstreamLimits.login.flows)
   readonly #opening = new Map<string, Promise<OpenPage | undefined>>()
-  /** The values to mask in texts of the server: also former ones, which may still occur there. */
+  /** The values to mask in texts of the server, including former values, which may still occur there. */
   readonly #masked = new BoundedMap<string, true>(4 * upstreamLimits.login.holders)
   #scrub: ((text: string) => string) | undefined
   /** Whether the gateway's own link could not be opened because the server's owner lacks values. */
@@ -62,7 +62,7 @@ export class ServerValues {
   /** Whether a user is known to lack values. */
   isLackingValues (user: string): boolean { return this.#lacking.has(user) }
 
-  /** Does nothing for a client whose user has provided all required values. @throws RpcError with the page to open */
+  /** Loads the values of a client's user. @throws RpcError with the page to open if the user lacks required values */
   async require (client: Client): Promise<void> {
     if (await this.#find(client.user)) return
     throw (await this.#refuse(client.user)).toRpcError(this.#deps.server, client)
@@ -166,7 +166,9 @@ export class ServerValues {
     return page
   }
 
-  /** Forgets a user's page unless it completes this version of the values, since it has become invalid. */
+  /**
+   * Forgets a user's page if it is for another version of the values, or `version` is undefined: it has become invalid.
+   */
   #dropPage (user: string, version: string | undefined): void {
     const page = this.#lacking.get(user)
     if (page && (version === undefined || page.version !== version)) this.#lacking.setNewest(user, undefined)

@@ -60,7 +60,7 @@ export class UserValues {
     this.#deps = deps
   }
 
-  /** Creates the values of a running server, in place of those for its former config; undefined if it has none. */
+  /** Creates the `ServerValues` of a running server, in place of the former; undefined if it has no user variables. */
   open (name: string, config: ServerConfig, changed: ValuesListener): ServerValues | undefined {
     this.#servers.delete(name)
     const values = this.openForTest(name, config, changed)
@@ -68,7 +68,7 @@ export class UserValues {
     return values
   }
 
-  /** Creates the values for a test of a server. @returns undefined if the config has no user variables */
+  /** Creates the `ServerValues` for a test of a server. @returns undefined if the config has no user variables */
   openForTest (name: string, config: ServerConfig, changed: ValuesListener): ServerValues | undefined {
     if (!hasUserVariables(config)) return undefined
     const { records } = this.#deps
@@ -118,8 +118,8 @@ export class UserValues {
   }
 
   /**
-   * Stores the values that a user entered on a page. Together with the stored ones, they must include all required
-   * ones. The user's other pages for this server become invalid.
+   * Stores the values that a user entered on a page. Together, the entered and the stored values must include all
+   * required values. The user's other pages for this server become invalid.
    * @returns false if this page is no longer valid, so that nothing is stored
    * @throws InvalidInput for a value that cannot be used or is missing, StorageError
    */
@@ -182,8 +182,8 @@ export class UserValues {
 
   /**
    * Finds the page of a ticket.
-   * @returns undefined if the ticket is unknown or has expired, the values, the server's target or the account have
-   * changed since, or the server is hidden from the user
+   * @returns undefined if the ticket is unknown or has expired, if the values, the server's target or the account have
+   *   changed since, or if the server is hidden from the user
    * @throws StorageError
    */
   async findPage (ticket: string): Promise<TicketPage | undefined> {

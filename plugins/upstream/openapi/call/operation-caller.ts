@@ -31,7 +31,7 @@ interface OperationCall {
   signal: AbortSignal
 }
 
-/** In place of a timeout, the largest delay of a timer, in ms: the deadline of the call aborts the request. */
+/** The longest possible timeout, in ms. Requests need none of their own: the call's deadline aborts them. */
 const noTimeout = 2 ** 31 - 1
 
 const noCredentialsMessage =
@@ -208,7 +208,7 @@ export class OperationCaller {
     return { apiKey, tokenUrl: onlySameOrigin(tokenUrl), openIdConnectUrl: onlySameOrigin(openIdConnectUrl) }
   }
 
-  /** Logs that operations at an origin cannot be called, once per origin. */
+  /** Logs that operations at an origin cannot be called: once per origin, and for a limited number of origins. */
   #warnOfOrigin (origin: string): void {
     if (this.#warned.has(origin) || this.#warned.size >= upstreamLimits.openapi.warnings) return
     this.#warned.add(origin)

@@ -13,7 +13,7 @@ export interface ApiRequest {
   path: string
   /** The pairs `name=value` of the query, percent-encoded. */
   query: string[]
-  /** Those pairs of `query` that come from the server's URL or the credentials. They may be secret. */
+  /** The pairs of `query` that come from the server's URL or the credentials, and may be secret. */
   configuredQuery: string[]
   /** The headers, by name in lower case. */
   headers: Map<string, string>
@@ -69,7 +69,7 @@ export function toRequest (plan: OperationPlan, paramsText: string, server: stri
 }
 
 /**
- * Removes the argument of a parameter from the unused ones.
+ * Takes a parameter's argument out of the unused arguments.
  * @returns its JSON text; undefined if it is absent or null
  * @throws ArgumentError if it is absent or null, but required
  */
@@ -114,7 +114,8 @@ function knownArguments ({ parameters, body }: OperationPlan): string {
 /**
  * Fills in the path template.
  * @param values the values of the path parameters, by name, percent-encoded
- * @throws ArgumentError for a value that would lead to another path: `/users/` is not `/users/{id}`
+ * @throws ArgumentError for an empty value, or a value that creates a segment `.` or `..`: it would lead to another
+ *   path
  */
 function fillPath ({ path }: OperationPlan, values: ReadonlyMap<string, string>): string {
   const filled = path.split(/(\{[^{}]+\})/).map((piece) => {

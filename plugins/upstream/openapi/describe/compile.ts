@@ -226,12 +226,12 @@ function compileOperation (context: OperationContext, described: DescribedOperat
     required: [...requiredParameters, ...(body?.required ?? [])],
     additionalProperties: body?.additionalProperties ?? false
   }, schemas, toolLimits)
-  // The name is assigned last: an operation that is omitted must not take a name.
+  // The name is assigned last: an operation that cannot be compiled must not take a name.
   const name = names.assign(namedOperation(described))
   return { plan, name, tool: tool(name), unplaced }
 }
 
-/** Returns an operation's parameters, resolved, and those of its path item that they do not override. */
+/** Returns the parameters of an operation, and those of its path item that are not overridden; all are resolved. */
 function parametersOf (operation: Dict, pathItem: Dict, refs: ReferenceResolver): Dict[] {
   const parameters = new Map<string, Dict>()
   for (const list of [pathItem.parameters, operation.parameters]) {

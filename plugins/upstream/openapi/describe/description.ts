@@ -21,7 +21,7 @@ interface FetchedVersion { etag: string | undefined, lastModified: string | unde
 
 /**
  * The OpenAPI description of one API. It is read when it is first needed. If it has a URL, it is read again at each
- * `keepAliveInterval`; if that fails, the last valid version stays in use.
+ * `keepAliveInterval` (unless `enableKeepAlive` is false); if that fails, the last valid version stays in use.
  */
 export class ApiDescription {
   readonly #config: ServerConfig

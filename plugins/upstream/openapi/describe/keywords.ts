@@ -110,8 +110,8 @@ function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
 }
 
 /**
- * Relaxes a schema in which subschemas accept more than the original ones: omits keywords that would therefore accept
- * less, and converts `oneOf` to `anyOf`. A call that the API accepts must not be rejected.
+ * Relaxes a converted schema whose subschemas accept more than the original ones: omits keywords that could therefore
+ * reject calls that the API accepts, such as `not`, and converts `oneOf` to `anyOf`.
  */
 export function relaxSchema ({
   not: _not,

@@ -137,8 +137,8 @@ const otherNotations = /(?<=\/):([\w-]+)(?:\([^()]*\))?|<(?:(\w+)(?:\([^()]*\))?
  * Parses a path template. The name in an expression, `{…}`, may be surrounded by the notation of a web framework, such
  * as `{path*}`. Parameters in the notations of Express and Flask are recognized if a parameter of that name is
  * declared; otherwise they are literal text.
- * @param declared the names of the operation's path parameters. If one is equal to the whole text of an expression,
- *   that text is its name.
+ * @param declared the names of the operation's path parameters. If a declared name equals the whole text of an
+ *   expression, it is the name in that expression.
  */
 function readPathTemplate (template: string, declared: ReadonlySet<unknown>): PathTemplate {
   const names = new Set<string>()

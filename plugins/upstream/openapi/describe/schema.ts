@@ -11,7 +11,7 @@ type ConvertedKeywords = Map<string, unknown>
 /**
  * Converts the schemas of one description to JSON Schema 2020-12, for requests: `readOnly` properties are omitted.
  * References are kept, but refer to `$defs`. Keywords with invalid values are dropped, so that the result is a valid
- * schema, which accepts more than the original, but not less.
+ * schema. It may accept more than the original, but not less.
  */
 export class SchemaConverter {
   readonly #refs: ReferenceResolver
@@ -197,7 +197,7 @@ function convertValues (schema: Record<string, unknown>, out: ConvertedKeywords)
   else if (Array.isArray(schema.examples)) out.set('examples', schema.examples)
 }
 
-/** Converts `nullable: true` (OpenAPI 3.0) or `x-nullable: true` (Swagger): null is allowed in addition to the type. */
+/** Converts `nullable: true` (OpenAPI 3.0) or `x-nullable: true` (Swagger): null becomes a valid value. */
 function withNullable (schema: Record<string, unknown>, converted: JsonSchema): JsonSchema {
   if (schema.nullable !== true && schema['x-nullable'] !== true) return converted
   const { type, enum: values } = converted

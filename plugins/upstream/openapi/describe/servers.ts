@@ -7,7 +7,7 @@ import type { ReferenceResolver } from './refs.ts'
  * @param servers the array of Server Objects
  * @param baseUrl the URL against which a relative URL is resolved
  * @returns undefined if there is no server, or its URL is relative and there is no base URL
- * @throws DescriptionError if the URL is invalid, or a server variable has no default
+ * @throws DescriptionError if the URL is invalid, or a server variable has neither a default nor an enum
  */
 export function serverUrlOf (servers: unknown, baseUrl: string | undefined): string | undefined {
   const [server] = Array.isArray(servers) ? servers : []

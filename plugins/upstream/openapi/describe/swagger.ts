@@ -25,7 +25,7 @@ function serializationOf (collectionFormat: unknown, location: unknown): { style
  */
 const delimiters: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: '\t', pipes: '|' }
 
-/** Returns the schema of a parameter: those of its members that are schema keywords. */
+/** Returns the schema of a parameter: the members that are schema keywords. */
 function schemaOf ({
   name: _name,
   in: _in,
@@ -38,7 +38,8 @@ function schemaOf ({
 }
 
 /**
- * Returns the server of a Swagger 2.0 document as Server Objects: with https if allowed, or a path if it has no host.
+ * Returns the server of a Swagger 2.0 document as Server Objects. The URL has the scheme https if that is allowed;
+ * without a `host`, the URL is a path.
  */
 export function serversFromSwagger ({ host, basePath, schemes }: Dict): unknown[] {
   const path = typeof basePath === 'string' ? basePath : '/'
@@ -47,7 +48,8 @@ export function serversFromSwagger ({ host, basePath, schemes }: Dict): unknown[
 }
 
 /**
- * Returns the scheme of the server's URL; empty if neither https nor http is given: that of the document then applies.
+ * Returns the scheme of the server's URL. If neither https nor http is given, returns an empty text, so that the scheme
+ * of the document's URL applies.
  */
 function schemeOf (schemes: readonly string[]): string {
   if (schemes.includes('https')) return 'https:'
@@ -55,8 +57,8 @@ function schemeOf (schemes: readonly string[]): string {
 }
 
 /**
- * Converts the parameters of a Swagger 2.0 operation, among which are its body and form fields, to the parameters and
- * the request body of an OpenAPI 3.0 operation.
+ * Converts the parameters of a Swagger 2.0 operation, including its body and form fields, to the parameters and the
+ * request body of an OpenAPI 3.0 operation.
  */
 export function operationFromSwagger (
   operation: Dict,

@@ -65,7 +65,7 @@ function annotationsOf (method: string): Record<string, boolean> {
 
 /** How much of a schema is kept. */
 interface Detail {
-  /** Max references that are followed in a row; the definitions that the last ones refer to keep their type only. */
+  /** Max references that are followed in a row; the definitions at the end of such a chain keep only their type. */
   hops: number
   /** Max levels of each schema; the subschemas below keep their type only. */
   depth: number
