@@ -160,7 +160,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   const value: Record<string, unknown> = {}
   for (const key of ['jsonrpc', 'id', 'method']) {
     const member = textOf(key)
-    // A longer value is invalid. An object replaces it, since that is invalid, too.
+    // A longer value is invalid. It is replaced by an object, which is invalid here, too.
     if (member !== undefined) value[key] = member.length <= smallMember ? parseJsonText(member) : {}
   }
   for (const key of ['result', 'error']) {

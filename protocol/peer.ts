@@ -144,7 +144,7 @@ export class RpcConnection implements Receiver {
 
   message (message: Message, origin: number | undefined): boolean {
     if (message.kind !== 'response' && lookalikeMethod(message.method) !== undefined) {
-      // A client might take the method for one of MCP, whose checks the message has not passed.
+      // The message has not passed the checks of MCP, but a client might take its method for one of MCP.
       if (message.kind !== 'request') return false
       const { id, idText, method } = message
       this.answer(idText, { kind: 'response', id, errorText: unknownMethodError(method).toText() })
@@ -161,7 +161,7 @@ export class RpcConnection implements Receiver {
     return false
   }
 
-  /** Repairs an answer, unless its value shows that it needs no repair. */
+  /** Repairs an answer. If its parsed value needs no repair, sets only `isError`. */
   #mendAnswer (answer: Response, { method, uri }: PendingRequest): void {
     if (answer.hasNullOrEmptyArray === false) return
     const { resultText, errorText } = answer

@@ -48,7 +48,7 @@ export interface Provider {
    * @throws the errors of `call`
    */
   taskRun?: (exchange: Exchange, id: string) => string | undefined
-  /** Returns how long, from now, and for whom a list for this client may be cached; undefined: unknown. */
+  /** Returns for how long from now, and for whom, a client's list may be cached; undefined: unknown. */
   caching?: (client: Client, kind: ListKind) => Caching | undefined
   /**
    * Reads the provider's lists for a client if they are unknown or outdated.

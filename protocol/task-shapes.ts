@@ -21,7 +21,7 @@ function renameMembers (text: string, names: Readonly<Record<string, string>>): 
   return withMembers(text, changes)
 }
 
-/** Converts a task of the extension to the shape of 2025-11-25, where a task with a tool error has failed. */
+/** Converts a task of the extension to the shape of 2025-11-25, in which a task with a tool error is `failed`. */
 export function toLegacyTask (text: string): string {
   const result = memberOf(text, 'result')
   const isFailed = result !== undefined && memberOf(result, 'isError') === 'true'

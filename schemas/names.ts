@@ -120,7 +120,7 @@ export const toModelSafeText = (text: string): string =>
   text.slice(0, 4 * maxModelSafeNameLength).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')
 
 /**
- * Whether a name contains characters that hide or change what is displayed: control characters, line separators,
- * bidirectional controls.
+ * Whether a name contains characters that hide or change what is displayed: control characters, line and paragraph
+ * separators, bidirectional controls and lone surrogates.
  */
 export const hasControlCharacters = (name: string): boolean => /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)

@@ -41,8 +41,8 @@ function compact (text: string): string {
 }
 
 /**
- * Whether an error -32602 means that the resource does not exist: its data is the URI and nothing else (SEP-2164).
- * Clients of earlier revisions expect another code.
+ * Whether an error -32602 means that the resource does not exist: `data` then contains the URI only (SEP-2164).
+ * Clients of earlier revisions expect another code for this error.
  */
 export function isResourceNotFound (method: string, errorText: string): boolean {
   if (method !== 'resources/read') return false
@@ -50,7 +50,7 @@ export function isResourceNotFound (method: string, errorText: string): boolean 
   return isObject(data) && typeof data.uri === 'string' && Object.keys(data).length === 1
 }
 
-/** Converts an error about the hop between gateway and server to one that is meaningful to the client. */
+/** Rewords an error about the hop between gateway and server for the client, and replaces the code; `data` is kept. */
 export function translateHopError ({ code: number, message }: RpcError, errorText: string): string {
   const data = memberOf(errorText, 'data')
   const text = number === modernErrorCode.missingCapability
@@ -85,7 +85,7 @@ export function toLegacyTool (text: string): string | undefined {
   return withMembers(text, { inputSchema, outputSchema })
 }
 
-/** Matches a reference to another document. Clients compile output schemas when they read lists, and cannot load it. */
+/** Matches a reference to another document. Clients that compile output schemas would fail to load that document. */
 const externalRef = /"\$ref"\s*:\s*"[^#]/
 
 /**

@@ -32,7 +32,7 @@ export interface ModernSessionOptions {
   /** Called with a warning for the server's managers. */
   readonly warn: (sentence: string) => void
   readonly bounds: RoundBounds & {
-    /** Max pages of `tools/list` to read for the headers of one tool. */
+    /** Max pages of `tools/list` to read when a call is refused because of its headers. */
     readonly headerPages: number
   }
 }
@@ -166,8 +166,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   }
 
   /**
-   * Handles an error answer. If the error concerns the hop between gateway and server, the request is corrected and
-   * sent again, or the error is reworded for the client.
+   * Handles an error answer. If the error concerns the hop between gateway and server, corrects the request and sends
+   * it again, fails the call, or rewords the error. Otherwise only the code of an unknown resource may be changed.
    */
   #onErrorAnswer (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
     const error = toRpcError(errorText)
@@ -216,7 +216,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   }
 
   notify (method: string, paramsText?: string): void {
-    // Calls send their own cancellations.
+    // Cancellations are among them, since calls send their own.
     if (removedNotifications.has(method)) return
     this.#connection.notify(method, paramsText, { protocol: this.#outgoing.ownHeaders(method) })
   }
@@ -265,7 +265,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     void this.#transport.close()
   }
 
-  /** Cancels all calls, also those that wait for clients to answer questions, which have no open request to fail. */
+  /** Cancels all calls, even calls without an open request because they wait for a client's answer to a question. */
   #endCalls (error = new UpstreamError('broken', 'its connection was closed', { isPublic: true })): void {
     for (const call of this.#calls.values()) call.cancel(error)
   }
@@ -285,7 +285,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   }
 }
 
-/** The notifications of clients that do not exist in this era, or that are meant for the gateway itself. */
+/** Client notifications that are not forwarded: they do not exist in this era, or the gateway handles them. */
 const removedNotifications: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])

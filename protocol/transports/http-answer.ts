@@ -29,7 +29,7 @@ export interface AnswerHandlers {
 
 const unboundedReading: ReadingOptions = {}
 
-/** Chunks below this size, in bytes, are tiny; every `crumbBatch` tiny chunks of a stream count as one `crumbs`. */
+/** Chunks below this size, in bytes, are tiny; `crumbBatch` of them in a stream count once as `crumbs`. */
 const crumbSize = 64
 const crumbBatch = 64
 

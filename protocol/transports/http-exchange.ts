@@ -24,7 +24,7 @@ const notificationTimeout = 10_000
  * redirect or a challenge, and GETs that resume its stream.
  */
 export class HttpExchange implements AnswerHandlers {
-  /** Called when the server has accepted the message, or it has failed. */
+  /** Called when the server has accepted the message, or the message has failed. */
   onAccepted: (() => void) | undefined
   readonly #connection: HttpConnection
   /** The id of a request; undefined for a notification or an answer. */
@@ -262,7 +262,7 @@ export class HttpExchange implements AnswerHandlers {
     if (this.#status === 202 && hasStandaloneStream()) { this.#isAnswered = true; return }
     const [status, isStateless] = [this.#status, this.#isStateless]
     const isLarge = text.length > largeTextLength
-    // The server supports only the modern era now, so a new connection must be opened.
+    // If true, the server now supports only the modern era, and a new connection must be opened.
     const hasLeftEra = !isStateless && version !== undefined && !isLarge && isModernErrorAnswer(status, text)
     const answers = (id: number): boolean =>
       isRpcAnswer(status, text, id) || (isStateless && isModernErrorAnswer(status, text))

@@ -68,7 +68,7 @@ export class StandaloneStream {
     let status = 0
     let opened = false
     let hasData = false
-    /** Called when the stream has ended. One with data, or open for long, did not fail: proxies close idle streams. */
+    /** Handles the stream's end, which is no failure after data or `steadyAfter`: proxies close idle streams. */
     const ended = (): void => {
       this.#isOpen = false
       const isSteady = hasData || Date.now() - begun > steadyAfter

@@ -68,8 +68,8 @@ interface ValveOptions {
 }
 
 /**
- * The number of bytes processed at a time, by which a server may exceed its rate: whole lines of at least `pieceSize`
- * bytes in total, or the first `longPiece` bytes of a longer line.
+ * Sizes of the pieces in which bytes are processed: whole lines of at least `pieceSize` bytes in total, or `longPiece`
+ * bytes of a longer line. A server may exceed its rate by one piece.
  */
 const pieceSize = 1024
 const longPiece = 16 * 1024

@@ -13,7 +13,7 @@ const minute = 60_000
 export const approvalsFingerprint = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
   approvals.canApprove(principal) && [approvals.changeCount, Math.floor(Date.now() / minute)]
 
-/** Returns the button that reverses a decision; an empty list once the call was made or the approval has expired. */
+/** Returns a list with the button that reverses a decision; empty if the call was made or the approval has expired. */
 function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: string): readonly object[] {
   if (isUsed === true || Date.parse(expiresAt) <= Date.now()) return []
   const href = `${base}/approvals/${encodeURIComponent(id)}`
@@ -21,7 +21,7 @@ function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: str
   return state === 'denied' ? [{ label: 'Approve instead', href: `${href}/approve`, method: 'post' }] : []
 }
 
-/** The page with the calls that wait for approval, for admins and for the approvers named in policies. */
+/** The page on which admins, and approvers named in policies, decide on calls that wait for approval. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api }, policies: { approvals } } = app
   const { page, form, submit } = createPageRouter(app)

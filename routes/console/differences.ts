@@ -3,7 +3,7 @@ import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /**
  * A member that differs between two versions of a record, with its values as text. `before` or `after` is missing if
- * this version does not have the member.
+ * that version does not have the member.
  */
 export interface Difference { readonly path: string, readonly before?: string, readonly after?: string }
 
