@@ -105,7 +105,7 @@ function scanText (
   }
 }
 
-/** Parses an element of a batch. @param valueOf returns its JSON value; called only if it is not a valid message */
+/** Parses an element of a batch. @param valueOf returns the element's JSON value; called only if `read` throws */
 function messageOrError (read: () => Message, valueOf: () => unknown, text: string): Message | MalformedMessage {
   try {
     return read()

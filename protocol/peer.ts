@@ -136,7 +136,7 @@ export class RpcConnection implements Receiver {
     }
   }
 
-  /** Fails one of the gateway's requests without waiting for its answer. */
+  /** Discards one of the gateway's requests without waiting for its answer. The request fails with `error`. */
   abandon (id: number, error: UpstreamError): void {
     this.#transport.drop(id)
     this.failed(id, error)

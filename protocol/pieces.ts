@@ -63,8 +63,8 @@ const minPiece = 1024
 const maxCrumbs = 256
 
 /**
- * A text that arrives in pieces, held in few strings. The strings are joined with `join`, which copies each once; `+`
- * would create ropes, which V8 copies again later.
+ * A text that arrives in pieces, held in few strings. The strings are joined with `join`, since `+` would create ropes,
+ * which V8 copies again later.
  */
 export class TextPieces {
   #pieces: string[] = []

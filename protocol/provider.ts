@@ -58,7 +58,7 @@ export interface Provider {
   /**
    * Reads the provider's lists for a client that requested an unknown item. The promise rejects if they cannot be read.
    * @returns undefined if the lists are already known, or the provider is not connected
-   * @throws RpcError -32001 if the client's owner has used up its share
+   * @throws RpcError -32001 if this requires a new connection, and a limit of connections is reached
    */
   loadListsForItem?: (client: Client) => Promise<void> | undefined
   /** Returns the provider's known catalogues, for all capability classes. */

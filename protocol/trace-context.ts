@@ -14,7 +14,8 @@ export interface TraceContext {
 const guardedNames = new GuardedNames(['traceparent', 'tracestate'])
 
 /**
- * Adds a trace context to the changes of a request's params. The other members of `_meta` keep their bytes.
+ * Adds a trace context to the changes of a request's params, in place of the sender's. The other members of `_meta`
+ * keep their bytes.
  * @param changes members of `params` to replace, as JSON text
  */
 export function changesWithTrace (

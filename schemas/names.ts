@@ -113,8 +113,8 @@ export const separatorWarning = (separator: unknown): string | undefined =>
       'names, since model APIs accept only letters, digits, "_" and "-"; calls accept both forms'
 
 /**
- * Replaces the characters of a text that model APIs do not accept: letters lose their diacritics, and other characters
- * become `_`. The end of a long text is cut off.
+ * Replaces the characters of a text that model APIs do not accept: letters lose their diacritics, and each
+ * sequence of other characters becomes `_`. The end of a long text is cut off.
  */
 export const toModelSafeText = (text: string): string =>
   text.slice(0, 4 * maxModelSafeNameLength).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')

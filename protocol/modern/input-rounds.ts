@@ -44,7 +44,7 @@ export class InputRounds {
   }
 
   /**
-   * Sends all questions of an answer to the client at once.
+   * Sends all questions of an answer to the client at once. If there are none, waits for `pause` instead.
    * @param resultText an `input_required` result
    * @returns the members to set in the params when the request is sent again
    * @throws RpcError if the client answers with an error or cannot be asked, or if the server exceeds the limits
@@ -152,7 +152,7 @@ const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code 
 
 /**
  * Converts an error about a question, such as a question that the client does not support, into an error of the call.
- * The message names the capability that the client lacks, if any. The client's own errors remain as they are.
+ * The message names the capability that the client lacks, if any. Other errors are returned unchanged.
  */
 function toQuestionError (error: unknown, { method, params }: Question, { client }: Call): unknown {
   if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === rpcCode.internal) return error

@@ -201,7 +201,10 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     return this.#toOwnResult(method, paramsText, result)
   }
 
-  /** Checks the result of one of the gateway's own requests, and removes its `resultType`. */
+  /**
+   * Checks the result of one of the gateway's own requests, and removes its `resultType`. For a list of tools, records
+   * the headers that repeat arguments, and removes the tools that must not be used over HTTP.
+   */
   #toOwnResult (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {

@@ -188,7 +188,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
     else if (length < crumbSize && ++this.#crumbs % crumbBatch === 0) this.#reading.pace?.count('crumbs')
   }
 
-  /** Reserves memory for what has been read so far. @throws UpstreamError if none is left */
+  /** Reserves memory for what has been read so far. @throws UpstreamError if not enough memory is left */
   #reserve (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
     this.#account ??= (this.#reading.meter ?? noMeter).openAccount(this.#owner)
@@ -215,7 +215,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value
 
-/** Describes a network error for operators: the host, and what to check. */
+/** Describes a network error for operators: in most cases with the host, in some with what to check. */
 export function networkFailureMessage (error: Error, url: URL): string {
   if (error instanceof UpstreamError) return error.message
   const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error

@@ -12,7 +12,7 @@ import {
 } from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
 
-/** Max consecutive attempts to resume a stream without receiving an event. */
+/** Max consecutive failed attempts to resume a stream. */
 const maxResumeAttempts = 5
 /** Max time that a stream stays open after it has returned its answer, in ms. */
 const closeDelay = 1_000
@@ -35,13 +35,13 @@ export class HttpExchange implements AnswerHandlers {
   readonly #isStateless: boolean
   /** Whether the message has been answered, or has failed. */
   #isAnswered = false
-  /** Whether the message was sent again after a challenge. */
+  /** Whether the message was sent again after a challenge, and not accepted since. */
   #wasSentAgain = false
   /** The id of the last event on the stream, after which the stream is resumed. */
   #lastEvent: string | undefined
   /** Delay before resuming the stream, in ms. */
   #wait: number = reconnectDelays.delay
-  /** The number of consecutive attempts to resume the stream that returned no event. */
+  /** The number of consecutive failed attempts to resume the stream. */
   #resumeAttempts = 0
 
   // The state of the current HTTP request:

@@ -11,7 +11,7 @@ interface StandaloneStreamHandlers {
   message: (message: Message) => void
   /** Called if the upstream refuses to reopen a stream that was open: the session may have ended. */
   refused: (status: number, text: string) => void
-  /** Called when the upstream was unreachable twice in a row. */
+  /** Called when the upstream is unreachable and the attempt before has failed, too. */
   lost: (error: Error) => void
 }
 
