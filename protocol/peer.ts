@@ -16,7 +16,7 @@ import { waitAtMost } from './wait-at-most.ts'
 
 /**
  * Handlers of the server's messages. `origin`: the id of the gateway's request on whose stream a message arrived;
- * undefined: none, or not known.
+ * undefined if there is no such request, or if it is unknown.
  */
 export interface RpcConnectionHandlers {
   request: (request: Request, origin: number | undefined) => void

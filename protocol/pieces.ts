@@ -58,7 +58,7 @@ export class Chunks {
   }
 }
 
-/** Min length of pieces that are kept as they are, in characters. Shorter ones are joined, `maxCrumbs` at a time. */
+/** Min length of pieces that are kept as they are, in characters. Shorter pieces are joined, `maxCrumbs` at a time. */
 const minPiece = 1024
 const maxCrumbs = 256
 

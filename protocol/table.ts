@@ -30,7 +30,7 @@ export class RequestTable<Key extends RequestId, Value> {
     return entry.value
   }
 
-  /** Returns a copy of the values: those with numeric keys first, in ascending order. */
+  /** Returns a copy of the values: first the values with numeric keys, in ascending order of the keys. */
   values (): Value[] { return Object.values(this.#entries).map(({ value }) => value) }
   keys (): Key[] { return Object.values(this.#entries).map(({ key }) => key) }
 }

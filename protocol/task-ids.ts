@@ -3,7 +3,7 @@ import { isObject, memberOf, membersOf, parseSmallMember, withMembers } from './
 /** The member of `_meta` with the id of a message's task (MCP 2025-11-25, "Related Task Metadata"). */
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** Returns the id of the task that params or a result belong to; undefined: none. */
+/** Returns the id of the task that params or a result belong to; undefined if there is none. */
 export function relatedTaskOf ({ _meta }: Readonly<Record<string, unknown>>): string | undefined {
   const related = isObject(_meta) ? _meta[relatedTask] : undefined
   return isObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined

@@ -12,7 +12,7 @@ export const uploadOptions = (fields: number) => ({
 })
 
 /**
- * Creates an `onRequest` hook that accepts only multipart forms, and exempts them from the server's request timeout:
+ * Creates an `onRequest` hook that accepts only multipart forms, and exempts these requests from the request timeout:
  * the reader of the file applies the timeouts in `managementLimits.bundles`. The hook throws MultipartExpected for
  * another content type.
  * @param field the name of the file's field, for the error message

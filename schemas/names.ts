@@ -1,4 +1,4 @@
-/** Names that would be confused with inherited members when they are keys of objects, and `prototype`. */
+/** Names that, as keys of objects, would be confused with inherited members; and `prototype`. */
 export const prototypeMemberNames: readonly string[] = [...Object.getOwnPropertyNames(Object.prototype), 'prototype']
 
 /**

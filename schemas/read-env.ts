@@ -94,8 +94,8 @@ const maxTypos = (given: string, known: string): number => {
 const maxTypoWarnings = 10
 
 /**
- * Finds variables that are not known, but have a name similar to that of a known variable that is not set: READ_ONLY,
- * JWT_SECERT.
+ * Finds variables that are not known, but have a name similar to that of a known variable that is not set, such as
+ * READ_ONLY or JWT_SECERT.
  * @returns a sentence for each variable, without its value
  */
 export function misspeltVariableWarnings (environment: Readonly<Record<string, string | undefined>>): string[] {

@@ -62,9 +62,9 @@ export function translateHopError ({ code: number, message }: RpcError, errorTex
   return data === undefined ? error : withMembers(error, { data })
 }
 
-// Since 2026-07-28, a tool's schemas may be any JSON Schema. Clients of earlier revisions expect objects whose
-// properties are objects, and reject a whole list because of a single tool with another schema. Servers of earlier
-// revisions may list such tools, too.
+// Since 2026-07-28, a tool's schemas may be any JSON Schema. Clients of earlier revisions accept only schemas of
+// type `object` whose properties have object schemas, and reject a whole list because of one tool with another schema.
+// Servers of earlier revisions may list such tools, too.
 
 /** Boolean schemas and their equivalent objects. */
 const asObjects: Readonly<Record<string, string>> = { true: '{}', false: '{"not":{}}' }

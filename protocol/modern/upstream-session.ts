@@ -219,7 +219,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   }
 
   notify (method: string, paramsText?: string): void {
-    // Cancellations are among them, since calls send their own.
+    // These include cancellations, since calls send their own.
     if (removedNotifications.has(method)) return
     this.#connection.notify(method, paramsText, { protocol: this.#outgoing.ownHeaders(method) })
   }
@@ -268,7 +268,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     void this.#transport.close()
   }
 
-  /** Cancels all calls, even calls without an open request because they wait for a client's answer to a question. */
+  /** Cancels all calls, including calls without an open request, which wait for a client to answer a question. */
   #endCalls (error = new UpstreamError('broken', 'its connection was closed', { isPublic: true })): void {
     for (const call of this.#calls.values()) call.cancel(error)
   }

@@ -174,7 +174,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
     try {
       const { messageCount: messages } = this.#body
       this.#body.push(bytes)
-      // The bytes completed no message: they were part of one, or comments, empty lines, or other events.
+      // The bytes completed no message: they were a part of a message, comments, empty lines or other events.
       if (this.#body.messageCount === messages) this.#countUnsolicited(bytes, this.#body.pendingSize === 0)
       this.#reserve(this.#body.pendingSize)
     } catch (error) {

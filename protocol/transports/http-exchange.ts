@@ -258,7 +258,7 @@ export class HttpExchange implements AnswerHandlers {
 
   #onHttpError (text: string): void {
     const { session, version, hasStandaloneStream } = this.#connection
-    // Some servers, such as those with early Ruby SDKs, send all answers on the standalone stream.
+    // Some servers, for example with early Ruby SDKs, send all answers on the standalone stream.
     if (this.#status === 202 && hasStandaloneStream()) { this.#isAnswered = true; return }
     const [status, isStateless] = [this.#status, this.#isStateless]
     const isLarge = text.length > largeTextLength

@@ -51,10 +51,10 @@ export async function killGroup (
 }
 
 /**
- * A child that leads a process group, and all processes that it started: those in its group or session, those with its
- * mark in their environment (which daemons that call setsid keep), and the descendants of all of these. A process that
- * has left the group and cleared its environment can be found only through its parent, so call `scan` before any
- * process of the tree ends. Without /proc, only the group is ended.
+ * A child that leads a process group, and all processes that it started: processes in its group or session, processes
+ * with its mark in their environment (even daemons that have called setsid), and the descendants of these processes. A
+ * process that has left the group and cleared its environment can be found only through its parent, so call `scan`
+ * before any process of the tree ends. Without /proc, only the group is ended.
  */
 export class ProcessTree {
   /** Undefined if the leader had already ended when the tree was created, since another process may have its id now. */
@@ -130,7 +130,7 @@ export class ProcessTree {
 
 const keyOf = ({ pid, started }: ProcessIdentity): string => `${pid} ${started}`
 
-/** Sends a signal to those of the processes that are running. @returns the number of signals sent */
+/** Sends a signal to the given processes that are still running. @returns the number of signals sent */
 function signalEach (processes: readonly ProcessIdentity[], name: NodeJS.Signals): number {
   let sent = 0
   for (const each of processes) {

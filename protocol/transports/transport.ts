@@ -4,7 +4,7 @@ import { parseMessage } from '../parse-message.ts'
 
 /**
  * Receives a transport's messages and events. `origin`: the id of the request on whose stream a message arrived;
- * undefined: none, or not known.
+ * undefined if there is no such request, or if it is unknown.
  */
 export interface Receiver {
   /** Called with each message. @returns whether it is an answer to a pending request */

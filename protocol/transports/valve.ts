@@ -116,7 +116,7 @@ export class Valve {
   /** Drops the bytes that are held back. */
   clear (): void { this.#waiting.length = 0 }
 
-  /** Processes a chunk; if it must wait, the rest is queued. @returns ms until it continues; undefined: no wait */
+  /** Processes a chunk. Queues its rest while the rate is exceeded. @returns the wait, in ms; undefined if none */
   #pass (chunk: Buffer): number | undefined {
     for (let at = 0, end = 0; at < chunk.length; at = end) {
       end = pieceEnd(chunk, at)

@@ -12,7 +12,7 @@ type ServerItem = ListedItem & { readonly [member: string]: unknown }
 
 type Facts = ReadonlyArray<readonly [term: string, text: string]>
 
-/** What distinguishes the pages for one kind of item, such as tools, from those for the others. */
+/** The properties of the pages for one kind of item, such as tools. */
 interface ItemPages {
   readonly kind: ItemKind
   /** Returns the JSON Schema of the arguments, from which the form is created. */

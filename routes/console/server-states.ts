@@ -48,7 +48,7 @@ export function commandOrAddressOf ({ config: { command, args, url, openapi } }:
   return typeof address === 'string' ? address : ''
 }
 
-/** Returns the transport of a server: the `type` of its config, otherwise the one that the config implies. */
+/** Returns the transport of a server: the `type` of its config, otherwise the transport that the config implies. */
 export const transportOf = ({ config: { type, command, openapi } }: WithConfig): string =>
   typeof type === 'string'
     ? type

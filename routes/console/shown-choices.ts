@@ -30,8 +30,8 @@ export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<stri
 }
 
 /**
- * Whether a form was submitted to show other choices, not to be saved: by a button that does so, or with Enter in the
- * search field.
+ * Whether a form was submitted to show other choices instead of being saved: with a button for this, or with Enter in
+ * the search field.
  */
 export const asksForOtherChoices = (form: SubmittedForm): boolean =>
   /^(?:find$|open:)/.test(formFieldText(form.do)) || formFieldText(form.find) !== formFieldText(form.found)
