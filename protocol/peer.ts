@@ -161,7 +161,7 @@ export class RpcConnection implements Receiver {
     return false
   }
 
-  /** Repairs an answer. If its parsed value needs no repair, sets only `isError`. */
+  /** Repairs an answer. If the parsed value of the result needs no repair, sets only `isError`. */
   #mendAnswer (answer: Response, { method, uri }: PendingRequest): void {
     if (answer.hasNullOrEmptyArray === false) return
     const { resultText, errorText } = answer

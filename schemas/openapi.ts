@@ -228,7 +228,7 @@ export function completeApiDocument (declared: object): object {
       const described = new Set(Object.keys(operation.responses))
       const isManagement = path.startsWith('/api/')
       // A batch (status 207) stores each entry separately. It can also fail as a whole, with one of the following
-      // statuses; statuses that its route describes itself are left out.
+      // statuses, except the statuses that its route describes itself.
       const ofBatch = [400, 401, 403, 413, 415, 429, 503, 507].filter((status) => !described.has(String(status)))
       const failed = isManagement && described.size === 1
         ? failuresOf(method, path, operation)

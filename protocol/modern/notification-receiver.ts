@@ -209,7 +209,7 @@ export class NotificationReceiver {
     if (this.#closed) return
     const wasOpen = this.#stream === stream
     if (wasOpen) this.#stream = undefined
-    // While another stream is open, `#replace` handles the failure of its replacement.
+    // Replaced streams are not reopened. If a replacement fails, the old stream stays, and `#open` throws.
     else if (this.#next !== stream || this.#stream !== undefined) return
     if (error instanceof UpstreamError &&
         (error.fault === 'expired' || (error.fault === 'unreachable' && this.#failures > 0))) {

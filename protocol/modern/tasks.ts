@@ -25,7 +25,7 @@ class TaskResultExchange extends DerivedExchange<unknown> {}
 /** A task whose result is awaited. */
 interface AwaitedTask {
   readonly id: string
-  /** Whether the client does not know of the task. Such a task is cancelled if its call is cancelled. */
+  /** Whether the client does not know of the task. Such a task is cancelled if its call ends without a response. */
   readonly isHidden: boolean
   readonly ends: AbortController
 }

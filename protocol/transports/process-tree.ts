@@ -52,7 +52,7 @@ export async function killGroup (
 
 /**
  * A child that leads a process group, and all processes that it started: processes in its group or session, processes
- * with its mark in their environment (even daemons that have called setsid), and the descendants of these processes. A
+ * with the child's mark in their environment (even daemons that have called setsid), and the descendants of these processes. A
  * process that has left the group and cleared its environment can be found only through its parent, so call `scan`
  * before any process of the tree ends. Without /proc, only the group is ended.
  */
@@ -105,7 +105,7 @@ export class ProcessTree {
 
   /**
    * Sends STOP to all processes of the tree, and repeats this for processes that new scans find, at most `maxRescans`
-   * times. If a process were killed while it can start others, those could no longer be found.
+   * times. Otherwise a process could start children that are not found, since they lose their parent when it is killed.
    */
   async #stop (): Promise<void> {
     await this.scan()

@@ -7,7 +7,7 @@ import { isPlainObject } from '../../schemas/unknown-members.ts'
  */
 export interface Difference { readonly path: string, readonly before?: string, readonly after?: string }
 
-/** Returns the members that differ between two versions of a record. A version may be null: it has no members. */
+/** Returns the members that differ between two versions of a record. A version that is null has no members. */
 export function differencesOf (before: unknown, after: unknown): Difference[] {
   const [old, now] = [before, after].map((value) => (value ?? {}) as Record<string, unknown>)
   const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])]

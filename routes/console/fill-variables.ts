@@ -2,7 +2,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { managementLimits } from '../../plugins/management/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** Patterns for variables such as `${key}`: the first finds all in a text, the second matches one as the whole text. */
+/** Patterns for variables such as `${key}`: the first finds variables in a text, the second matches a single one. */
 const variablePattern = /\$\{([^{}]*)\}/g
 const wholeVariablePattern = /^\$\{([^{}]*)\}$/
 
