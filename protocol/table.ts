@@ -1,8 +1,8 @@
 import type { RequestId } from './message.ts'
 
 /**
- * A map of open requests by id. It is an object and not a Map: V8 links each outgrown hash table of a Map to the next
- * one, so that once a table is in the old generation, all later tables and their former entries are promoted, too.
+ * A map of open requests by id. It is an object and not a Map, since V8 links each outgrown hash table of a Map to the
+ * next table: once a table is in the old generation, all later tables and their former entries are promoted, too.
  */
 export class RequestTable<Key extends RequestId, Value> {
   #entries: Record<string | number, { key: Key, value: Value }> = Object.create(null)

@@ -51,7 +51,7 @@ export function translateTaskReferences (text: string, idOf: (id: unknown) => st
 }
 
 /**
- * Replaces a task id in all places where MCP has one: in a task, in the result of a call that created one, and in the
+ * Replaces a task id in all places where MCP has one: in a task, in a result that contains a new task, and in the
  * mark in `_meta`. Everything else keeps its bytes.
  * @param text params or a result, as JSON text
  */

@@ -52,9 +52,9 @@ export async function killGroup (
 
 /**
  * A child that leads a process group, and all processes that it started: processes in its group or session, processes
- * with the child's mark in their environment (even daemons that have called setsid), and the descendants of these processes. A
- * process that has left the group and cleared its environment can be found only through its parent, so call `scan`
- * before any process of the tree ends. Without /proc, only the group is ended.
+ * with the child's mark in their environment (even daemons that have called setsid), and all descendants. A process
+ * that has left the group and cleared its environment can be found only through its parent, so call `scan` before any
+ * process of the tree ends. Without /proc, only the group is ended.
  */
 export class ProcessTree {
   /** Undefined if the leader had already ended when the tree was created, since another process may have its id now. */

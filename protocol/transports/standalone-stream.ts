@@ -68,7 +68,7 @@ export class StandaloneStream {
     let status = 0
     let opened = false
     let hasData = false
-    /** Handles the stream's end: no failure if data arrived, or after `steadyAfter`, since proxies close idle streams. */
+    /** Handles the stream's end. After data or `steadyAfter`, it is not a failure, since proxies close idle streams. */
     const ended = (): void => {
       this.#isOpen = false
       const isSteady = hasData || Date.now() - begun > steadyAfter

@@ -6,9 +6,9 @@ import { createPageRouter } from './page.ts'
 const minute = 60_000
 
 /**
- * Returns a value that changes when the approvals that a principal may decide on may have changed: immediately after a
- * call or a decision on this replica, and once a minute, since this replica is not told about decisions on other
- * replicas or about expired approvals.
+ * Returns a value that changes when there may be other approvals for a principal to decide on: immediately after a call
+ * or a decision on this replica; and once a minute, since this replica is not told about decisions on other replicas
+ * or about expired approvals. Returns false if the principal cannot approve anything.
  */
 export const approvalsFingerprint = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
   approvals.canApprove(principal) && [approvals.changeCount, Math.floor(Date.now() / minute)]
