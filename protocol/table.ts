@@ -35,5 +35,5 @@ export class RequestTable<Key extends RequestId, Value> {
   keys (): Key[] { return Object.values(this.#entries).map(({ key }) => key) }
 }
 
-/** Converts an id to a property name: 1 and "1" have different ones. */
+/** Converts an id to a property name. The ids 1 and "1" get different names. */
 const keyToName = (key: RequestId): string | number => typeof key === 'string' ? `"${key}` : key

@@ -204,8 +204,9 @@ export function valueProblem (
 }
 
 /**
- * Returns where users' values are sent, as a text for comparison: the origin of the address or the command line, and
- * the places of the variables. Values that were provided for one target are not used for another.
+ * Returns where users' values are sent, as a text for comparison: the server's creation time, the origin of its address
+ * or its command line, the places of the variables, the proxy, and the API description. Values that were provided for
+ * one target are not used for another.
  */
 export function userVariableTarget (
   { command, args, url = '', env = {}, headers = {}, proxy, openapi, createdAt }: ConfigWithVariables

@@ -14,7 +14,7 @@ import { resultTypes } from './envelope.ts'
 export interface RoundBounds {
   /** Max `input_required` answers to one call. */
   readonly rounds: number
-  /** Max questions in one such answer. */
+  /** Max questions in one `input_required` answer. */
   readonly questions: number
   /**
    * Pause before a request is sent again after an answer without questions, in ms; multiplied by the number of the

@@ -43,7 +43,7 @@ interface ListenStream {
   /** Resolves with the acknowledgment; rejects if the stream ends before it. */
   readonly acknowledged: Promise<void>
   readonly acknowledge: (notification: Notification) => void
-  /** The resources whose updates the server will announce; undefined: all. */
+  /** The resources whose updates the server will announce; undefined if it will announce all. */
   acceptedUris?: ReadonlySet<unknown>
 }
 

@@ -132,7 +132,7 @@ export class ModernTasks {
     return { response: outcomeOf(call, task, isHidden ? undefined : id) }
   }
 
-  /** Waits for the poll interval, then reads the task. If its state has changed, restarts the call's timeout. */
+  /** Waits for the poll interval, then reads the task. If the task's state has changed, restarts the call's timeout. */
   async #next (call: Call, { id, ends: { signal } }: AwaitedTask, before: string): Promise<string> {
     const wanted = parseSmallMember(before, 'pollIntervalMs')
     const { usual, least, most } = interval

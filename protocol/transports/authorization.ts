@@ -22,7 +22,7 @@ export interface AuthorizationSource {
   header: () => string | undefined | Promise<string | undefined>
   /**
    * Called when a request was refused, and so did not run.
-   * @returns whether to send it again, with the current header
+   * @returns whether to send the request again, with the current header
    * @throws UpstreamError to fail the request with; its message says what is needed
    */
   refused: (challenge: Challenge) => Promise<boolean>

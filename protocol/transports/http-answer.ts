@@ -247,7 +247,7 @@ const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z
 
 /**
  * Creates the decoder for a `content-encoding`; undefined if the content is not encoded.
- * @throws SyntaxError for unknown encodings, and for stacked ones, which an attacker could use to exhaust CPU
+ * @throws SyntaxError for unknown encodings, and for several encodings at once, which could exhaust the CPU
  */
 export function decoderOf (encoding: string | undefined): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {

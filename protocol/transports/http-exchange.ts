@@ -238,7 +238,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#connection.receiver?.failed(this.#id, isResume ? new UpstreamError('broken', failure) : error)
   }
 
-  /** Schedules resuming a stream that ended before the answer. @param isPoll whether the server wants to be polled */
+  /** Resumes a stream later that ended early, or fails the request. @param isPoll whether the server wants polling */
   #resume (error: UpstreamError, isPoll: boolean): void {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return

@@ -149,7 +149,7 @@ export class StdioTransport implements Transport {
     this.#receiver = undefined
     const child = await this.#starting?.catch(() => undefined)
     if (!child) return
-    // The scan must precede the end of the process: its children would then have another parent.
+    // The scan must precede the end of the process, since afterwards its children have another parent.
     const tree = new ProcessTree(child.pid, this.#mark)
     await tree.scan()
     child.stdin.end()

@@ -48,7 +48,7 @@ export interface Transport {
   readonly lastLines?: string
   /**
    * Opens the connection.
-   * @param dialled called when a process has been spawned or a socket is open, for some transports by the first `send`
+   * @param dialled called when a process or socket is open; some transports open the socket only at the first `send`
    * @throws UpstreamError with a message that says what to do
    */
   start: (receiver: Receiver, dialled?: () => void) => Promise<void>

@@ -32,7 +32,7 @@ export const maxInFlight = 64
 /** Pause before more output is read from a server that is slow to read what the gateway sends, in ms. */
 const slowReaderWait = 20
 
-/** Extends a rate limiter: reading also pauses while the server reads answers slowly, which would accumulate here. */
+/** Extends a rate limiter: reading also pauses while the server is slow to read answers, which accumulate here. */
 export const withSlowReaderPause = (
   isSlow: () => boolean, pace: MessageRateLimiter = noRateLimit
 ): MessageRateLimiter => ({

@@ -110,7 +110,7 @@ function toPageData (
   const { title, name, description, overridden = false, enabled = true } = item
   const listed = gateway.catalogues(server).flatMap(({ lists }) => lists[kind]).find((each) => each.key === key)
   const { frontmatter, ...asListed } = JSON.parse(listed?.text ?? '{}') as ServerItem & { frontmatter?: ServerItem }
-  // The server's own description, without an override. That of a skill is in the frontmatter of its SKILL.md.
+  // The server's own description, without an override. For a skill, it is in the frontmatter of its SKILL.md.
   const own = kind === 'skills' ? frontmatter?.description : asListed.description
   const heading = title ?? name ?? key
   return {

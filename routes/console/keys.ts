@@ -107,7 +107,7 @@ function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key):
 
 /**
  * Returns the request body for a new key. Users without admin rights can only create keys of the kind `user` that open
- * everything they can see.
+ * everything that the user can see.
  */
 function newKeyIn ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
   const expires = formFieldText(form.expiresAt)
