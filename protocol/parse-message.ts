@@ -149,7 +149,7 @@ const paramsMembers = new Set([
   'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode', 'tools', 'requestState', 'inputResponses',
   'notifications'
 ])
-/** Max length of a member that is parsed immediately, in characters; a longer one is parsed when it is accessed. */
+/** Max length of a member that is parsed immediately, in characters. Longer members are parsed when accessed. */
 const smallMember = 16 * 1024
 /** Stands for a value that is not an object, and that the gateway does not read. */
 const otherValue = 0

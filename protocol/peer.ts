@@ -36,7 +36,7 @@ interface RequestObserver {
   /**
    * Called when the request has ended, before any later message is handled.
    * @param response undefined if there is none
-   * @returns a promise that replaces the answer; undefined: the answer stands
+   * @returns a promise that replaces the answer; undefined if the answer stands
    */
   onSettled: (response: Response | undefined) => Promise<Response> | undefined
 }

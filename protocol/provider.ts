@@ -63,7 +63,7 @@ export interface Provider {
   loadListsForItem?: (client: Client) => Promise<void> | undefined
   /** Returns the provider's known catalogues, for all capability classes. */
   catalogues?: () => readonly Catalogue[]
-  /** When the provider's items were first listed, also in earlier runs. Default: the gateway records it. */
+  /** When the provider's items were first listed, including in earlier runs. Default: the gateway records it. */
   readonly listingHistory?: ListingHistory
   /**
    * Subscribes a client to a resource.

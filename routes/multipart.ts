@@ -4,7 +4,7 @@ import { managementLimits } from '../plugins/management/index.ts'
 
 /**
  * Returns the options of `@fastify/multipart` for a form with one file. A file that is too large is cut one byte beyond
- * the max size, so that its reader notices.
+ * the max size, so that the reader of the file notices the excess.
  * @param fields max number of fields that are not files
  */
 export const uploadOptions = (fields: number) => ({

@@ -238,7 +238,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#connection.receiver?.failed(this.#id, isResume ? new UpstreamError('broken', failure) : error)
   }
 
-  /** Resumes a stream later that ended early, or fails the request. @param isPoll whether the server wants polling */
+  /** After a delay, resumes a stream that ended early; or fails the request. @param isPoll if the server wants polling */
   #resume (error: UpstreamError, isPoll: boolean): void {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return
