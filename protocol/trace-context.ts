@@ -2,8 +2,8 @@ import { memberOf, withMembers } from './json.ts'
 import { GuardedNames } from './lookalikes.ts'
 
 /**
- * The trace context of a request (W3C Trace Context). It is sent in HTTP headers with the names of the members, and in
- * `_meta` (SEP-414), for servers without HTTP.
+ * The trace context of a request (W3C Trace Context). It is sent in HTTP headers with the names of these members; and
+ * in `_meta` (SEP-414), for servers without HTTP.
  */
 export interface TraceContext {
   readonly traceparent: string

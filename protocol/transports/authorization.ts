@@ -23,7 +23,7 @@ export interface AuthorizationSource {
   /**
    * Called when a request was refused, and so did not run.
    * @returns whether to send the request again, with the current header
-   * @throws UpstreamError to fail the request with; its message says what is needed
+   * @throws UpstreamError with which the request fails; its message says what is needed
    */
   refused: (challenge: Challenge) => Promise<boolean>
 }

@@ -238,7 +238,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#connection.receiver?.failed(this.#id, isResume ? new UpstreamError('broken', failure) : error)
   }
 
-  /** After a delay, resumes a stream that ended early; or fails the request. @param isPoll if the server wants polling */
+  /** After a delay, resumes a stream that ended early; or fails the request. @param isPoll if the server is polled */
   #resume (error: UpstreamError, isPoll: boolean): void {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return

@@ -15,7 +15,7 @@ export const maxShownChoices = 50
 /**
  * Returns which choices a form shows: the first `maxShownChoices` that match a search, selected ones first.
  * @param chosen the selected names
- * @param term the search term; all names match an empty one
+ * @param term the search term; all names match an empty term
  */
 export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<string>, term: string): ShownChoices {
   const matching = filterByText(all, term, (name) => [name])
