@@ -23,7 +23,7 @@ export interface ListLoading {
 export interface Provider {
   /** Unique among providers; the prefix of its items' names on merged routes. */
   readonly name: string
-  /** Default: `connected`. */
+  /** The connection status. Default: `connected`. */
   readonly status?: ProviderStatus
   /** Whether the provider can be called now: it is connected, or a call would connect it. Default: true. */
   readonly isAvailable?: boolean

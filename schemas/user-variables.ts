@@ -80,7 +80,7 @@ const wholeVariablePattern = /^\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 /** Matches an argument that consists of one user variable, or of `--name=` and one user variable. */
 const argumentPattern = /^(?:--[A-Za-z0-9][\w.-]*=)?\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 
-/** Splits an address into its origin, path, query and fragment. */
+/** Matches an http or https address. The groups are its origin, path, query and fragment. */
 const addressParts = /^(https?:\/\/[^/\\?#]+)([^\\?#]*)(\?[^#]*)?(#.*)?$/is
 
 /** Members in which variables have no effect: texts for people, and the declarations of the variables. */

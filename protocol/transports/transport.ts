@@ -23,7 +23,7 @@ export interface Receiver {
 }
 
 export interface SendOptions {
-  /** The upstream id, if the message is a request. */
+  /** The id of the request, as sent to the upstream; undefined for other messages. */
   id?: number
   /** The owner whose memory share the answer counts against. */
   owner?: string

@@ -52,7 +52,7 @@ interface ApiRouteOptions<Params extends TSchema, Query extends TSchema, Body ex
   readonly response?: Readonly<Record<number, unknown>>
   /** For a route that creates an item: the path of its collection below `/api`. The response has status 201. */
   readonly collection?: string
-  /** Default: `read` for GET, otherwise `change`. */
+  /** What a request does. Default: `read` for GET, otherwise `change`. */
   readonly effect?: RouteEffect
   /** Runs before the body is read, so that 404 and 403 take precedence over 400 for an invalid body. */
   readonly before?: (call: Pick<ApiHandlerContext<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown

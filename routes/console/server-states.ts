@@ -37,7 +37,7 @@ export function connectionErrorText (server: ShownServer): string | undefined {
 
 const loginRequiredText = 'It requires a login.'
 
-/** A stored server, or only the config of one that is not stored yet. */
+/** A stored server, or only the config of a server that is not stored yet. */
 type WithConfig = Pick<ShownServer, 'config'>
 
 /** Returns the command line or the address of a server; '' if the config, as the user may see it, contains neither. */
