@@ -106,7 +106,7 @@ async function start (): Promise<void> {
     try {
       await notice.write(firstStartText({ base: await listening, admin: made, place }))
     } catch (error) {
-      // If the admin is not stored yet, this error prevents it, since nobody would know the generated password.
+      // If the admin is not stored yet, this error prevents that, since nobody would know the generated password.
       if (made.password !== undefined) throw new Error(`Its password cannot be shown. ${messageOf(error)}`)
       warn(messageOf(error))
     }

@@ -105,7 +105,7 @@ function scanText (
   }
 }
 
-/** Parses an element of a batch. @param valueOf returns its JSON value; called only if it is not a valid message */
+/** Parses an element of a batch. @param valueOf returns the element's JSON value; called only if `read` throws */
 function messageOrError (read: () => Message, valueOf: () => unknown, text: string): Message | MalformedMessage {
   try {
     return read()
@@ -149,7 +149,7 @@ const paramsMembers = new Set([
   'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode', 'tools', 'requestState', 'inputResponses',
   'notifications'
 ])
-/** Max length of a member that is parsed immediately, in characters; a longer one is parsed when it is accessed. */
+/** Max length of a member that is parsed immediately, in characters. Longer members are parsed when accessed. */
 const smallMember = 16 * 1024
 /** Stands for a value that is not an object, and that the gateway does not read. */
 const otherValue = 0
@@ -160,7 +160,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   const value: Record<string, unknown> = {}
   for (const key of ['jsonrpc', 'id', 'method']) {
     const member = textOf(key)
-    // A longer value is invalid. An object replaces it, since that is invalid, too.
+    // A longer value is invalid. It is replaced by an object, which is invalid here, too.
     if (member !== undefined) value[key] = member.length <= smallMember ? parseJsonText(member) : {}
   }
   for (const key of ['result', 'error']) {

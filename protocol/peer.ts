@@ -16,7 +16,7 @@ import { waitAtMost } from './wait-at-most.ts'
 
 /**
  * Handlers of the server's messages. `origin`: the id of the gateway's request on whose stream a message arrived;
- * undefined: none, or not known.
+ * undefined if there is no such request, or if it is unknown.
  */
 export interface RpcConnectionHandlers {
   request: (request: Request, origin: number | undefined) => void
@@ -36,7 +36,7 @@ interface RequestObserver {
   /**
    * Called when the request has ended, before any later message is handled.
    * @param response undefined if there is none
-   * @returns a promise that replaces the answer; undefined: the answer stands
+   * @returns a promise that replaces the answer; undefined if the answer stands
    */
   onSettled: (response: Response | undefined) => Promise<Response> | undefined
 }
@@ -136,7 +136,7 @@ export class RpcConnection implements Receiver {
     }
   }
 
-  /** Fails one of the gateway's requests without waiting for its answer. */
+  /** Discards one of the gateway's requests without waiting for its answer. The request fails with `error`. */
   abandon (id: number, error: UpstreamError): void {
     this.#transport.drop(id)
     this.failed(id, error)
@@ -144,7 +144,7 @@ export class RpcConnection implements Receiver {
 
   message (message: Message, origin: number | undefined): boolean {
     if (message.kind !== 'response' && lookalikeMethod(message.method) !== undefined) {
-      // A client might take the method for one of MCP, whose checks the message has not passed.
+      // The message has not passed the checks of MCP, but a client might take its method for one of MCP.
       if (message.kind !== 'request') return false
       const { id, idText, method } = message
       this.answer(idText, { kind: 'response', id, errorText: unknownMethodError(method).toText() })
@@ -161,7 +161,7 @@ export class RpcConnection implements Receiver {
     return false
   }
 
-  /** Repairs an answer, unless its value shows that it needs no repair. */
+  /** Repairs an answer. If the parsed value of the result needs no repair, sets only `isError`. */
   #mendAnswer (answer: Response, { method, uri }: PendingRequest): void {
     if (answer.hasNullOrEmptyArray === false) return
     const { resultText, errorText } = answer

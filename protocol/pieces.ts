@@ -1,6 +1,6 @@
 // Collects bytes and text that arrive in pieces. Limits count only the bytes or characters in the pieces, so many small
-// pieces must not take much more memory: each buffer takes about 200 bytes in addition, or keeps the larger buffer that
-// it is a slice of; each string takes about 30 bytes in addition.
+// pieces must not take much more memory than that. In addition to its content, a buffer takes about 200 bytes, or keeps
+// in memory the larger buffer of which it is a slice; a string takes about 30 bytes.
 
 /** Size of the blocks into which small buffers are copied, in bytes. Most buffers of at least this size are kept. */
 const blockSize = 16 * 1024
@@ -58,13 +58,13 @@ export class Chunks {
   }
 }
 
-/** Min length of pieces that are kept as they are, in characters. Shorter ones are joined, `maxCrumbs` at a time. */
+/** Min length of pieces that are kept as they are, in characters. Shorter pieces are joined, `maxCrumbs` at a time. */
 const minPiece = 1024
 const maxCrumbs = 256
 
 /**
- * A text that arrives in pieces, held in few strings. The strings are joined with `join`, which copies each once; `+`
- * would create ropes, which V8 copies again later.
+ * A text that arrives in pieces, held in few strings. The strings are joined with `join`, since `+` would create ropes,
+ * which V8 copies again later.
  */
 export class TextPieces {
   #pieces: string[] = []

@@ -2,16 +2,16 @@ import type { Response } from './message.ts'
 
 /** Matches the text before a result that is the last member of its answer. */
 const before = /^\{"jsonrpc": ?"2\.0", ?"id": ?(0|[1-9]\d{0,14}), ?"result": ?(?=\{)/
-/** The text with which an answer begins whose first member is the result. */
+/** The beginning of an answer whose first member is the result. */
 const begin = '{"result":{'
-/** Matches the text behind a result that is the first member of its answer. */
+/** Matches the text after a result that is the first member of its answer. */
 const behind = /\},"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
 /** Max characters that `behind` matches. */
 const maxBehind = 48
 
 /**
  * Parses an answer whose only members are `jsonrpc`, `id` and an object as `result`, in the two orders that most
- * programs write. What remains between the other two members is the result if it is valid JSON.
+ * programs write: the result last or first. The text without the other two members is the result if it is valid JSON.
  * @returns undefined for any other text
  */
 export function parseSimpleResponse (text: string): Response | undefined {

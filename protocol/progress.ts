@@ -12,7 +12,7 @@ export function progressTokenOf (params: Readonly<Record<string, unknown>>, para
   return memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
 }
 
-/** Replaces the token in the text of `_meta`; undefined removes it. @param metaText undefined: there was no `_meta` */
+/** Replaces the token in `_meta`, or removes it if `token` is undefined. @param metaText undefined if absent */
 const withToken = (metaText: string | undefined, token: string | undefined): string =>
   withMembers(metaText ?? '{}', { progressToken: token })
 

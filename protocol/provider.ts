@@ -23,13 +23,13 @@ export interface ListLoading {
 export interface Provider {
   /** Unique among providers; the prefix of its items' names on merged routes. */
   readonly name: string
-  /** Default: `connected`. */
+  /** The connection status. Default: `connected`. */
   readonly status?: ProviderStatus
   /** Whether the provider can be called now: it is connected, or a call would connect it. Default: true. */
   readonly isAvailable?: boolean
   /** Why the provider cannot be called now, as a text for clients. */
   readonly unavailableReason?: string
-  /** Returns the error for a client that must, for example, log in before it can use the provider; undefined: none. */
+  /** Returns an error if the client must first do something, such as log in; undefined if it may use the provider. */
   refusal?: (client: Client) => RpcError | undefined
   /** Returns the provider's catalogue for a client; undefined until the provider's lists have been read. */
   catalogue: (client: Client) => Catalogue | undefined
@@ -42,13 +42,13 @@ export interface Provider {
    */
   call: (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext) => Promise<Response>
   /**
-   * Returns the id of the provider's run (such as a process) that a task of the exchange's client cannot outlive; '':
-   * no run limits the task; undefined: that run has ended, or the task is known to be another principal's. Default: ''.
+   * Returns the id of the provider's run (such as a process) with which a task of the exchange's client ends; '' if the
+   * task ends with no run; undefined if the run has ended, or the task is known to be another principal's. Default: ''.
    * @param id the provider's id of the task
    * @throws the errors of `call`
    */
   taskRun?: (exchange: Exchange, id: string) => string | undefined
-  /** Returns how long, from now, and for whom a list for this client may be cached; undefined: unknown. */
+  /** Returns for how long from now, and for whom, a client's list may be cached; undefined if unknown. */
   caching?: (client: Client, kind: ListKind) => Caching | undefined
   /**
    * Reads the provider's lists for a client if they are unknown or outdated.
@@ -56,14 +56,14 @@ export interface Provider {
    */
   loadLists?: (client: Client, only: boolean) => ListLoading[]
   /**
-   * Reads the provider's lists for a client that requested an unknown item. The promise rejects if they cannot be read.
+   * Reads the provider's lists for a client that requested an unknown item. The promise rejects if that fails.
    * @returns undefined if the lists are already known, or the provider is not connected
-   * @throws RpcError -32001 if the client's owner has used up its share
+   * @throws RpcError -32001 if this requires a new connection, and a limit of connections is reached
    */
   loadListsForItem?: (client: Client) => Promise<void> | undefined
   /** Returns the provider's known catalogues, for all capability classes. */
   catalogues?: () => readonly Catalogue[]
-  /** When the provider's items were first listed, also in earlier runs. Default: the gateway records it. */
+  /** When the provider's items were first listed, including in earlier runs. Default: the gateway records it. */
   readonly listingHistory?: ListingHistory
   /**
    * Subscribes a client to a resource.

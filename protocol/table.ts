@@ -1,8 +1,8 @@
 import type { RequestId } from './message.ts'
 
 /**
- * A map of open requests by id. It is an object and not a Map: V8 links each outgrown hash table of a Map to the next
- * one, so that once a table is in the old generation, all later tables and their former entries are promoted, too.
+ * A map of open requests by id. It is an object and not a Map, since V8 links each outgrown hash table of a Map to the
+ * next table: once a table is in the old generation, all later tables and their former entries are promoted, too.
  */
 export class RequestTable<Key extends RequestId, Value> {
   #entries: Record<string | number, { key: Key, value: Value }> = Object.create(null)
@@ -30,10 +30,10 @@ export class RequestTable<Key extends RequestId, Value> {
     return entry.value
   }
 
-  /** Returns a copy of the values: those with numeric keys first, in ascending order. */
+  /** Returns a copy of the values: first the values with numeric keys, in ascending order of the keys. */
   values (): Value[] { return Object.values(this.#entries).map(({ value }) => value) }
   keys (): Key[] { return Object.values(this.#entries).map(({ key }) => key) }
 }
 
-/** Converts an id to a property name: 1 and "1" have different ones. */
+/** Converts an id to a property name. The ids 1 and "1" get different names. */
 const keyToName = (key: RequestId): string | number => typeof key === 'string' ? `"${key}` : key

@@ -3,7 +3,7 @@ import { isObject, memberOf, membersOf, parseSmallMember, withMembers } from './
 /** The member of `_meta` with the id of a message's task (MCP 2025-11-25, "Related Task Metadata"). */
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** Returns the id of the task that params or a result belong to; undefined: none. */
+/** Returns the id of the task that params or a result belong to; undefined if there is none. */
 export function relatedTaskOf ({ _meta }: Readonly<Record<string, unknown>>): string | undefined {
   const related = isObject(_meta) ? _meta[relatedTask] : undefined
   return isObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined
@@ -51,7 +51,7 @@ export function translateTaskReferences (text: string, idOf: (id: unknown) => st
 }
 
 /**
- * Replaces a task id in all places where MCP has one: in a task, in the result of a call that created one, and in the
+ * Replaces a task id in all places where MCP has one: in a task, in a result that contains a new task, and in the
  * mark in `_meta`. Everything else keeps its bytes.
  * @param text params or a result, as JSON text
  */

@@ -1,6 +1,6 @@
 import { memberOf, membersOf, withMembers } from './json.ts'
 
-// A task has two shapes: that of MCP 2025-11-25, and that of the extension `io.modelcontextprotocol/tasks`, which adds
+// A task has one shape in MCP 2025-11-25, and another one in the extension `io.modelcontextprotocol/tasks`, which adds
 // the outcome and the open questions. All texts are JSON, and other members keep their bytes.
 
 /** The final states of a task. */
@@ -21,7 +21,7 @@ function renameMembers (text: string, names: Readonly<Record<string, string>>): 
   return withMembers(text, changes)
 }
 
-/** Converts a task of the extension to the shape of 2025-11-25, where a task with a tool error has failed. */
+/** Converts a task of the extension to the shape of 2025-11-25, in which a task with a tool error is `failed`. */
 export function toLegacyTask (text: string): string {
   const result = memberOf(text, 'result')
   const isFailed = result !== undefined && memberOf(result, 'isError') === 'true'
@@ -33,7 +33,7 @@ export function toLegacyTask (text: string): string {
 export const toModernTask = (text: string): string =>
   withMembers(renameMembers(text, { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }), {}, { ttlMs: 'null' })
 
-/** Converts the result of a call that created a task from the shape of the extension to that of 2025-11-25. */
+/** Converts a call's result that contains a new task: from the extension's shape to the shape of 2025-11-25. */
 export function toLegacyCreateTaskResult (text: string): string {
   const meta = memberOf(text, '_meta')
   const task = toLegacyTask(withMembers(text, { _meta: undefined }))
@@ -41,7 +41,7 @@ export function toLegacyCreateTaskResult (text: string): string {
 }
 
 /**
- * Converts the result of a call that created a task from the shape of 2025-11-25 to that of the extension.
+ * Converts a call's result that contains a new task: from the shape of 2025-11-25 to the extension's shape.
  * @param task the result's member `task`, as JSON text
  */
 export function toModernCreateTaskResult (text: string, task: string): string {

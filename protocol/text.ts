@@ -15,8 +15,8 @@ export function truncate (text: string, length: number): string {
 export const memoryOf = (text: string): number => /[\u0100-\uffff]/.test(text) ? text.length * 2 : text.length
 
 /**
- * Copies a part of a text that will be kept. In V8, a substring keeps the whole text in memory. The copy takes one byte
- * per character, if possible.
+ * Copies a part of a text, so that only the part stays in memory: in V8, a substring keeps the whole text. The copy
+ * takes one byte per character, if possible.
  */
 export function detachedCopy (part: string): string {
   const encoding = memoryOf(part) > part.length ? 'utf16le' : 'latin1'

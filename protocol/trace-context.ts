@@ -2,8 +2,8 @@ import { memberOf, withMembers } from './json.ts'
 import { GuardedNames } from './lookalikes.ts'
 
 /**
- * The trace context of a request (W3C Trace Context). It is sent in HTTP headers with the names of the members, and in
- * `_meta` (SEP-414), for servers without HTTP.
+ * The trace context of a request (W3C Trace Context). It is sent in HTTP headers with the names of these members; and
+ * in `_meta` (SEP-414), for servers without HTTP.
  */
 export interface TraceContext {
   readonly traceparent: string
@@ -14,7 +14,8 @@ export interface TraceContext {
 const guardedNames = new GuardedNames(['traceparent', 'tracestate'])
 
 /**
- * Adds a trace context to the changes of a request's params. The other members of `_meta` keep their bytes.
+ * Adds a trace context to the changes of a request's params, in place of the sender's. The other members of `_meta`
+ * keep their bytes.
  * @param changes members of `params` to replace, as JSON text
  */
 export function changesWithTrace (

@@ -32,8 +32,8 @@ export interface ClientIdentity {
 }
 
 /**
- * The call on whose stream a message arrived. `over`: that call has ended; undefined: none, or a call that has ended if
- * the connection serves a single client.
+ * The call on whose stream a message arrived; `over` if the call has ended. Undefined if there is no such call, or if
+ * the call has ended and the connection serves a single client.
  */
 export type MessageOrigin = Call | 'over' | undefined
 

@@ -4,7 +4,7 @@ import { managementLimits } from '../plugins/management/index.ts'
 
 /**
  * Returns the options of `@fastify/multipart` for a form with one file. A file that is too large is cut one byte beyond
- * the max size, so that its reader notices.
+ * the max size, so that the reader of the file notices the excess.
  * @param fields max number of fields that are not files
  */
 export const uploadOptions = (fields: number) => ({
@@ -12,7 +12,7 @@ export const uploadOptions = (fields: number) => ({
 })
 
 /**
- * Creates an `onRequest` hook that accepts only multipart forms, and exempts them from the server's request timeout:
+ * Creates an `onRequest` hook that accepts only multipart forms, and exempts these requests from the request timeout:
  * the reader of the file applies the timeouts in `managementLimits.bundles`. The hook throws MultipartExpected for
  * another content type.
  * @param field the name of the file's field, for the error message

@@ -24,7 +24,7 @@ export type BundleOption = Static<typeof BundleOption>
 const versions = ['0.1', '0.2', '0.3', '0.4']
 
 /**
- * The members of a bundle's manifest that are used. Unknown members are kept. Early versions of the format have
+ * The members of a bundle's manifest that the gateway uses. Unknown members are kept. Early versions of the format have
  * `dxt_version` instead of `manifest_version`.
  */
 export const BundleManifest = Type.Object({

@@ -4,7 +4,7 @@ export type RawConfig = Record<string, unknown>
 
 /**
  * A server's config while it is translated from the format of another program. Foreign members are replaced by the
- * gateway's own members one by one; those that are left at the end are unknown.
+ * gateway's own members one by one; foreign members that are left at the end are unknown.
  */
 export class ConfigDraft {
   config: RawConfig

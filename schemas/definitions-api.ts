@@ -6,7 +6,7 @@ const DefinitionKindSchema = StringEnum(['tool', 'prompt', 'skill', 'instruction
 
 const before = { name: 'search', description: 'Finds issues', inputSchema: { type: 'object' } }
 
-/** A definition of a server that differs from the accepted one. */
+/** A server's definition that differs from the accepted definition. */
 export const DefinitionChangeSchema = Type.Object(
   {
     kind: DefinitionKindSchema,

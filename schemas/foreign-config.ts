@@ -50,7 +50,7 @@ export function translateConfig (raw: RawConfig, variables: EditorVariables = {}
   }
 }
 
-/** Removes members that are null: some programs write members without a value that way. */
+/** Removes members that are null: some programs write null for members without a value. */
 function dropEmpty (draft: ConfigDraft): void {
   for (const name of Object.keys(ServerConfig.properties)) if (draft.config[name] === null) draft.take(name)
 }

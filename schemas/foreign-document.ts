@@ -25,8 +25,8 @@ export interface ForeignDocument {
  * own API), `mcp.servers` (VS Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed),
  * `amp.mcpServers` (Amp), `mcp_servers` (Codex), or `projects.<folder>.mcpServers` (Claude Code).
  * @param membersOf returns the members of a parsed object in the order of the text
- * @param project the folder whose servers in `projects` are included; undefined: none
- * @returns undefined if the document has no servers in any of these places
+ * @param project the folder whose servers in `projects` are included, if any
+ * @returns undefined if the document has none of these members
  */
 export function readForeignDocument (
   document: unknown, membersOf: MembersOf, project?: string

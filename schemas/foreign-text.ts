@@ -10,7 +10,7 @@ const maxDepth = 64
 const maxRepeated = 1024 * 1024
 
 /**
- * Guesses the format of a text from its first line with content; undefined if it is neither TOML nor YAML.
+ * Guesses the format of a text, mainly from its first line with content; undefined if it is neither TOML nor YAML.
  */
 export function textFormatOf (text: string): TextFormat | undefined {
   const line = text.split('\n').map((each) => each.trim()).find((each) => each !== '' && !each.startsWith('#')) ?? ''

@@ -16,7 +16,7 @@ interface Launcher {
 
 const options = (...names: string[]): RegExp => new RegExp(`^(${names.join('|')})$`)
 
-/** Known launchers. An option that is not listed is treated as one that may have a value. */
+/** Known launchers. An option that is not listed is treated as an option that may have a value. */
 const launchers: readonly Launcher[] = [
   {
     command: options('npx', 'pnpx', 'bunx', 'npm', 'pnpm', 'yarn'),

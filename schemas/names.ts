@@ -1,4 +1,4 @@
-/** Names that would be confused with inherited members when they are keys of objects, and `prototype`. */
+/** Names that, as keys of objects, would be confused with inherited members; and `prototype`. */
 export const prototypeMemberNames: readonly string[] = [...Object.getOwnPropertyNames(Object.prototype), 'prototype']
 
 /**
@@ -113,14 +113,14 @@ export const separatorWarning = (separator: unknown): string | undefined =>
       'names, since model APIs accept only letters, digits, "_" and "-"; calls accept both forms'
 
 /**
- * Replaces the characters of a text that model APIs do not accept: letters lose their diacritics, and other characters
- * become `_`. The end of a long text is cut off.
+ * Replaces the characters of a text that model APIs do not accept: letters lose their diacritics, and each
+ * sequence of other characters becomes `_`. The end of a long text is cut off.
  */
 export const toModelSafeText = (text: string): string =>
   text.slice(0, 4 * maxModelSafeNameLength).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')
 
 /**
- * Whether a name contains characters that hide or change what is displayed: control characters, line separators,
- * bidirectional controls.
+ * Whether a name contains characters that hide or change what is displayed: control characters, line and paragraph
+ * separators, bidirectional controls and lone surrogates.
  */
 export const hasControlCharacters = (name: string): boolean => /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)

@@ -1,4 +1,4 @@
-/** Max length of a name that is compared, in characters: the work grows with the product of both lengths. */
+/** Max length of a name that is compared, in characters: the work grows with the product of the two lengths. */
 const maxNameLength = 60
 
 /** Converts a name to the form in which names are compared: lower case, without `-`, `_` and spaces. */

@@ -113,7 +113,7 @@ export const OAuthClientList = Type.Object({
 
 export const OAuthClientParams = Type.Object({ clientId: Type.String() })
 
-/** A user's consent to the access of an OAuth client. */
+/** A user's consent to access by an OAuth client. */
 export const ConsentRecord = Type.Object({
   clientId: Type.String(),
   clientName: Type.Optional(Type.String()),

@@ -3,7 +3,7 @@ import { StringEnum } from './string-enum.ts'
 
 /**
  * Max number of entries in each map and list of a server's config: environment variables, headers, arguments,
- * overrides. A new config with more is rejected with 400; one that is already stored is kept, but its server is not
+ * overrides. A new config with more is rejected with status 400; a stored config is kept, but its server is not
  * connected.
  */
 export const maxConfigEntries = 400

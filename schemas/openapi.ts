@@ -227,8 +227,8 @@ export function completeApiDocument (declared: object): object {
       if (path === '/webhooks/events/{token}') operation.requestBody = eventMessage
       const described = new Set(Object.keys(operation.responses))
       const isManagement = path.startsWith('/api/')
-      // A batch (status 207) stores each entry separately. It can also fail as a whole, with one of the following
-      // statuses; those that its route describes itself are left out.
+      // A batch (status 207) stores each entry separately. It can also fail as a whole: `ofBatch` contains the
+      // statuses of such a failure that the route does not describe itself.
       const ofBatch = [400, 401, 403, 413, 415, 429, 503, 507].filter((status) => !described.has(String(status)))
       const failed = isManagement && described.size === 1
         ? failuresOf(method, path, operation)

@@ -49,7 +49,7 @@ export const AppliedPolicyRecord = Type.Object(
   { description: 'The policy that decided the call or, in the mode `observe`, would have decided it' }
 )
 
-/** A call for which the decision of the policies is requested: a hypothetical or a recorded one. */
+/** A call for which the decision of the policies is requested: a hypothetical or a recorded call. */
 export const PolicyTest = ClosedObject(Type.Object(
   {
     principal: Type.Optional(ClosedObject(Type.Object({

@@ -66,8 +66,8 @@ const booleanTexts: ReadonlyMap<string, boolean> = new Map([
 ])
 
 /**
- * Finds durations that were probably meant in seconds: numbers below 1,000 without a unit. They are in ms, but few of
- * these variables make sense with less than a second.
+ * Finds durations that were probably meant in seconds: numbers from 1 to 999 without a unit. They are in ms, but
+ * few of these variables make sense with less than a second.
  * @returns a sentence for each variable
  */
 export const durationWarnings = (environment: Readonly<Record<string, string | undefined>>): string[] =>
@@ -94,8 +94,8 @@ const maxTypos = (given: string, known: string): number => {
 const maxTypoWarnings = 10
 
 /**
- * Finds variables that are not known, but have a name similar to that of a known variable that is not set: READ_ONLY,
- * JWT_SECERT.
+ * Finds variables that are not known, but have a name similar to that of a known variable that is not set, such as
+ * READ_ONLY or JWT_SECERT.
  * @returns a sentence for each variable, without its value
  */
 export function misspeltVariableWarnings (environment: Readonly<Record<string, string | undefined>>): string[] {

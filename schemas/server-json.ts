@@ -28,7 +28,7 @@ const variables = Type.Optional(
     { additionalProperties: false, maxProperties: 100 }
   )
 )
-/** An input whose `value` may contain variables (`{name}`). `variables` contains the input for each of their names. */
+/** An input whose `value` may contain variables (`{name}`). `variables` contains an input for each variable. */
 export const RegistryInputWithVariables = Type.Object({ ...input, variables })
 export type RegistryInputWithVariables = Static<typeof RegistryInputWithVariables>
 

@@ -1,4 +1,4 @@
-/** By former name: the current names of members of `smartRouting`. */
+/** The current names of members of `smartRouting`, by their former names. */
 const aliases = {
   openaiApiBaseUrl: 'llmProviderBaseUrl',
   openaiApiKey: 'llmProviderApiKey',

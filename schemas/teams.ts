@@ -6,7 +6,7 @@ export const Team = Type.Object({
   description: Type.Optional(Type.String()),
   /** The usernames of the members that an admin added. */
   members: Type.Optional(Type.Array(Type.String())),
-  /** Values of the OIDC groups claim. A user who logs in with one of them is a member until the user's next login. */
+  /** Values of the OIDC groups claim. A user who logs in with one of these is a member until the user's next login. */
   claims: Type.Optional(Type.Array(Type.String()))
 })
 export type Team = Static<typeof Team>

@@ -81,7 +81,7 @@ const wholeVariablePattern = /^\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 /** Matches an argument that consists of one user variable, or of `--name=` and one user variable. */
 const argumentPattern = /^(?:--[A-Za-z0-9][\w.-]*=)?\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 
-/** Splits an address into its origin, path, query and fragment. */
+/** Matches an http or https address. The groups are its origin, path, query and fragment. */
 const addressParts = /^(https?:\/\/[^/\\?#]+)([^\\?#]*)(\?[^#]*)?(#.*)?$/is
 
 /** Members in which variables have no effect: texts for people, and the declarations of the variables. */
@@ -205,8 +205,9 @@ export function valueProblem (
 }
 
 /**
- * Returns where users' values are sent, as a text for comparison: the origin of the address or the command line, and
- * the places of the variables. Values that were provided for one target are not used for another.
+ * Returns where users' values are sent, as a text for comparison: the server's creation time, the origin of its address
+ * or its command line, the places of the variables, the proxy, and the API description. Values that were provided for
+ * one target are not used for another.
  */
 export function userVariableTarget (
   { command, args, url = '', env = {}, headers = {}, proxy, openapi, createdAt }: ConfigWithVariables

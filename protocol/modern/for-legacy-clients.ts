@@ -41,8 +41,8 @@ function compact (text: string): string {
 }
 
 /**
- * Whether an error -32602 means that the resource does not exist: its data is the URI and nothing else (SEP-2164).
- * Clients of earlier revisions expect another code.
+ * Whether an error -32602 means that the resource does not exist: `data` then contains the URI only (SEP-2164).
+ * Clients of earlier revisions expect another code for this error.
  */
 export function isResourceNotFound (method: string, errorText: string): boolean {
   if (method !== 'resources/read') return false
@@ -50,7 +50,7 @@ export function isResourceNotFound (method: string, errorText: string): boolean 
   return isObject(data) && typeof data.uri === 'string' && Object.keys(data).length === 1
 }
 
-/** Converts an error about the hop between gateway and server to one that is meaningful to the client. */
+/** Rewords an error about the hop between gateway and server for the client, and replaces the code; `data` is kept. */
 export function translateHopError ({ code: number, message }: RpcError, errorText: string): string {
   const data = memberOf(errorText, 'data')
   const text = number === modernErrorCode.missingCapability
@@ -62,9 +62,9 @@ export function translateHopError ({ code: number, message }: RpcError, errorTex
   return data === undefined ? error : withMembers(error, { data })
 }
 
-// Since 2026-07-28, a tool's schemas may be any JSON Schema. Clients of earlier revisions expect objects whose
-// properties are objects, and reject a whole list because of a single tool with another schema. Servers of earlier
-// revisions may list such tools, too.
+// Since 2026-07-28, a tool's schemas may be any JSON Schema. Clients of earlier revisions accept only schemas of
+// type `object` whose properties have object schemas, and reject a whole list because of one tool with another schema.
+// Servers of earlier revisions may list such tools, too.
 
 /** Boolean schemas and their equivalent objects. */
 const asObjects: Readonly<Record<string, string>> = { true: '{}', false: '{"not":{}}' }
@@ -85,7 +85,7 @@ export function toLegacyTool (text: string): string | undefined {
   return withMembers(text, { inputSchema, outputSchema })
 }
 
-/** Matches a reference to another document. Clients compile output schemas when they read lists, and cannot load it. */
+/** Matches a reference to another document. Clients that compile output schemas would fail to load that document. */
 const externalRef = /"\$ref"\s*:\s*"[^#]/
 
 /**

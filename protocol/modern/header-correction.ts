@@ -2,8 +2,8 @@ import type { Call } from '../call.ts'
 import { memberOf } from '../json.ts'
 
 /**
- * Corrects calls that a server refused because of their headers. The schema of a tool decides which arguments are
- * repeated in headers, and may have changed.
+ * Corrects calls that a server refused because of their headers. The schema of a tool determines which arguments are
+ * repeated in headers; it may have changed since it was read.
  */
 export class HeaderCorrection {
   readonly #request: (method: string, paramsText: string) => Promise<string>
@@ -19,7 +19,7 @@ export class HeaderCorrection {
   }
 
   /**
-   * Reads the tools' schemas again (MCP 2026-07-28, "Client Behavior"). The call can then be repeated.
+   * Reads the tools' schemas again (MCP 2026-07-28, "Client Behavior"). The caller can then repeat the call.
    * @returns undefined if the call must not be repeated: it is not a tool call, or has already been repeated
    */
   correct (call: Call): Promise<void> | undefined {

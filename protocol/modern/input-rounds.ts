@@ -14,7 +14,7 @@ import { resultTypes } from './envelope.ts'
 export interface RoundBounds {
   /** Max `input_required` answers to one call. */
   readonly rounds: number
-  /** Max questions in one such answer. */
+  /** Max questions in one `input_required` answer. */
   readonly questions: number
   /**
    * Pause before a request is sent again after an answer without questions, in ms; multiplied by the number of the
@@ -44,7 +44,7 @@ export class InputRounds {
   }
 
   /**
-   * Sends all questions of an answer to the client at once.
+   * Sends all questions of an answer to the client at once. If there are none, waits for `pause` instead.
    * @param resultText an `input_required` result
    * @returns the members to set in the params when the request is sent again
    * @throws RpcError if the client answers with an error or cannot be asked, or if the server exceeds the limits
@@ -73,7 +73,7 @@ export class InputRounds {
   }
 
   /**
-   * Sends a task's new questions to the client that waits for its result.
+   * Sends the new questions of a task to the client that waits for the task's result.
    * @param asked the `inputRequests` of the task
    * @param askedKeys the keys of the questions that have been sent; the keys of the new ones are added
    * @param relatedTask the task's id, if the client knows the task
@@ -151,8 +151,8 @@ const withElicitationId = (paramsText: string): string =>
 const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
 
 /**
- * Converts the error of a question that cannot be sent to the client into the error of its call. The message names the
- * capability that the client lacks, if any.
+ * Converts an error about a question, such as a question that the client does not support, into an error of the call.
+ * The message names the capability that the client lacks, if any. Other errors are returned unchanged.
  */
 function toQuestionError (error: unknown, { method, params }: Question, { client }: Call): unknown {
   if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === rpcCode.internal) return error

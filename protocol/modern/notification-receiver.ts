@@ -27,11 +27,11 @@ interface ListeningDeps {
   readonly capabilities: Readonly<Record<string, unknown>>
   /** Max time for the acknowledgment, in ms. */
   readonly timeout: number
-  /** Whether `notifications/cancelled` ends a stream; false: closing it does. */
+  /** Whether to end a stream with `notifications/cancelled`; false: by closing the stream. */
   readonly notifiesCancel: boolean
   /** Receives the notifications of the stream. */
   readonly onNotification: (notification: Notification) => void
-  /** Called when the connection is lost: the server has lost the session, or is unreachable after another failure. */
+  /** Called when the server has lost the session, or is unreachable and an earlier stream has failed, too. */
   readonly onLost: (error: UpstreamError) => void
 }
 
@@ -43,7 +43,7 @@ interface ListenStream {
   /** Resolves with the acknowledgment; rejects if the stream ends before it. */
   readonly acknowledged: Promise<void>
   readonly acknowledge: (notification: Notification) => void
-  /** The resources whose updates the server will announce; undefined: all. */
+  /** The resources whose updates the server will announce; undefined if it will announce all. */
   acceptedUris?: ReadonlySet<unknown>
 }
 
@@ -100,7 +100,7 @@ export class NotificationReceiver {
 
   /**
    * Handles a notification from the server.
-   * @param origin the id of the request on whose stream it arrived, if the transport knows it
+   * @param origin the id of the request on whose stream the notification arrived, if the transport knows it
    * @returns true if it was handled here and must not be passed on
    */
   handle (notification: Notification, origin: number | undefined): boolean {
@@ -209,7 +209,7 @@ export class NotificationReceiver {
     if (this.#closed) return
     const wasOpen = this.#stream === stream
     if (wasOpen) this.#stream = undefined
-    // The failure of a replacement is handled by its opener.
+    // Replaced streams are not reopened. If a replacement fails, the old stream stays, and `#open` throws.
     else if (this.#next !== stream || this.#stream !== undefined) return
     if (error instanceof UpstreamError &&
         (error.fault === 'expired' || (error.fault === 'unreachable' && this.#failures > 0))) {

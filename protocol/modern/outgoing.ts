@@ -117,7 +117,7 @@ export class OutgoingEnvelope {
   }
 }
 
-/** Matches all texts with a member `_meta`, escaped or not. */
+/** Matches all texts with a member `_meta`, escaped or not, and some other texts. */
 const metaPattern = /_meta|\\u/
 
 /** The members of multi round-trip requests, which clients of earlier revisions do not use. */

@@ -19,7 +19,7 @@ const dataKeywords = new Set(['default', 'const', 'enum', 'examples'])
 /** Keywords whose values are maps of schemas. */
 const mapKeywords = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 const annotation = 'x-mcp-header'
-/** Max nesting depth to which a schema is examined. */
+/** Max nesting depth of a schema with annotations. A deeper schema is treated like an invalid annotation. */
 const maxDepth = 200
 
 /**

@@ -8,10 +8,10 @@ const knownTypeTexts: ReadonlySet<string | undefined> =
   new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
 
 /**
- * Returns the type of a result if it is one that the client must not get (MCP 2026-07-28, "ResultType"). A type that an
- * extension defines is allowed if the client declares extensions. The Tasks extension is declared by the gateway.
+ * Returns the type of a result that the client must not get (MCP 2026-07-28, "ResultType"). A type that an extension
+ * defines is allowed if the client declares any extension; `task` is allowed if the gateway declared Tasks.
  * @param hasTasks whether the call declared the Tasks extension
- * @returns the type as JSON text, truncated; undefined if the result is allowed
+ * @returns the type as JSON text, truncated; undefined if the client may get the result
  */
 export function unsupportedResultType (
   { client, exchange }: Call, resultText: string, hasTasks: boolean

@@ -25,7 +25,7 @@ class TaskResultExchange extends DerivedExchange<unknown> {}
 /** A task whose result is awaited. */
 interface AwaitedTask {
   readonly id: string
-  /** Whether the client does not know of the task, which is then cancelled together with the call. */
+  /** Whether the client does not know of the task. Such a task is cancelled if its call ends without a response. */
   readonly isHidden: boolean
   readonly ends: AbortController
 }
@@ -44,7 +44,7 @@ interface ModernTasksDeps {
  */
 export class ModernTasks {
   readonly #deps: ModernTasksDeps
-  /** Requests that are sent again with the extension declared, because the server refused them without it. */
+  /** Requests that the server refused without the extension, and that are sent again with the extension declared. */
   readonly #repeated = new WeakSet<Exchange>()
   readonly #awaited = new Map<Call, AwaitedTask>()
 
@@ -71,8 +71,8 @@ export class ModernTasks {
   }
 
   /**
-   * Whether a call must be sent again with the extension declared, since the server requires nothing else. A modern
-   * client gets the error instead.
+   * Whether a call must be sent again with the extension declared, since the server refused it only for lack of the
+   * extension. Marks the call as declaring the extension. A modern client gets the error instead.
    */
   needsExtension ({ exchange, method }: Call, { code: number }: RpcError, errorText: string): boolean {
     if (number !== modernErrorCode.missingCapability || method !== 'tools/call') return false
@@ -103,7 +103,7 @@ export class ModernTasks {
     return undefined
   }
 
-  /** Handles the end of a call. A task that its client does not know of is cancelled. */
+  /** Stops polling the task of an ended call. If there was no response, a task unknown to the client is cancelled. */
   end (call: Call, response: Response | undefined): void {
     const task = this.#awaited.get(call)
     if (!task) return
@@ -132,7 +132,7 @@ export class ModernTasks {
     return { response: outcomeOf(call, task, isHidden ? undefined : id) }
   }
 
-  /** Waits for the poll interval, then reads the task. If its state has changed, restarts the call's timeout. */
+  /** Waits for the poll interval, then reads the task. If the task's state has changed, restarts the call's timeout. */
   async #next (call: Call, { id, ends: { signal } }: AwaitedTask, before: string): Promise<string> {
     const wanted = parseSmallMember(before, 'pollIntervalMs')
     const { usual, least, most } = interval

@@ -32,7 +32,7 @@ export interface ModernSessionOptions {
   /** Called with a warning for the server's managers. */
   readonly warn: (sentence: string) => void
   readonly bounds: RoundBounds & {
-    /** Max pages of `tools/list` to read for the headers of one tool. */
+    /** Max pages of `tools/list` to read when a call is refused because of its headers. */
     readonly headerPages: number
   }
 }
@@ -166,8 +166,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   }
 
   /**
-   * Handles an error answer. If the error concerns the hop between gateway and server, the request is corrected and
-   * sent again, or the error is reworded for the client.
+   * Handles an error answer. If the error concerns the hop between gateway and server, corrects the request and sends
+   * it again, fails the call, or rewords the error. Otherwise only the code of an unknown resource may be changed.
    */
   #onErrorAnswer (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
     const error = toRpcError(errorText)
@@ -201,7 +201,10 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     return this.#toOwnResult(method, paramsText, result)
   }
 
-  /** Checks the result of one of the gateway's own requests, and removes its `resultType`. */
+  /**
+   * Checks the result of one of the gateway's own requests, and removes its `resultType`. For a list of tools, records
+   * the headers that repeat arguments, and removes the tools that must not be used over HTTP.
+   */
   #toOwnResult (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
@@ -216,7 +219,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   }
 
   notify (method: string, paramsText?: string): void {
-    // Calls send their own cancellations.
+    // These include cancellations, since calls send their own.
     if (removedNotifications.has(method)) return
     this.#connection.notify(method, paramsText, { protocol: this.#outgoing.ownHeaders(method) })
   }
@@ -265,7 +268,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     void this.#transport.close()
   }
 
-  /** Cancels all calls, also those that wait for clients to answer questions, which have no open request to fail. */
+  /** Cancels all calls, including calls without an open request, which wait for a client to answer a question. */
   #endCalls (error = new UpstreamError('broken', 'its connection was closed', { isPublic: true })): void {
     for (const call of this.#calls.values()) call.cancel(error)
   }
@@ -285,7 +288,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   }
 }
 
-/** The notifications of clients that do not exist in this era, or that are meant for the gateway itself. */
+/** Client notifications that are not forwarded: they do not exist in this era, or the gateway handles them. */
 const removedNotifications: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])

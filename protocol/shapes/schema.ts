@@ -21,7 +21,7 @@ const plainKeywords = anyMembers(
 function schemaShape (hasTuples: boolean): Shape {
   const members: Record<string, Shape> = { ...plainKeywords }
   const schema: Shape = { isObject: true, members }
-  // A null schema is replaced by one without constraints, since the property still exists.
+  // A null schema is replaced by a schema without constraints, since the property still exists.
   const any = withFallback(schema, '{}')
   const map: Shape = { isObject: true, each: any }
   for (const key of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']) members[key] = map

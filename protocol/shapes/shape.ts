@@ -10,7 +10,7 @@ export interface Shape {
   readonly element?: Shape
   /** The required type. A value of another type is converted by `coerce`, or read as `null`. Default: any type. */
   readonly type?: JsonType
-  /** The allowed values, as JSON texts. Any other value is treated like one of a wrong type. */
+  /** The allowed values, as JSON texts. Any other value is treated like a value of a wrong type. */
   readonly values?: readonly string[]
   /** Converts a value of a wrong type, given as JSON text. @returns undefined to read the value as `null` */
   readonly coerce?: (text: string) => string | undefined

@@ -16,14 +16,14 @@ export interface Challenge {
  */
 export interface AuthorizationSource {
   /**
-   * Returns the header for the next request; undefined: none; a promise if it must be obtained first. If that fails,
-   * the promise rejects with UpstreamError, and the request is not sent.
+   * Returns the header for the next request, or a promise if it must be obtained first; undefined if there is none. If
+   * the header cannot be obtained, the promise rejects with UpstreamError, and the request is not sent.
    */
   header: () => string | undefined | Promise<string | undefined>
   /**
    * Called when a request was refused, and so did not run.
-   * @returns whether to send it again, with the current header
-   * @throws UpstreamError to fail the request with; its message says what is needed
+   * @returns whether to send the request again, with the current header
+   * @throws UpstreamError with which the request fails; its message says what is needed
    */
   refused: (challenge: Challenge) => Promise<boolean>
 }
@@ -45,7 +45,7 @@ export function readBearerChallenge (
 
 /**
  * Sends a request as soon as its `Authorization` header is known. The answer fails if the header cannot be obtained.
- * @param send called with the header; undefined: none
+ * @param send called with the header, or with undefined if there is none
  */
 export function sendWithAuthorization (
   authorization: AuthorizationSource | undefined,

@@ -29,7 +29,7 @@ export interface AnswerHandlers {
 
 const unboundedReading: ReadingOptions = {}
 
-/** Chunks below this size, in bytes, are tiny; every `crumbBatch` tiny chunks of a stream count as one `crumbs`. */
+/** Chunks below this size, in bytes, are tiny; `crumbBatch` of them in a stream count once as `crumbs`. */
 const crumbSize = 64
 const crumbBatch = 64
 
@@ -174,7 +174,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
     try {
       const { messageCount: messages } = this.#body
       this.#body.push(bytes)
-      // The bytes completed no message: they were part of one, or comments, empty lines, or other events.
+      // The bytes completed no message: they were a part of a message, comments, empty lines or other events.
       if (this.#body.messageCount === messages) this.#countUnsolicited(bytes, this.#body.pendingSize === 0)
       this.#reserve(this.#body.pendingSize)
     } catch (error) {
@@ -188,7 +188,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
     else if (length < crumbSize && ++this.#crumbs % crumbBatch === 0) this.#reading.pace?.count('crumbs')
   }
 
-  /** Reserves memory for what has been read so far. @throws UpstreamError if none is left */
+  /** Reserves memory for what has been read so far. @throws UpstreamError if not enough memory is left */
   #reserve (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
     this.#account ??= (this.#reading.meter ?? noMeter).openAccount(this.#owner)
@@ -215,7 +215,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value
 
-/** Describes a network error for operators: the host, and what to check. */
+/** Describes a network error for operators: in most cases with the host, in some with what to check. */
 export function networkFailureMessage (error: Error, url: URL): string {
   if (error instanceof UpstreamError) return error.message
   const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error
@@ -247,7 +247,7 @@ const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z
 
 /**
  * Creates the decoder for a `content-encoding`; undefined if the content is not encoded.
- * @throws SyntaxError for unknown encodings, and for stacked ones, which an attacker could use to exhaust CPU
+ * @throws SyntaxError for unknown encodings, and for several encodings at once, which could exhaust the CPU
  */
 export function decoderOf (encoding: string | undefined): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {

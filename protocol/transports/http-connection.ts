@@ -194,7 +194,7 @@ export class HttpConnection {
     const waiting = this.#pending.take(key)
     if (waiting !== undefined && typeof key === 'string') this.#inFlight--
     waiting?.abort()
-    // Later, since the caller first fails the request with an error of its own.
+    // `expire` runs later, since the caller must first fail the request with an error of its own.
     if (this.#isExpired) this.schedule(0, () => { this.expire() })
   }
 
@@ -215,7 +215,7 @@ export class HttpConnection {
   /** Records that the upstream has ended the session: `removePending` then calls `expire`. */
   markExpired (): void { this.#isExpired = true }
 
-  /** Handles a session that the upstream has ended: closes the connection once all open requests have finished. */
+  /** Handles the end of the session by the upstream: reports it to the receiver once no message waits for an answer. */
   expire (): void {
     this.#isExpired = true
     if (this.#pending.size === 0) {

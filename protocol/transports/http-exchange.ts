@@ -12,7 +12,7 @@ import {
 } from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
 
-/** Max consecutive attempts to resume a stream without receiving an event. */
+/** Max consecutive failed attempts to resume a stream. */
 const maxResumeAttempts = 5
 /** Max time that a stream stays open after it has returned its answer, in ms. */
 const closeDelay = 1_000
@@ -24,7 +24,7 @@ const notificationTimeout = 10_000
  * redirect or a challenge, and GETs that resume its stream.
  */
 export class HttpExchange implements AnswerHandlers {
-  /** Called when the server has accepted the message, or it has failed. */
+  /** Called when the server has accepted the message, or the message has failed. */
   onAccepted: (() => void) | undefined
   readonly #connection: HttpConnection
   /** The id of a request; undefined for a notification or an answer. */
@@ -35,13 +35,13 @@ export class HttpExchange implements AnswerHandlers {
   readonly #isStateless: boolean
   /** Whether the message has been answered, or has failed. */
   #isAnswered = false
-  /** Whether the message was sent again after a challenge. */
+  /** Whether the message was sent again after a challenge, and not accepted since. */
   #wasSentAgain = false
   /** The id of the last event on the stream, after which the stream is resumed. */
   #lastEvent: string | undefined
   /** Delay before resuming the stream, in ms. */
   #wait: number = reconnectDelays.delay
-  /** The number of consecutive attempts to resume the stream that returned no event. */
+  /** The number of consecutive failed attempts to resume the stream. */
   #resumeAttempts = 0
 
   // The state of the current HTTP request:
@@ -238,7 +238,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#connection.receiver?.failed(this.#id, isResume ? new UpstreamError('broken', failure) : error)
   }
 
-  /** Schedules resuming a stream that ended before the answer. @param isPoll whether the server wants to be polled */
+  /** After a delay, resumes a stream that ended early; or fails the request. @param isPoll if the server is polled */
   #resume (error: UpstreamError, isPoll: boolean): void {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return
@@ -258,11 +258,11 @@ export class HttpExchange implements AnswerHandlers {
 
   #onHttpError (text: string): void {
     const { session, version, hasStandaloneStream } = this.#connection
-    // Some servers, such as those with early Ruby SDKs, send all answers on the standalone stream.
+    // Some servers, for example with early Ruby SDKs, send all answers on the standalone stream.
     if (this.#status === 202 && hasStandaloneStream()) { this.#isAnswered = true; return }
     const [status, isStateless] = [this.#status, this.#isStateless]
     const isLarge = text.length > largeTextLength
-    // The server supports only the modern era now, so a new connection must be opened.
+    // If true, the server now supports only the modern era, and a new connection must be opened.
     const hasLeftEra = !isStateless && version !== undefined && !isLarge && isModernErrorAnswer(status, text)
     const answers = (id: number): boolean =>
       isRpcAnswer(status, text, id) || (isStateless && isModernErrorAnswer(status, text))

@@ -26,7 +26,7 @@ export class HttpTransport implements Transport {
   /** The value of the `Authorization` header with which the GET stream was opened. */
   #standaloneAuthorization: string | undefined
   #notifications = 0
-  /** Resolves when the server has accepted the last notification, or it has failed. */
+  /** Resolves when the server has accepted the last notification, or the notification has failed. */
   #accepted: Promise<void> | undefined
   /** Whether the last message belonged to no session, so that closing has no session to end. */
   #isStateless = false

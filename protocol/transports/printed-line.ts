@@ -51,7 +51,7 @@ export class LastLines {
   /** The total length of the lines. */
   #size = 0
   readonly #show: (line: string) => string
-  /** What is being skipped: the lines after a position that Node printed, or a Python traceback; undefined: nothing. */
+  /** What is being skipped: lines after a position that Node printed, or a Python traceback; undefined if nothing. */
   #within: 'position' | 'traceback' | undefined
   #skipped = 0
 

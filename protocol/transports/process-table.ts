@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { shareRuns } from '../sharing.ts'
 
-/** A process. Its start time distinguishes it from a later one with the same id. */
+/** A process. Its start time distinguishes it from a later process with the same id. */
 export interface ProcessIdentity { readonly pid: number, readonly started: string }
 
 export interface ProcessEntry extends ProcessIdentity {

@@ -25,8 +25,8 @@ function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /**
- * Ends a process group: sends TERM immediately, and after `grace` ms KILL to the remaining processes, including the
- * leader's children. Resolves when no process of the group is running, at the latest a second after KILL.
+ * Ends a process group: sends TERM immediately, waits until no process of the group is running, for at most `grace` ms,
+ * and sends KILL to the rest. After KILL, waits only for the leader to exit, for at most a second.
  * @param leaderExited resolves when the leader has exited
  * @param beforeKill runs between the grace period and KILL
  */
@@ -51,9 +51,9 @@ export async function killGroup (
 }
 
 /**
- * A child that leads a process group, and all processes that it started: those in its group or session, those with its
- * mark in their environment (which daemons that call setsid keep), and the descendants of all of these. A process that
- * has left the group and cleared its environment can be found only through its parent, so call `scan` before any
+ * A child that leads a process group, and all processes that it started: processes in its group or session, processes
+ * with the child's mark in their environment (even daemons that have called setsid), and all descendants. A process
+ * that has left the group and cleared its environment can be found only through its parent, so call `scan` before any
  * process of the tree ends. Without /proc, only the group is ended.
  */
 export class ProcessTree {
@@ -84,8 +84,8 @@ export class ProcessTree {
   }
 
   /**
-   * Ends all processes of the tree: sends TERM to the group immediately, and KILL to the rest after `grace` ms.
-   * Resolves when none is running, at the latest some seconds after KILL.
+   * Ends all processes of the tree: sends TERM to the group immediately, and KILL to the rest after `grace` ms. If the
+   * group is not known, sends only KILL. Resolves when no process is running, at the latest two seconds after KILL.
    * @param leaderExited resolves when the child has exited
    */
   async end (leaderExited: Promise<void>, grace: number): Promise<void> {
@@ -104,8 +104,8 @@ export class ProcessTree {
   }
 
   /**
-   * Sends STOP to all processes of the tree until no process is left that could start another. If a process
-   * were killed at once, its children could no longer be found.
+   * Sends STOP to all processes of the tree, and repeats this for processes that new scans find, at most `maxRescans`
+   * times. Otherwise a process could start children that are not found, since they lose their parent when it is killed.
    */
   async #stop (): Promise<void> {
     await this.scan()
@@ -130,7 +130,7 @@ export class ProcessTree {
 
 const keyOf = ({ pid, started }: ProcessIdentity): string => `${pid} ${started}`
 
-/** Sends a signal to those of the processes that are running. @returns the number of signals sent */
+/** Sends a signal to the given processes that are still running. @returns the number of signals sent */
 function signalEach (processes: readonly ProcessIdentity[], name: NodeJS.Signals): number {
   let sent = 0
   for (const each of processes) {

@@ -121,7 +121,7 @@ export function parseEventMessages (text: string, pace: MessageRateLimiter = noR
   }
 }
 
-/** Matches a media type that cannot contain messages, such as that of a proxy's error page. */
+/** Matches a media type that cannot contain messages, such as `text/html` for a proxy's error page. */
 const nonMessageType = /^(?!text\/event-stream$)(?!.*json)[\w.+-]{1,60}\/[\w.+-]{1,60}$/
 
 /**

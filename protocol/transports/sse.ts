@@ -180,7 +180,10 @@ export class SseTransport implements Transport {
     if (this.#posts.size === 0) this.#onAccepted?.()
   }
 
-  /** Creates the error for a refused POST. If no POST was ever accepted, the endpoint is probably wrong. */
+  /**
+   * Creates the error for a refused POST. If no POST was accepted before, the endpoint is probably wrong. Otherwise,
+   * 400, 404 and 410 mean that the session is lost.
+   */
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
     const plain = httpStatusError(status, '')
     if (!this.#hasAccepted) {

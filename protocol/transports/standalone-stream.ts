@@ -11,7 +11,7 @@ interface StandaloneStreamHandlers {
   message: (message: Message) => void
   /** Called if the upstream refuses to reopen a stream that was open: the session may have ended. */
   refused: (status: number, text: string) => void
-  /** Called when the upstream was unreachable twice in a row. */
+  /** Called when the upstream is unreachable and the attempt before has failed, too. */
   lost: (error: Error) => void
 }
 
@@ -68,7 +68,7 @@ export class StandaloneStream {
     let status = 0
     let opened = false
     let hasData = false
-    /** Called when the stream has ended. One with data, or open for long, did not fail: proxies close idle streams. */
+    /** Handles the stream's end. After data or `steadyAfter`, it is not a failure, since proxies close idle streams. */
     const ended = (): void => {
       this.#isOpen = false
       const isSteady = hasData || Date.now() - begun > steadyAfter

@@ -92,8 +92,8 @@ export async function findWorkingFolder (user: ProcessUser, wanted: string | und
 }
 
 /**
- * Whether a user may enter a folder, according to the modes of the folder and its parents. Starting a process does not
- * check this, since the process changes its folder before its user.
+ * Whether a user may enter a folder, according to the modes of the folder and its parents; true if one of them cannot
+ * be examined. Starting a process does not check this, since the process changes its folder before its user.
  */
 export async function canEnter (folder: string, { uid, gid }: ProcessUser): Promise<boolean> {
   if (uid === 0) return true

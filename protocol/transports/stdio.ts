@@ -22,7 +22,7 @@ export interface StdioOptions {
   child: ChildCommand
   /** Starts the process. Default: as a child of this process. */
   startProcess?: StartProcess
-  /** Called for each line of stderr, and for each line of stdout that is not a message. */
+  /** Called for each non-empty line of stderr, and for each non-empty line of stdout that is not a message. */
   onLine: (line: PrintedLine) => void
   /** Masks secrets in a line before it is truncated. */
   redact?: (line: string) => string
@@ -53,7 +53,7 @@ const CARRIAGE_RETURN = 0x0d
 
 /**
  * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads its own
- * process group, which is ended as a whole. Its stderr is always read; otherwise a child that writes much would block.
+ * process group, which is ended as a whole. The child's stderr is always read, since a full pipe would block the child.
  */
 export class StdioTransport implements Transport {
   readonly #options: StdioOptions
@@ -149,7 +149,7 @@ export class StdioTransport implements Transport {
     this.#receiver = undefined
     const child = await this.#starting?.catch(() => undefined)
     if (!child) return
-    // The scan must precede the end of the process: its children would then have another parent.
+    // The scan must precede the end of the process, since afterwards its children have another parent.
     const tree = new ProcessTree(child.pid, this.#mark)
     await tree.scan()
     child.stdin.end()
@@ -208,7 +208,7 @@ export class StdioTransport implements Transport {
     if (this.#pauses.size === 0) this.#child?.stdout.resume()
   }
 
-  /** Reserves memory for the line that is being read. While there is none, reading pauses. */
+  /** Reserves memory for the line that is being read. While there is not enough memory, reading pauses. */
   #reserve (): void {
     const { meter = noMeter, owner = '' } = this.#options.reading ?? {}
     const account = this.#account ??= meter.openAccount(owner)
@@ -236,7 +236,7 @@ export class StdioTransport implements Transport {
     for (const each of messages) this.#receiver?.message(each, undefined)
   }
 
-  /** Handles a line that is not a message. */
+  /** Counts and reports a line that is not a message, and fails the request that the line seems to answer, if any. */
   #onInvalidLine (text: string): void {
     this.#options.reading?.pace?.count('noise', text.length)
     this.#reportLine(text)

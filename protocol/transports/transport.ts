@@ -4,7 +4,7 @@ import { parseMessage } from '../parse-message.ts'
 
 /**
  * Receives a transport's messages and events. `origin`: the id of the request on whose stream a message arrived;
- * undefined: none, or not known.
+ * undefined if there is no such request, or if it is unknown.
  */
 export interface Receiver {
   /** Called with each message. @returns whether it is an answer to a pending request */
@@ -23,7 +23,7 @@ export interface Receiver {
 }
 
 export interface SendOptions {
-  /** The upstream id, if the message is a request. */
+  /** The id of the request, as sent to the upstream; undefined for other messages. */
   id?: number
   /** The owner whose memory share the answer counts against. */
   owner?: string
@@ -48,7 +48,7 @@ export interface Transport {
   readonly lastLines?: string
   /**
    * Opens the connection.
-   * @param dialled called when a process has been spawned or a socket is open; for some transports, by the first `send`
+   * @param dialled called when a process or socket is open; some transports open the socket only at the first `send`
    * @throws UpstreamError with a message that says what to do
    */
   start: (receiver: Receiver, dialled?: () => void) => Promise<void>

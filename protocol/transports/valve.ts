@@ -32,7 +32,7 @@ export const maxInFlight = 64
 /** Pause before more output is read from a server that is slow to read what the gateway sends, in ms. */
 const slowReaderWait = 20
 
-/** Extends a rate limiter: reading also pauses while the server reads answers slowly, which would accumulate here. */
+/** Extends a rate limiter: reading also pauses while the server is slow to read answers, which accumulate here. */
 export const withSlowReaderPause = (
   isSlow: () => boolean, pace: MessageRateLimiter = noRateLimit
 ): MessageRateLimiter => ({
@@ -68,8 +68,8 @@ interface ValveOptions {
 }
 
 /**
- * The number of bytes processed at a time, by which a server may exceed its rate: whole lines of at least `pieceSize`
- * bytes in total, or the first `longPiece` bytes of a longer line.
+ * Sizes of the pieces in which bytes are processed: whole lines of at least `pieceSize` bytes in total, or `longPiece`
+ * bytes of a longer line. A server may exceed its rate by one piece.
  */
 const pieceSize = 1024
 const longPiece = 16 * 1024
@@ -116,7 +116,7 @@ export class Valve {
   /** Drops the bytes that are held back. */
   clear (): void { this.#waiting.length = 0 }
 
-  /** Processes a chunk; if it must wait, the rest is queued. @returns ms until it continues; undefined: no wait */
+  /** Processes a chunk. Queues its rest while the rate is exceeded. @returns the wait, in ms; undefined if none */
   #pass (chunk: Buffer): number | undefined {
     for (let at = 0, end = 0; at < chunk.length; at = end) {
       end = pieceEnd(chunk, at)

@@ -5,7 +5,7 @@ import {
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { createApiRouter } from './endpoint.ts'
 
-/** Routes that return recorded calls, and statistics of them. Users see their own calls, admins see all. */
+/** Routes that return recorded calls and their statistics. Users see their own calls; admins see all calls. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { activities } = app
   const api = createApiRouter(app, 'Activities')

@@ -18,7 +18,7 @@ const Servers = Type.Array(MarketServer)
 const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(requirePrincipal(request), request.ip)
 
 /**
- * Returns the result of a remote catalogue as `data` and, if the result is stale, a `message` that says so.
+ * Returns the result of a remote catalogue as `data` and, if the result is stale, a `message` with its time.
  * @param staleSince the time of a cached result, which is sent because the catalogue does not respond
  */
 const answer = ({ value, staleSince }: { value: unknown, staleSince?: string }) => ({

@@ -30,7 +30,7 @@ interface Answer {
   readonly warnings?: readonly string[]
   /** The key of the created item, for the Location header. It has an effect only if the route has a `collection`. */
   readonly created?: string
-  /** For a request about several items: some (`partial`, status 207) or all of them (`failed`, status 400) failed. */
+  /** For a request about several items: `partial` if some failed (status 207), `failed` if all failed (status 400). */
   readonly outcome?: 'partial' | 'failed'
   // Further members of the response, which only a few routes use.
   readonly nextCursor?: string
@@ -52,7 +52,7 @@ interface ApiRouteOptions<Params extends TSchema, Query extends TSchema, Body ex
   readonly response?: Readonly<Record<number, unknown>>
   /** For a route that creates an item: the path of its collection below `/api`. The response has status 201. */
   readonly collection?: string
-  /** Default: `read` for GET, otherwise `change`. */
+  /** What a request does. Default: `read` for GET, otherwise `change`. */
   readonly effect?: RouteEffect
   /** Runs before the body is read, so that 404 and 403 take precedence over 400 for an invalid body. */
   readonly before?: (call: Pick<ApiHandlerContext<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
@@ -223,7 +223,7 @@ function positionAfter (names: readonly string[], cursor: string): number {
  * Creates a function that copies the named members of an item; undefined if `fields` names none.
  * @param fields the names of members, separated by commas; empty names are ignored
  * @param known the names of all members
- * @throws InvalidInput for a name that is not among them
+ * @throws InvalidInput for an unknown name
  */
 function createPicker (
   fields: string, known: readonly string[]

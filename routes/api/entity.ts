@@ -52,7 +52,7 @@ export interface CrudEntity<Item extends object, New extends TSchema, Change ext
   readonly items: EntityItems<Item, Static<New>, Static<Change>>
 }
 
-/** Converts operations whose result does not depend on the caller's rights to `EntityItems`. */
+/** Creates `EntityItems` from operations whose results do not depend on the caller's rights. */
 export function toEntityItems<Item extends object, New, Change> (entries: {
   list: () => readonly Item[]
   get: (key: string) => Item
@@ -79,7 +79,7 @@ const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
   `${path}/:${Object.keys(params.properties)[0] ?? ''}`
 
 /**
- * Creates a function that computes the revision of the item in the path. It ignores `lastUsedAt`, which each use sets.
+ * Creates a function that computes the revision of the item in the path, without `lastUsedAt`, which each use changes.
  */
 const revisionIn = <Item extends object>(entity: { readonly items: Pick<EntityItems<Item, never, never>, 'get'> }) =>
   ({ principal, params }: { principal: Principal, params: unknown }): string => {

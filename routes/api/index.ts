@@ -35,8 +35,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     // Responses are only for this caller, and may contain secrets.
     reply.header('cache-control', cacheControl)
     request.principal = { ...await app.auth.identifyManagementCaller(request), address: request.ip }
-    // A guest sends no credential, so only the Origin header distinguishes requests of the guest from requests that a
-    // page of another site sends in the guest's browser.
+    // A guest sends no credential. Only the Origin header shows whether the guest sent a request, or a page of another
+    // site in the guest's browser.
     if (request.principal.kind === 'guest') app.auth.checkOrigin(request)
   })
   await app.register(account)

@@ -10,7 +10,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiHandlerContext, createApiRouter } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
 
-/** Routes that list, read, change, test and reconnect the configured servers. */
+/** Routes that list, read, add, change, enable, disable, test, reconnect and remove servers, or log out of them. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('preSerialization', serializeRecords)
   const { servers } = app

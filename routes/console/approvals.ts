@@ -6,14 +6,14 @@ import { createPageRouter } from './page.ts'
 const minute = 60_000
 
 /**
- * Returns a value that changes when the approvals that a principal may decide on may have changed: immediately after a
- * call or a decision on this replica, and once a minute, since this replica is not told about decisions on other
- * replicas or about expired approvals.
+ * Returns a value that changes when there may be other approvals for a principal to decide on: immediately after a call
+ * or a decision on this replica; and once a minute, since this replica is not told about decisions on other replicas
+ * or about expired approvals. Returns false if the principal cannot approve anything.
  */
 export const approvalsFingerprint = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
   approvals.canApprove(principal) && [approvals.changeCount, Math.floor(Date.now() / minute)]
 
-/** Returns the button that reverses a decision; an empty list once the call was made or the approval has expired. */
+/** Returns a list with the button that reverses a decision; empty if the call was made or the approval has expired. */
 function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: string): readonly object[] {
   if (isUsed === true || Date.parse(expiresAt) <= Date.now()) return []
   const href = `${base}/approvals/${encodeURIComponent(id)}`
@@ -21,7 +21,7 @@ function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: str
   return state === 'denied' ? [{ label: 'Approve instead', href: `${href}/approve`, method: 'post' }] : []
 }
 
-/** The page with the calls that wait for approval, for admins and for the approvers named in policies. */
+/** The page on which admins, and approvers named in policies, decide on calls that wait for approval. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api }, policies: { approvals } } = app
   const { page, form, submit } = createPageRouter(app)

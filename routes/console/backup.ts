@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { createPageRouter } from './page.ts'
 
-/** The page that explains how to back up and restore the gateway, and the download of its settings. */
+/** The page that explains how to back up and restore the gateway, and the download of the settings with all secrets. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, settings } = app
   createPageRouter(app).page('backup', { title: 'Backup', isInNav: true }, () => {

@@ -209,7 +209,7 @@ function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string):
 }
 
 /**
- * Converts a form to a request body for the API. An empty optional field becomes null, which removes a stored value.
+ * Converts a form to a request body for the API. An empty optional text becomes null, which removes the stored value.
  */
 function toRequestBody (kind: Kind, sent: SubmittedForm): object {
   return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {

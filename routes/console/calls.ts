@@ -49,7 +49,7 @@ const routes: FastifyPluginAsync = async (app) => {
       ...bars,
       items: data.map((call) => rowOf(base, call)),
       pages: {
-        // There are none beyond the last page.
+        // A page beyond the last one has no calls.
         from: data.length === 0 ? 0 : (pageNumber - 1) * pageSize + 1,
         to: data.length === 0 ? 0 : (pageNumber - 1) * pageSize + data.length,
         total,

@@ -9,7 +9,7 @@ import { serverHeadOf, canManageServer, listedItemsOf, serverItemKinds } from '.
 
 const serverPath = (name: string): string => `/servers/${encodeURIComponent(name)}`
 
-/** The page with a server's changed definitions, and with the warnings about suspicious ones. */
+/** The page with changed and suspicious definitions of a server, and the form that accepts one or disables an item. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { page, form } = createPageRouter(app)

@@ -3,11 +3,11 @@ import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /**
  * A member that differs between two versions of a record, with its values as text. `before` or `after` is missing if
- * this version does not have the member.
+ * that version does not have the member.
  */
 export interface Difference { readonly path: string, readonly before?: string, readonly after?: string }
 
-/** Returns the members that differ between two versions of a record. A version that is not an object has no members. */
+/** Returns the members that differ between two versions of a record. A version that is null has no members. */
 export function differencesOf (before: unknown, after: unknown): Difference[] {
   const [old, now] = [before, after].map((value) => (value ?? {}) as Record<string, unknown>)
   const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])]

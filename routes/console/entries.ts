@@ -17,7 +17,7 @@ export interface VariableToFill {
   /** Whether the value is a list, with one element per line. */
   readonly multiple?: boolean
   readonly isSecret?: boolean
-  /** Whether a value is required. If not, an empty one leaves the variable to the gateway's environment. */
+  /** Whether a value is required. If not, and none is given, the gateway's environment supplies the value. */
   readonly isNeeded?: boolean
 }
 

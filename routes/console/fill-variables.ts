@@ -2,7 +2,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { managementLimits } from '../../plugins/management/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** Patterns for variables such as `${key}`: the first finds them in a text, the second matches a text that is one. */
+/** Patterns for variables such as `${key}`: to find them in a text, and to match a text that is a single variable. */
 const variablePattern = /\$\{([^{}]*)\}/g
 const wholeVariablePattern = /^\$\{([^{}]*)\}$/
 

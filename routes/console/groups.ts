@@ -117,8 +117,8 @@ const mayManage = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boo
 type ChosenMember = Partial<Member> & { readonly name: string }
 
 /**
- * Returns the data of a group's form: the servers to choose from, with the items of those that are open; and hidden
- * fields for selected servers that are not shown.
+ * Returns the data of a group's form: the servers to choose from, with the items of each open server; and hidden
+ * fields for the selected servers that are not shown.
  */
 function membersOf (
   { servers, settings }: FastifyInstance, { principal, form }: Visit, members: ShownGroup['servers']

@@ -12,7 +12,7 @@ type ServerItem = ListedItem & { readonly [member: string]: unknown }
 
 type Facts = ReadonlyArray<readonly [term: string, text: string]>
 
-/** What distinguishes the pages for one kind of item, such as tools, from those for the others. */
+/** The properties of the pages for one kind of item, such as tools. */
 interface ItemPages {
   readonly kind: ItemKind
   /** Returns the JSON Schema of the arguments, from which the form is created. */
@@ -110,7 +110,7 @@ function toPageData (
   const { title, name, description, overridden = false, enabled = true } = item
   const listed = gateway.catalogues(server).flatMap(({ lists }) => lists[kind]).find((each) => each.key === key)
   const { frontmatter, ...asListed } = JSON.parse(listed?.text ?? '{}') as ServerItem & { frontmatter?: ServerItem }
-  // The server's own description, without an override. That of a skill is in the frontmatter of its SKILL.md.
+  // The server's own description, without an override. For a skill, it is in the frontmatter of its SKILL.md.
   const own = kind === 'skills' ? frontmatter?.description : asListed.description
   const heading = title ?? name ?? key
   return {

@@ -97,8 +97,8 @@ export default routes
 const createdKeyPath = '/keys/made'
 
 /**
- * Returns the path, below `/mcp`, of the route to use with a new key: '' for the global route or, if the key opens only
- * some groups or servers, the path of the first one.
+ * Returns the path, below `/mcp`, of the route to use with a new key: the path of the first group or server that the
+ * key is limited to; or '', the global route, if there is none.
  */
 function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key): string {
   const first = [...allowedGroups, ...allowedServers][0]
@@ -107,7 +107,7 @@ function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key):
 
 /**
  * Returns the request body for a new key. Users without admin rights can only create keys of the kind `user` that open
- * everything they can see.
+ * everything that the user can see.
  */
 function newKeyIn ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
   const expires = formFieldText(form.expiresAt)

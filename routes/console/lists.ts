@@ -13,7 +13,7 @@ interface ListPage<Item> {
 export const pageSize = 50
 
 /**
- * Returns the requested page of a list; the nearest one if the number is not that of a page.
+ * Returns the requested page of a list, or the nearest page if there is no page with the requested number.
  * @param path the path of the list, without a query
  * @param query the requested `page`, from 1; and the filters, which the links to the adjacent pages repeat
  */

@@ -7,7 +7,7 @@ import { serverPageUrl } from './server-states.ts'
 const fieldPrefix = 'values.'
 
 /**
- * The page on which users enter the values that a server needs from each of them (`userVariables`). Those who manage
+ * The page on which users enter the values that a server needs from each of them (`userVariables`). Managers of
  * the server also see which users have set values.
  */
 const routes: FastifyPluginAsync = async (app) => {

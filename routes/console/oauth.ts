@@ -11,7 +11,7 @@ type Consent = Static<typeof ConsentRecord>
 /** The position of a page in the API's list of clients. `page`: from 1; `total`: the number of clients. */
 interface Pagination { readonly page: number, readonly total: number, readonly totalPages: number }
 
-/** The page with the OAuth clients (for admins), the user's consents, and the logins at upstream servers. */
+/** The page with OAuth clients (for admins), consents, and logins at servers. Users can end both there. */
 export const oauthPages: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base, api } = kit

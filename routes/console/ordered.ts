@@ -20,7 +20,7 @@ interface EntryRow {
   readonly tags?: readonly string[]
 }
 
-/** What distinguishes the pages for one kind of entry from those for the others. */
+/** The properties of the pages for one kind of entry, such as guards. */
 interface OrderedPages<Item extends Entry> {
   /** The plural noun for the entries, which is also the name and the path of the page, such as `guards`. */
   readonly page: string
@@ -121,7 +121,7 @@ export function addOrderedEntityPages<Item extends Entry> (
   }, async (visit) => await ask(visit, 'DELETE', '/:id'))
 }
 
-/** Replaces the API's noun in a notice by that of the console: a "policy" in the API is a "rule" in the console. */
+/** Replaces the API's noun in a notice by the console's noun: a "policy" in the API is a "rule" in the console. */
 const withNoun = (noun: string, { kind, text }: Notice): Notice =>
   ({ kind, text: text.replace(/^The \w+(?= was )/, `The ${noun}`) })
 

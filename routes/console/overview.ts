@@ -114,8 +114,8 @@ function anonymousAccessTexts (app: FastifyInstance): Array<{ text: string }> {
 }
 
 /**
- * Returns the size, in tokens, of the tool list that the user's agents read: of the whole list, of the list of `$smart`
- * (if enabled), and of the lists of the three largest servers.
+ * Returns the sizes, in tokens, of tool lists that the user's agents read: the whole list, the list of `$smart` (if
+ * enabled), and the lists of the three largest servers.
  */
 function costOf ({ kit, settings }: FastifyInstance, principal: Principal): object {
   const { tools, tokens, servers } = kit.costs.ofToolList(principal)

@@ -23,7 +23,7 @@ export interface Visit {
 
 interface PageOptions {
   readonly title: string
-  /** The path below that of the console. Default: `/` and the name of the page. */
+  /** The path of the page below the console. Default: `/` and the name of the page. */
   readonly path?: string
   /** Whether the navigation contains the page: for all users who may open it, or as the function decides. */
   readonly isInNav?: true | ((principal: Principal) => boolean)
@@ -184,8 +184,8 @@ export const parseEnabledUpdate = (form: SubmittedForm): { enabled: boolean } =>
   ({ enabled: formFieldText(form.enabled) === 'true' })
 
 /**
- * Returns the API's errors by the field of the form beside which each is shown. An error about a part of a field's
- * value belongs to the field.
+ * Returns the API's errors by the form field beside which each error is shown. An error about a part of a field's value
+ * belongs to the field.
  * @param fields the fields of the form; if this is not a list, the errors are returned unchanged
  * @param rest the field to which other errors belong; '' for the whole form
  */
@@ -223,7 +223,7 @@ const restrictToAdmins = (watch: LoadLivePageData): LoadLivePageData => (princip
   return watch(principal, params)
 }
 
-/** Returns the submitted values that may be shown again: those of all fields except passwords and the CSRF token. */
+/** Returns the submitted values that may be shown again: all except passwords and the CSRF token. */
 const valuesToShowAgain = (form: SubmittedForm): SubmittedForm =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
@@ -240,7 +240,7 @@ const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
 export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
 
-/** Returns the URL of the global MCP route, below the configured base URL or, without one, that of the request. */
+/** Returns the URL of the global MCP route: below the configured base URL, or else below the host of the request. */
 export function mcpEndpointUrl ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
   return `${configuredBaseUrl(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
 }

@@ -78,7 +78,7 @@ const credentialProblemOf = (credential: string): Record<string, string> | undef
     ? undefined
     : { credential: 'A credential cannot contain spaces.' }
 
-/** Returns the data of the page without the form and the result of a call, and the selected item, if any. */
+/** Returns the selected item, if any, and the data of the page except the form and the result of a call. */
 async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, chosen?: ChosenItem }> {
   const { kit } = app
   const { principal, query, request } = visit

@@ -59,7 +59,7 @@ export function problemOfQuestions (call: WaitingCall): string | undefined {
 
 /**
  * Decodes the call in the hidden field of a question's form.
- * @returns undefined if the field is empty, since the form is not that of a question
+ * @returns undefined if the field is empty: then the form belongs to no question
  * @throws InvalidInput for a text that no page has created, or that is too large
  */
 export function readWaitingCall (text: string): AnsweredCall | undefined {

@@ -57,8 +57,8 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 /**
- * Requests the resource templates of a server as the signed-in user. Returns only those with which a form can be made;
- * none if the server does not respond.
+ * Requests the resource templates of a server as the signed-in user. Returns only the templates for which a form can
+ * be made; none if the server does not respond.
  */
 export async function fetchResourceTemplates (
   { kit }: FastifyInstance, { request, principal }: Pick<Visit, 'request' | 'principal'>, server: string

@@ -37,7 +37,7 @@ export function connectionErrorText (server: ShownServer): string | undefined {
 
 const loginRequiredText = 'It requires a login.'
 
-/** A stored server, or only the config of one that is not stored yet. */
+/** A stored server, or only the config of a server that is not stored yet. */
 type WithConfig = Pick<ShownServer, 'config'>
 
 /** Returns the command line or the address of a server; '' if the config, as the user may see it, contains neither. */
@@ -48,7 +48,7 @@ export function commandOrAddressOf ({ config: { command, args, url, openapi } }:
   return typeof address === 'string' ? address : ''
 }
 
-/** Returns the transport of a server: the `type` of its config, otherwise the one that the config implies. */
+/** Returns the transport of a server: the `type` of its config, otherwise the transport that the config implies. */
 export const transportOf = ({ config: { type, command, openapi } }: WithConfig): string =>
   typeof type === 'string'
     ? type

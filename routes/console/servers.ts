@@ -8,7 +8,7 @@ import {
   repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates, commandOrAddressOf
 } from './server-states.ts'
 
-/** The page with the list of servers, and the page of each server, with its items, output and users. */
+/** The pages with all servers and with one server, and the forms that reload, enable or disable a server or an item. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base } = kit

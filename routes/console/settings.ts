@@ -145,7 +145,8 @@ const storedDifferences = (sent: SubmittedForm, current: ReadonlyMap<string, unk
 
 /**
  * Returns the changes in a submitted form as a request body for the API. It contains the settings whose text differs
- * from the current value. The value of an emptied field is null, which resets the setting to its default.
+ * from the current value. An empty field becomes null, which resets the setting to its default; an empty field of a
+ * secret is left out, so that the secret is kept.
  */
 function changesOf (sent: SubmittedForm, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}

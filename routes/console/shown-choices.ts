@@ -15,7 +15,7 @@ export const maxShownChoices = 50
 /**
  * Returns which choices a form shows: the first `maxShownChoices` that match a search, selected ones first.
  * @param chosen the selected names
- * @param term the search term; all names match an empty one
+ * @param term the search term; all names match an empty term
  */
 export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<string>, term: string): ShownChoices {
   const matching = filterByText(all, term, (name) => [name])
@@ -30,8 +30,8 @@ export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<stri
 }
 
 /**
- * Whether a form was submitted to show other choices, not to be saved: by a button that does so, or with Enter in the
- * search field.
+ * Whether a form was submitted to show other choices instead of being saved: with a button for this, or with Enter in
+ * the search field.
  */
 export const asksForOtherChoices = (form: SubmittedForm): boolean =>
   /^(?:find$|open:)/.test(formFieldText(form.do)) || formFieldText(form.find) !== formFieldText(form.found)

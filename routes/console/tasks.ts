@@ -6,7 +6,7 @@ type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
 type Subscription = Awaited<ReturnType<FastifyInstance['eventWebhooks']['list']>>[number]
 type Failed = Awaited<ReturnType<FastifyInstance['eventWebhooks']['listFailed']>>[number]
 
-/** The page with running tasks, the webhooks that clients registered for events, and undelivered events. */
+/** The page that shows and cancels running tasks, shows and removes clients' webhooks, and shows undelivered events. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base }, tasks, eventWebhooks } = app
   const { page, form, submit } = createPageRouter(app)

@@ -7,7 +7,7 @@ import {
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { commandOrAddressOf } from './server-states.ts'
 
-/** The members of a pasted template that the page reads. Their types are what is expected, and are not checked. */
+/** The members that the page reads from a pasted template. Their types are expected, but not checked. */
 interface PastedTemplate {
   readonly servers?: Readonly<Record<string, Record<string, unknown>>>
   readonly groups?: ReadonlyArray<{ readonly name?: unknown }>

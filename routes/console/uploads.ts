@@ -16,7 +16,7 @@ interface UploadForm {
   readonly refuse: (request: FastifyRequest, reply: FastifyReply, error: ApiError) => unknown
 }
 
-/** Adds the route of a multipart form, whose first part must be the CSRF token, and whose second part the file. */
+/** Adds the route of a multipart form. The first part must be the CSRF token, and the second part the file. */
 export async function addUploadForm (
   app: FastifyInstance, { path, field, receive, refuse }: UploadForm
 ): Promise<void> {

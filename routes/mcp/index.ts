@@ -24,7 +24,7 @@ const routes: FastifyPluginAsync = async (app) => {
   // Without this, Fastify would create a logger for each request, which costs time.
   app.setChildLoggerFactory((logger) => logger)
 
-  // For speed, the hook is asynchronous only if the check of the credential is.
+  // For speed, the hook is asynchronous only if the check of the credential is asynchronous.
   app.addHook('onRequest', (request, reply, done) => {
     app.auth.checkOrigin(request)
     const principal = app.auth.identifyMcpCaller(request, (request.params as Params).user)

@@ -4,7 +4,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { toInboundRequest } from './request.ts'
 
 /**
- * The paths on which clients open the SSE transport. On `plain` paths, they see all tools of the route; on `smart`
+ * The paths on which clients open the SSE transport. On `plain` paths, clients see all tools of the route; on `smart`
  * paths, only the few tools of `$smart`, with which they search and call the others.
  */
 export const ssePaths = {

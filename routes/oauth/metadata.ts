@@ -40,7 +40,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   const describeResourceBelow = async (request: FastifyRequest): Promise<object> =>
     describeResource(app.oauth.issuer(request), pathAfterWellKnown(request))
-  /** Returns the document of the resource whose path follows the well-known path. @throws NotFound */
+  /** Returns the document of the resource whose path follows the well-known path. @throws NotFound if it is unknown */
   const describeResourceAt = async (request: FastifyRequest): Promise<object> => {
     const issuer = app.oauth.issuer(request)
     const [path, prefix] = [pathAfterWellKnown(request), issuerPath(issuer)]

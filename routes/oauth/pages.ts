@@ -44,8 +44,8 @@ const routes: FastifyPluginAsync = async (app) => {
     const response =
       await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as FormFields)
     if ('html' in response) await sendPage(reply, response)
-    // Browsers apply the CSP directive `form-action` to all redirects that follow a form submission, including the one
-    // to the client. An intermediate page in place of that redirect avoids this.
+    // Browsers apply the CSP directive `form-action` to all redirects that follow a form submission, including the
+    // redirect to the client. An intermediate page in place of that redirect avoids this.
     else if (response.client && request.headers['sec-fetch-mode'] === 'navigate') {
       const { pathname, search } = new URL(response.location)
       await sendPage(reply, app.pages.leave({ client: response.client, href: `${pathname}${search}` }))

@@ -24,8 +24,8 @@ const answers = {
 } as const
 
 /**
- * The routes that return OpenAPI documents of the tools that can be called over plain HTTP. Responses have an ETag; a
- * request whose If-None-Match matches it gets 304.
+ * The routes that describe the tools that can be called over plain HTTP: OpenAPI documents, the connected servers, and
+ * the number of tools. Responses have an ETag; a request whose If-None-Match matches it gets 304.
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   allowAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>

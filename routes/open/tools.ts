@@ -32,8 +32,8 @@ const description =
   'tool through a group.'
 
 /**
- * The routes that call tools over plain HTTP. GET also runs a tool, so requests that pages of other sites cause and
- * prefetches by browsers are rejected.
+ * The routes that call tools over plain HTTP. GET also runs a tool, so requests caused by pages of other sites, and
+ * prefetches by browsers, are rejected.
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.decorateRequest('principal', null)

@@ -13,7 +13,7 @@ export const browserKeyOf = ({ cookies }: FastifyRequest): string | undefined =>
 
 /**
  * Returns the key that identifies the browser, and sets its cookie. A browser without a key gets a new one.
- * @param folder the path of the pages that read the cookie
+ * @param folder the path of the pages that read the cookie; it limits the cookie only over http
  * @param secure whether these pages have https URLs
  */
 export function ensureBrowserKey (

@@ -16,7 +16,7 @@ const tags = ['System']
 const config = { effect: 'read', anyHost: true } as const
 /**
  * Serialises responses without Fastify's serializer compiler, so that health checks do not load it. The compiler's
- * serializers omit members that the schema does not list, and these responses have none.
+ * serializers omit members that the schema does not list; these responses have no such members.
  */
 const serializerCompiler = () => JSON.stringify
 

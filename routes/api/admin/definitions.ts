@@ -6,7 +6,7 @@ import { ServerParams } from '../../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { type ApiHandlerContext, createApiRouter } from '../endpoint.ts'
 
-/** Routes that list the definitions of a server's items that differ from the pinned ones, and accept them. */
+/** Routes that list the changed definitions of a server (those that differ from the pinned ones), and accept them. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = createApiRouter(app, 'Servers')
   const managed = {
