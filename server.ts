@@ -19,7 +19,7 @@ import { createLogOutput, createLostTerminalCloser } from './plugins/extensions/
 import { readOrCreateLoginSecret, openKeyRing, SealedVault, createSealer } from './plugins/base/secrets/index.ts'
 import { configuredBaseUrl } from './plugins/settings/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
-import { durationWarnings, misspeltVariableWarnings } from './schemas/read-env.ts'
+import { durationUnitWarnings, misspeltVariableWarnings } from './schemas/read-env.ts'
 import { parseTimerDuration } from './schemas/durations.ts'
 import { StartupResponder } from './routes/startup-responder.ts'
 
@@ -73,7 +73,7 @@ async function start (): Promise<void> {
   // A copy, since each access to `process.env` is a system call.
   const environment = { ...process.env }
   const warnings =
-    [...earlyWarnings.splice(0), ...durationWarnings(environment), ...misspeltVariableWarnings(environment)]
+    [...earlyWarnings.splice(0), ...durationUnitWarnings(environment), ...misspeltVariableWarnings(environment)]
   for (const sentence of warnings) warn(sentence)
   closeWithGrace({
     delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }

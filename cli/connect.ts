@@ -37,8 +37,8 @@ export async function connectToManagementApi (
     }
     if (!/^[\x21-\x7e]+$/.test(env.TOOL_HUB_KEY)) {
       throw new CommandError(
-        'TOOL_HUB_KEY has characters that cannot be sent, such as a line break or quotes of a word processor: it must be ' +
-        'the key alone, which begins with thk_.',
+        'TOOL_HUB_KEY has characters that cannot be sent, such as a line break or typographic quotes: it must ' +
+        'be the key alone, which begins with thk_.',
         exitCodes.usage
       )
     }

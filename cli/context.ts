@@ -50,7 +50,7 @@ export const toPrintable = (text: string): string =>
   text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
 
 /** Applies `toPrintable` to each line of a text, and indents all lines but the first by two spaces. */
-export const toPrintableLines = (text: string): string => text.split('\n').map(toPrintable).join('\n  ')
+export const toIndentedPrintableLines = (text: string): string => text.split('\n').map(toPrintable).join('\n  ')
 
 /** The output of a command: writes results to stdout, and remarks and warnings to stderr. */
 export class Output {

@@ -1,11 +1,11 @@
 import { messageOf } from '../db/errors.ts'
 import type { SettingsDocument } from '../db/apply.ts'
-import { parseSettingsDocument } from '../db/document.ts'
+import { parseSnapshot } from '../db/document.ts'
 import { readSettings } from '../db/seed.ts'
 import { readEnvironment } from '../plugins/base/config/index.ts'
 import { danglingReferenceWarnings } from '../plugins/settings/index.ts'
 import { expandVariables } from '../plugins/upstream/index.ts'
-import { durationWarnings, misspeltVariableWarnings } from '../schemas/read-env.ts'
+import { durationUnitWarnings, misspeltVariableWarnings } from '../schemas/read-env.ts'
 import type { Env } from '../schemas/env.ts'
 import { gatewayPathsOf } from './gateway-paths.ts'
 import type { Environment } from './io.ts'
@@ -30,7 +30,7 @@ export async function findConfigurationProblems (environment: Environment, cwd =
     add('error', 'environment', error)
     return findings
   }
-  const doubts = [...durationWarnings(environment), ...misspeltVariableWarnings(environment)]
+  const doubts = [...durationUnitWarnings(environment), ...misspeltVariableWarnings(environment)]
   for (const doubt of doubts) add('warning', 'environment', doubt)
   const paths = gatewayPathsOf(env, cwd)
   const document = await settingsOf(paths.settings, env, environment, add)
@@ -57,7 +57,7 @@ async function settingsOf (
       if (env.DB_URL === undefined) add('warning', path, 'there is no settings file yet: the first start creates it')
       return undefined
     }
-    const { snapshot } = parseSettingsDocument(document, 1)
+    const { snapshot } = parseSnapshot(document, 1)
     const warned = new Set(snapshot.warnings)
     for (const problem of snapshot.problems) add(warned.has(problem) ? 'warning' : 'error', path, problem)
     for (const { name, config, problem } of snapshot.servers.values()) {

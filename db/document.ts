@@ -11,9 +11,9 @@ import type { SettingsDocument } from './apply.ts'
 import { entities, entityNames, listEntityNames, type EntityName, type ListEntityName } from './entities.ts'
 import { findMaskPath } from './masks.ts'
 import { orderedEntries } from './order.ts'
-import { recordSectionNames } from './records.ts'
+import { inFileCollectionNames } from './records.ts'
 import { repeatedServerNames } from './repeated-names.ts'
-import { limitWarnings, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './settings-warnings.ts'
+import { truncateWarnings, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './settings-warnings.ts'
 import type { SnapshotEntryOf, Server, Snapshot, NormalizedGroup } from './store.ts'
 
 /**
@@ -34,7 +34,7 @@ const emptySection = (raw: unknown, ...problems: string[]) =>
 type Sections = { readonly [Name in EntityName]: Section<SnapshotEntryOf<Name>> }
 
 /** A settings document and the snapshot that was read from it. */
-export interface DocumentWithSnapshot {
+export interface ParsedSettings {
   readonly document: SettingsDocument
   readonly snapshot: Snapshot
   readonly sections: Sections
@@ -117,7 +117,7 @@ function createListReader (
         warnings.push(...result.warnings)
       }
     })
-    return { raw, items, problems, warnings: limitWarnings(warnings, `"${name}"`) }
+    return { raw, items, problems, warnings: truncateWarnings(warnings, `"${name}"`) }
   }
 }
 
@@ -191,7 +191,7 @@ function readServers (document: SettingsDocument, former: Section<Server> | unde
 }
 
 /** The names of the sections that must be lists: those of entities, of OAuth clients, and of records. */
-const listSections = [...listEntityNames, 'oauthClients', ...recordSectionNames]
+const listSections = [...listEntityNames, 'oauthClients', ...inFileCollectionNames]
 
 /**
  * Refuses an edit that replaces a valid section by a value of the wrong type: the section would be read as empty, and
@@ -222,9 +222,9 @@ function systemProblems ({ systemConfig }: SettingsDocument): string[] {
  * @param former the last reading; undefined for the first
  * @throws Error when the system configuration is invalid: it decides who has access, so it must not be guessed
  */
-export function parseSettingsDocument (
-  document: SettingsDocument, version: number, former?: DocumentWithSnapshot
-): DocumentWithSnapshot {
+export function parseSnapshot (
+  document: SettingsDocument, version: number, former?: ParsedSettings
+): ParsedSettings {
   const system = document.systemConfig ?? {}
   const isSameSystem = former !== undefined && former.document.systemConfig === document.systemConfig
   const problem = isSameSystem ? undefined : validateSystem(system)

@@ -10,7 +10,7 @@ import { EventWebhooks } from './ports/event-webhooks.ts'
 import { OneTimeValues } from './ports/grants.ts'
 import { Consents } from './ports/consents.ts'
 import { ConsoleSessions } from './ports/console-sessions.ts'
-import { LoginStates, UsedRequestStates } from './ports/login-states.ts'
+import { BrowserStates, UsedRequestStates } from './ports/login-states.ts'
 import { RecordPinStore } from './ports/pins.ts'
 import { Tasks } from './ports/tasks.ts'
 import { OAuthTokens } from './ports/tokens.ts'
@@ -108,7 +108,7 @@ function withRecordPorts ({ records, ...others }: StorageAdapter): Storage {
     grants: new OneTimeValues(records),
     tokens: new OAuthTokens(records),
     consents: new Consents(records),
-    loginStates: new LoginStates(records),
+    loginStates: new BrowserStates(records),
     consoleSessions: new ConsoleSessions(records),
     usedStates: new UsedRequestStates(records),
     upstreamTokens: new UpstreamTokens(records),

@@ -170,7 +170,7 @@ export const recordCollections = {
 } as const satisfies Record<string, RecordCollection>
 
 /** The names of the sections of the settings file that contain records. */
-export const recordSectionNames: readonly string[] =
+export const inFileCollectionNames: readonly string[] =
   Object.values<RecordCollection>(recordCollections).flatMap(({ name, isInFile }) => isInFile ? [name] : [])
 
 type Collections = typeof recordCollections

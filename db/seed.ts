@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { translateConfig } from '../schemas/foreign-config.ts'
 import type { SettingsDocument } from './apply.ts'
 import { isPlainObject } from '../schemas/unknown-members.ts'
-import { parseSettingsDocument, type DocumentWithSnapshot } from './document.ts'
+import { parseSnapshot, type ParsedSettings } from './document.ts'
 import { entities, entityNames } from './entities.ts'
 import { errorCode, messageOf } from './errors.ts'
 import { toReadError } from './json/load.ts'
@@ -19,7 +19,7 @@ export async function readSettings (path: string): Promise<SettingsDocument | un
 }
 
 /** Does the same as `readSettings`, but also returns the snapshot and its problems. */
-async function readSettingsFile (path: string): Promise<DocumentWithSnapshot | undefined> {
+async function readSettingsFile (path: string): Promise<ParsedSettings | undefined> {
   let bytes: Buffer
   try {
     bytes = await readFile(path)
@@ -29,7 +29,7 @@ async function readSettingsFile (path: string): Promise<DocumentWithSnapshot | u
   }
   const document = parseSettings(bytes, path)
   try {
-    return parseSettingsDocument(document, 1)
+    return parseSnapshot(document, 1)
   } catch (error) {
     const reason = messageOf(error)
     throw new Error(`The settings file ${path} cannot be used: ${reason}. It was not changed: correct it.`)

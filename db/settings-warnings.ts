@@ -10,7 +10,7 @@ import {
 } from '../schemas/unknown-members.ts'
 import type { SettingsDocument } from './apply.ts'
 import { entities, entityNames, type ListEntityName } from './entities.ts'
-import { recordSectionNames } from './records.ts'
+import { inFileCollectionNames } from './records.ts'
 
 /** Max number of warnings that are listed for one section. */
 const maxWarnings = 20
@@ -33,7 +33,7 @@ const SystemMembers =
 
 /** The names of the sections that a settings document may have. */
 const knownSections: readonly string[] = [
-  'version', ...entityNames, 'systemConfig', 'oauthClients', ...recordSectionNames
+  'version', ...entityNames, 'systemConfig', 'oauthClients', ...inFileCollectionNames
 ]
 
 const isEmpty = (value: unknown): boolean =>
@@ -43,7 +43,7 @@ const isEmpty = (value: unknown): boolean =>
  * Returns the first `maxWarnings` warnings; if there are more, followed by a sentence with the number of the others.
  * @param place what the warnings are about; that sentence begins with it
  */
-export const limitWarnings = (warnings: readonly string[], place: string): readonly string[] =>
+export const truncateWarnings = (warnings: readonly string[], place: string): readonly string[] =>
   warnings.length <= maxWarnings
     ? warnings
     : [...warnings.slice(0, maxWarnings), `${place}: ${warnings.length - maxWarnings} more warnings`]
@@ -86,7 +86,7 @@ export function warningsOfSystem (system: unknown): readonly string[] {
 }
 
 /** Returns warnings about top-level members of the document that have no effect, such as unknown sections. */
-export const warningsOfDocument = (document: SettingsDocument): readonly string[] => limitWarnings(
+export const warningsOfDocument = (document: SettingsDocument): readonly string[] => truncateWarnings(
   Object.entries(document)
     .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isEmpty(value))
     .map(([name, value]) => {

@@ -8,7 +8,7 @@ import type { OAuthClients } from './ports/clients.ts'
 import type { Consents } from './ports/consents.ts'
 import type { ConsoleSessions } from './ports/console-sessions.ts'
 import type { OneTimeValues } from './ports/grants.ts'
-import type { LoginStates, UsedRequestStates } from './ports/login-states.ts'
+import type { BrowserStates, UsedRequestStates } from './ports/login-states.ts'
 import type { SocialLogins } from './ports/social-logins.ts'
 import type { OAuthTokens } from './ports/tokens.ts'
 import type { PinStore } from './ports/pins.ts'
@@ -272,7 +272,7 @@ export interface Storage extends Omit<StorageAdapter, 'records'> {
   grants: OneTimeValues
   tokens: OAuthTokens
   consents: Consents
-  loginStates: LoginStates
+  loginStates: BrowserStates
   consoleSessions: ConsoleSessions
   usedStates: UsedRequestStates
   upstreamTokens: UpstreamTokens

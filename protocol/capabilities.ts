@@ -197,7 +197,7 @@ export function removeInvalidCapabilities (server: ServerCapabilities): {
 const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const
 
 /** Returns a server's capabilities as its route declares them: with `listChanged`, since settings change lists. */
-export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
+export function withListChanged (server: ServerCapabilities): ServerCapabilities {
   const result = { ...server }
   for (const name of listCapabilities) {
     const own = server[name]
@@ -222,7 +222,7 @@ export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabil
       if (isObject(own)) result[name] = mergeMembers(result[name], own)
     }
   }
-  return routeCapabilities(result)
+  return withListChanged(result)
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Call, CallOptions } from './call.ts'
-import { refuseEcho } from './instance.ts'
+import { refuseEchoedRequest } from './instance.ts'
 import { RpcError, UpstreamError } from './errors.ts'
 import type { Era } from './era.ts'
 import type { Exchange } from './exchange.ts'
@@ -80,7 +80,7 @@ export class DualEraSession implements UpstreamSession {
     this.#eraKnowledge = eraKnowledge
     this.#options = options
     this.#connection = new RpcConnection(transport, {
-      request: (request) => { refuseEcho(this.#connection, request) },
+      request: (request) => { refuseEchoedRequest(this.#connection, request) },
       notification: () => {},
       mended: handlers.mended,
       closed: () => { this.#closed = true }

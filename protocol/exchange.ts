@@ -152,7 +152,7 @@ export class NonMcpClient implements Client {
 export const gatewayClient: Client = new NonMcpClient('gateway', 'gateway')
 
 /** Copies headers except the given ones. @param names the names of the headers to omit, in lower case */
-export function withoutHeaders (headers: RequestHeaders, names: readonly string[]): RequestHeaders {
+export function omitHeaders (headers: RequestHeaders, names: readonly string[]): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
 }
 

@@ -17,7 +17,7 @@ const hopMembers = {
  * Returns the members of a server's `initialize` or `server/discover` result that the gateway does not set itself
  * (`_meta` and unknown ones), as the text of an object.
  */
-export function identityExtraOf (result: string): string {
+export function extraIdentityMembersOf (result: string): string {
   const meta = memberOf(result, '_meta')
   const ownMeta = meta?.startsWith('{') === true ? withMembers(meta, { [metaKeys.serverInfo]: undefined }) : undefined
   return withMembers(result, { ...hopMembers, _meta: ownMeta === '{}' ? undefined : ownMeta })

@@ -37,7 +37,7 @@ export function requestingInstance ({ _meta: meta }: Readonly<Record<string, unk
  * @param asking the id of the other gateway
  * @returns undefined if the other gateway has forwarded the item already
  */
-export function markForwarded (text: string, asking: string): string | undefined {
+export function markItemForwarded (text: string, asking: string): string | undefined {
   const meta = memberOf(text, '_meta') ?? '{}'
   const via = parseSmallMember(meta, viaKey)
   const ids: unknown[] = Array.isArray(via) ? via : []
@@ -57,7 +57,7 @@ const openingMethods: ReadonlySet<string> = new Set(['initialize', 'server/disco
  * input, such as `cat`. It echoes the error, too, which then fails the gateway's own request.
  * @returns false for any other request, which is not answered
  */
-export function refuseEcho (connection: RpcConnection, { method, id, idText }: Request): boolean {
+export function refuseEchoedRequest (connection: RpcConnection, { method, id, idText }: Request): boolean {
   if (!openingMethods.has(method)) return false
   const failure = new RpcError(rpcCode.methodNotFound, 'It echoes its input: it is not an MCP server')
   connection.answer(idText, { kind: 'response', id, errorText: failure.toText() })

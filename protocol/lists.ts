@@ -39,7 +39,7 @@ export function listCapabilityOf (
 }
 
 /** Whether a server with these capabilities has a list. */
-export const announcesList = (capabilities: ServerCapabilities, kind: ListKind): boolean =>
+export const declaresList = (capabilities: ServerCapabilities, kind: ListKind): boolean =>
   listCapabilityOf(capabilities, kind) !== undefined
 
 /** The kinds of items that are identified by names, which have a prefix on merged routes. */
@@ -126,7 +126,7 @@ interface StaticLists {
 }
 
 /** Creates the catalogue of a provider that is not a server. It announces the lists that are given. */
-export function makeCatalogue ({ name, version, instructions, ...given }: StaticLists): Catalogue {
+export function makeStaticCatalogue ({ name, version, instructions, ...given }: StaticLists): Catalogue {
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {
     const values: readonly ItemValue[] | undefined = kind === 'events' ? undefined : given[kind]

@@ -88,7 +88,7 @@ const guardedObjects: ReadonlyArray<readonly [name: string, names: GuardedNames]
 ]
 
 /** Returns the names of members of a method's params whose lookalikes are removed. */
-export const guardedNames = (method: string): GuardedNames =>
+export const guardedNamesOf = (method: string): GuardedNames =>
   byMethod.get(method) ?? (method.startsWith('tasks/') ? taskMembers : defaultMembers)
 
 /**
@@ -99,7 +99,7 @@ export const guardedNames = (method: string): GuardedNames =>
 export function withoutLookalikes (
   method: string, params: Record<string, unknown>, paramsText: string, isOutermost: boolean
 ): string {
-  let text = isOutermost ? guardedNames(method).strip(paramsText) : paramsText
+  let text = isOutermost ? guardedNamesOf(method).strip(paramsText) : paramsText
   for (const [name, names] of guardedObjects) {
     const member = params[name]
     if (isObject(member) && names.remove(member)) {

@@ -6,7 +6,7 @@ import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
 import {
   anyValue, anyObject, object, list, anyMembers, withFallback, meta, string, number, stringMembers, requiredText, flag,
-  checkedList
+  coercedList
 } from './shapes/parts.ts'
 import { jsonSchemaShape, elicitationFormShape } from './shapes/schema.ts'
 import { resourceContentsShape, contentBlocks, samplingMessage, promptMessages } from './shapes/content.ts'
@@ -62,7 +62,7 @@ const task = object(taskMembers)
 /** The shape of `serverInfo`. It does not require `name` and `version`: code that needs them supplies defaults. */
 export const serverInfoShape: Shape = object({
   ...stringMembers('name', 'version', 'title', 'description', 'websiteUrl'),
-  icons: checkedList({
+  icons: coercedList({
     type: 'object',
     isObject: true,
     members: {
@@ -159,7 +159,7 @@ const results: Readonly<Record<string, Shape>> = {
     ...resultWith('completion', {
       completion: {
         ...object(
-          { values: withFallback(checkedList(string), '[]'), total: number, hasMore: flag }, { type: 'object' }
+          { values: withFallback(coercedList(string), '[]'), total: number, hasMore: flag }, { type: 'object' }
         ),
         required: ['values'],
         fallback: '{"values":[]}'
@@ -171,7 +171,7 @@ const results: Readonly<Record<string, Shape>> = {
 /** Creates the shape of a `resources/read` result. @param uri the requested resource's URI, as JSON text */
 const readResult = (uri: string): Shape => resultWith('contents', {
   contents: neededList(
-    checkedList(resourceContentsShape(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
+    coercedList(resourceContentsShape(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
   ),
   ...inputMembers,
   ...anyMembers('ttlMs')

@@ -53,7 +53,7 @@ export const errorResponseText = (idText: string, error: string): string =>
   `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
 
 /** Creates an error from the text of an upstream's `error` member, and keeps that text to relay it unchanged. */
-export function toRpcError (text: string): RpcError {
+export function parseRpcError (text: string): RpcError {
   const number = parseSmallMember(text, 'code')
   const message = parseSmallMember(text, 'message')
   return new RpcError(

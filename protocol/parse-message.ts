@@ -4,7 +4,7 @@ import {
   type Member
 } from './json.ts'
 import { scanJson, JsonTooDeep } from './json-scanner.ts'
-import { guardedNames, withoutLookalikes } from './lookalikes.ts'
+import { guardedNamesOf, withoutLookalikes } from './lookalikes.ts'
 import type { MalformedMessage, Message, RequestId } from './message.ts'
 import { parseJsonText } from './parse-json-text.ts'
 import { parseSimpleResponse } from './plain-answer.ts'
@@ -172,7 +172,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
     if (params !== undefined) value.params = params.length <= smallMember ? parseJsonText(params) : otherValue
     return { value, textOf, countParams: () => 0 }
   }
-  const names = guardedNames(String(value.method))
+  const names = guardedNamesOf(String(value.method))
   const read = scanText(params, maxDepth, (key) => paramsMembers.has(key) || names.isLookalike(key)).members
   value.params = largeParams(params, read)
   return { value, textOf, countParams: () => read.length }
@@ -257,7 +257,7 @@ function paramsOf (params: unknown, isFromServer: boolean): Record<string, unkno
  */
 function normalizeParams (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
   const hasRepeats = size > Object.keys(params).length
-  const isOutermost = guardedNames(method).remove(params)
+  const isOutermost = guardedNamesOf(method).remove(params)
   const text = withoutLookalikes(
     method, params, hasRepeats ? withoutDuplicateMembers(paramsText) : paramsText, isOutermost
   )

@@ -6,7 +6,7 @@ import { errorShape, paramsShape, resultShape } from './message-shapes.ts'
 import { mayNeedMending, mend } from './mending.ts'
 import type { Shape } from './shapes/shape.ts'
 import {
-  errorResponseText, notificationText, requestText, resultResponseText, toRpcError, type Message, type Notification,
+  errorResponseText, notificationText, requestText, resultResponseText, parseRpcError, type Message, type Notification,
   type Request, type Response
 } from './message.ts'
 import { RequestTable } from './table.ts'
@@ -129,7 +129,7 @@ export class RpcConnection implements Receiver {
     }, timeout)
     try {
       const response = await this.request(method, paramsText, undefined, options)
-      if (response.errorText !== undefined) throw toRpcError(response.errorText)
+      if (response.errorText !== undefined) throw parseRpcError(response.errorText)
       return response.resultText ?? '{}'
     } finally {
       clearTimeout(timer)

@@ -55,7 +55,7 @@ export function addBodyMemoryReservation (app: FastifyInstance, maxSize: number)
  * Makes `app` and its child instances accept JSON bodies of limited size, and keep them as unparsed text. The parser
  * uses a callback instead of a promise for speed, since MCP calls pass through it.
  */
-export function addTextBodyParser (app: FastifyInstance): void {
+export function addJsonTextBodyParser (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addHook('preParsing', createBodyMemoryHook({ limit: () => parseSize(limitOf(app)), ownerOf: bodyOwnerOf }))
   app.addContentTypeParser('application/json', (request: FastifyRequest, payload: FastifyRequest['raw'], done) => {

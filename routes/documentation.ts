@@ -3,13 +3,13 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyPluginAsync } from 'fastify'
 import { addSecurityHeaders } from '../plugins/base/browsers/index.ts'
 import { readAsset } from '../plugins/base/config/index.ts'
-import { enterScope, type RouteRow } from '../plugins/base/scopes/index.ts'
+import { setRouteScope, type RouteRow } from '../plugins/base/scopes/index.ts'
 import { completeApiDocument, apiDocumentBase } from '../schemas/openapi.ts'
 
 /** Scope `docs`: the documentation of the gateway's HTTP API, as an OpenAPI document and as pages. */
 const documentation: FastifyPluginAsync = async (app) => {
   const { version, basePath } = app.config
-  enterScope(app, 'docs')
+  setRouteScope(app, 'docs')
   addSecurityHeaders(app)
   await app.register(swagger, {
     openapi: apiDocumentBase(version, basePath),

@@ -34,7 +34,7 @@ export const createEntityTagHook = (cacheControl: string): onSendHookHandler<unk
  * Returns a digest that identifies a version of a record.
  * @param value the stored members that the caller may see, without members that change by themselves, such as a status
  */
-export const revisionOf = (value: unknown): string =>
+export const revisionOfRecord = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)
 
 /**
@@ -44,7 +44,7 @@ export const revisionOf = (value: unknown): string =>
 export const revisionOfServerConfig = (
   { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }:
   Readonly<Record<string, unknown>>
-): string => revisionOf(config)
+): string => revisionOfRecord(config)
 
 /** Whether the If-Match header is absent, is `*`, or contains an ETag of this revision (RFC 9110, section 13.1.1). */
 export function satisfiesIfMatch (request: FastifyRequest, revision: string): boolean {

@@ -17,7 +17,7 @@ export const uploadOptions = (fields: number) => ({
  * another content type.
  * @param field the name of the file's field, for the error message
  */
-export const createMultipartHook = (field: string) => async (request: FastifyRequest): Promise<void> => {
+export const createRequireMultipartHook = (field: string) => async (request: FastifyRequest): Promise<void> => {
   if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
     throw new errors.MultipartExpected(field)
   }

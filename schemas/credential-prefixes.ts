@@ -2,7 +2,7 @@
  * The prefixes of credentials that the gateway generates. They all have the form `th?_`, so that credentials can be
  * recognized in any text, for example to mask them.
  */
-export const credentialPrefixes = {
+export const ownCredentialPrefixes = {
   /** Bearer keys. */
   key: 'thk_',
   /** The credential that the CLI uses on the gateway's own machine. */

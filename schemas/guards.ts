@@ -51,6 +51,10 @@ const nonEmptyLists = {
 
 /** A guard as the API accepts it. The API itself checks the webhook's URL, and explains what is wrong with it. */
 export const NewGuard = Type.Object(
-  { ...members, ...nonEmptyLists, webhook: Type.Optional(ClosedObject(Type.Object({ ...webhook, url: Type.String(url) }))) },
+  {
+    ...members,
+    ...nonEmptyLists,
+    webhook: Type.Optional(ClosedObject(Type.Object({ ...webhook, url: Type.String(url) })))
+  },
   { examples: [example] }
 )

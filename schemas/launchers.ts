@@ -71,8 +71,8 @@ const launchers: readonly Launcher[] = [
     line: options('/[ck]', '-c', '-command')
   },
   {
-    command: options('env', 'sudo', 'doas', 'nice', 'nohup', 'timeout', 'time', 'setsid', 'busybox', 'tini', 'dumb-init',
-      'catatonit', 'stdbuf', 'unbuffer'),
+    command: options('env', 'sudo', 'doas', 'nice', 'nohup', 'timeout', 'time', 'setsid', 'busybox', 'tini',
+      'dumb-init', 'catatonit', 'stdbuf', 'unbuffer'),
     words: options('\\w+=.*', '[\\d.]+[smhd]?'),
     flags: options('-[nEHigsc]', '-[ioe][0L]')
   },

@@ -15,7 +15,7 @@ const grantTypes: Array<'authorization_code' | 'refresh_token'> = ['authorizatio
 const Scope = Type.String({ pattern: '^[!#-\\[\\]-~]+$', maxLength: 256 })
 
 /** `systemConfig.oauthServer`: the gateway as an authorization server. */
-export const OAuthServerConfig = Type.Object({
+export const AuthorizationServerConfig = Type.Object({
   enabled: Switch(false, 'OAuth server', 'Off: applications cannot sign users in with accounts of this gateway'),
   accessTokenLifetime: Seconds(3_600, 86_400, 'Lifetime of access tokens'),
   refreshTokenLifetime: Seconds(1_209_600, 365 * 86_400, 'Lifetime of refresh tokens'),
@@ -39,7 +39,7 @@ export const OAuthServerConfig = Type.Object({
     )
   )
 })
-export type OAuthServerConfig = Static<typeof OAuthServerConfig>
+export type AuthorizationServerConfig = Static<typeof AuthorizationServerConfig>
 
 const ClientMembers = {
   name: Type.String({ minLength: 1, maxLength: 200 }),

@@ -70,7 +70,7 @@ const booleanTexts: ReadonlyMap<string, boolean> = new Map([
  * few of these variables make sense with less than a second.
  * @returns a sentence for each variable
  */
-export const durationWarnings = (environment: Readonly<Record<string, string | undefined>>): string[] =>
+export const durationUnitWarnings = (environment: Readonly<Record<string, string | undefined>>): string[] =>
   Object.entries<TSchema>(Env.properties).flatMap(([name, { isDuration }]) => {
     const text = environment[name] ?? ''
     if (isDuration !== true || !/^[0-9]+$/.test(text) || Number(text) === 0 || Number(text) >= 1_000) return []

@@ -239,7 +239,7 @@ export const MyValues = Type.Object(
   },
   { additionalProperties: false, examples: [{ values: { TOKEN: 'a token of yours' } }] }
 )
-export const VariablesGivenByUsers = Type.Array(
+export const VariableNamesByUser = Type.Array(
   Type.Object({
     username: Type.String(),
     names: Type.Array(Type.String()),

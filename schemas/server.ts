@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { maxConfigEntries, OpenApiConfig, securityProblem } from './openapi-upstream.ts'
 import { oauthProblem, UpstreamOAuth } from './upstream-oauth.ts'
-import { StoredByUser } from './stored-by-user.ts'
+import { ValuesStoredByUser } from './stored-by-user.ts'
 import { StringEnum } from './string-enum.ts'
 import { transports, transportTypes, type TransportType } from './transports.ts'
 import { hasUserVariables, userVariableProblem, UserVariables } from './user-variables.ts'
@@ -53,7 +53,7 @@ export const ServerConfig = Type.Object({
       description: 'Set by the gateway: the users who last stored it; it has only their rights. Absent: the operator'
     })
   ),
-  storedByUser: StoredByUser,
+  storedByUser: ValuesStoredByUser,
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'], {
     description: 'Which clients share a connection: all, those of one MCP session, or those of one user. Default: auto'
   })),

@@ -5,13 +5,13 @@ import { Type, type Static } from '@sinclair/typebox'
  * `/args/0`); true means all values. The gateway sets this member. Variables in these values are not expanded, and
  * addresses among these values must be public.
  */
-export const StoredByUser = Type.Optional(
+export const ValuesStoredByUser = Type.Optional(
   Type.Union([Type.Boolean(), Type.Array(Type.String())], {
     description: 'Set by the gateway: JSON Pointers of the values that a user without admin rights wrote, which have ' +
       'fewer rights; true: all values'
   })
 )
-export type StoredByUser = Static<typeof StoredByUser> | undefined
+export type ValuesStoredByUser = Static<typeof ValuesStoredByUser> | undefined
 
 /** Returns the JSON Pointer (RFC 6901) of the value at a path. */
 export const jsonPointerOf = (...path: ReadonlyArray<string | number>): string =>
@@ -19,7 +19,7 @@ export const jsonPointerOf = (...path: ReadonlyArray<string | number>): string =
 
 /** Creates a function that tests whether a user without admin rights wrote the value at a path of a config. */
 export function createUserAuthorshipCheck (
-  storedByUser: StoredByUser
+  storedByUser: ValuesStoredByUser
 ): (...path: ReadonlyArray<string | number>) => boolean {
   if (storedByUser === true) return () => true
   const pointers = new Set(storedByUser === undefined || storedByUser === false ? [] : storedByUser)

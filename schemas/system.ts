@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { OAuthServerConfig } from './oauth.ts'
+import { AuthorizationServerConfig } from './oauth.ts'
 import { NameSeparator, NotificationSettings, Routing } from './settings.ts'
 import { StringEnum } from './string-enum.ts'
 
@@ -66,7 +66,7 @@ export const SystemSections = Type.Object(
     enableSessionRebuild: Switch(
       false, 'Rebuild lost sessions', 'On: an unknown session is recreated under its id, for example after a restart'
     ),
-    oauthServer: Type.Optional(OAuthServerConfig),
+    oauthServer: Type.Optional(AuthorizationServerConfig),
     notifications: Type.Optional(NotificationSettings)
   },
   {

@@ -209,7 +209,7 @@ export function valueProblem (
  * or its command line, the places of the variables, the proxy, and the API description. Values that were provided for
  * one target are not used for another.
  */
-export function userVariableTarget (
+export function userVariableTargetFingerprint (
   { command, args, url = '', env = {}, headers = {}, proxy, openapi, createdAt }: ConfigWithVariables
 ): string {
   const used = (map: Record<string, string>): unknown[] =>

@@ -39,7 +39,7 @@ export const VisibleToUser = Type.Object({
 })
 
 /** A user who may use a server. */
-export const ServerUser = Type.Object({
+export const UserOfServer = Type.Object({
   username: Type.String(),
   via: Type.String({ description: '`owner`, `shared`, `@team` or `public`: the first of these that applies' }),
   lastUsedAt: Type.Optional(Type.String({

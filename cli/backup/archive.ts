@@ -6,7 +6,9 @@ import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { Type, type Static } from '@sinclair/typebox'
 import { ZipFile } from 'yazl'
-import { type ArchiveBounds, ArchiveError, bundleNameProblem, unpackArchive } from '../../plugins/management/index.ts'
+import {
+  type ArchiveBounds, ArchiveError, bundleNameProblem, unpackBackupArchive
+} from '../../plugins/management/index.ts'
 import { firstSchemaProblem } from '../../schemas/problem.ts'
 
 /**
@@ -78,7 +80,7 @@ export async function unpackBackup (path: string, folder: string): Promise<{
 }> {
   try {
     await access(path).catch(() => { throw new ArchiveError('the file does not exist, or this user may not read it') })
-    await unpackArchive(path, folder, backupBounds)
+    await unpackBackupArchive(path, folder, backupBounds)
     const description: unknown = JSON.parse(await readFile(join(folder, backupFiles.description), 'utf8').catch(() =>
       'null'))
     const problem = firstSchemaProblem(BackupDescription, description)
@@ -102,7 +104,7 @@ export async function unpackBackup (path: string, folder: string): Promise<{
       const reason = bundleNameProblem(bundle)
       if (reason !== undefined) throw new ArchiveError(`a bundle in it has an invalid name: ${reason}`)
       await mkdir(join(folder, 'unpacked', bundle), { recursive: true, mode: 0o755 })
-      await unpackArchive(join(folder, name), join(folder, 'unpacked', bundle, 'restored'), backupBounds)
+      await unpackBackupArchive(join(folder, name), join(folder, 'unpacked', bundle, 'restored'), backupBounds)
       bundles.push(bundle)
     }
     return { description: valid, bundles }

@@ -87,7 +87,7 @@ async function perform (
   try {
     if (url !== undefined) {
       throw new CommandError(
-        `${command.name()} works on the files and the database of this machine's gateway only. Run it there, without --url.`,
+        `${command.name()} works on the files and the database of this machine's gateway. Run it there, without --url.`,
         exitCodes.usage
       )
     }

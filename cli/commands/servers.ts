@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManagementApiClient } from '../api.ts'
 import {
-  withApi, type CommandContext, type CommandRun, toPrintable, toPrintableLines, type Output
+  withApi, type CommandContext, type CommandRun, toPrintable, toIndentedPrintableLines, type Output
 } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption, configFromArguments, type AddOptions } from './server-config.ts'
@@ -206,7 +206,7 @@ function testedText (out: Output, tested: ServerTestResult): string {
   const verdict = tested.status === 'oauth_required'
     ? out.style('yellow', 'It requires a login')
     : out.style('red', 'It does not connect')
-  return `${verdict}: ${toPrintableLines(tested.error ?? '')}`
+  return `${verdict}: ${toIndentedPrintableLines(tested.error ?? '')}`
 }
 
 const printLoginAddress = (out: Output, name: string, address: string): void => {
@@ -234,7 +234,8 @@ async function addServer (
     // A server that requires a login is added: the login is possible only once the server is stored.
     const isReached = tested.connected || tested.status === 'oauth_required'
     if (!isReached) {
-      throw new CommandError(`${name} was not added. It does not connect: ${toPrintableLines(tested.error ?? '')}`)
+      const reason = toIndentedPrintableLines(tested.error ?? '')
+      throw new CommandError(`${name} was not added. It does not connect: ${reason}`)
     }
   }
   const { data, warnings = [] } = await api.request<Answer<ApiServerRecord>>('POST', '/api/servers', { name, config })
@@ -257,7 +258,8 @@ async function addServer (
   out.writeResult({ ...ready, ...withWarnings(warnings) }, text)
   if (ready.status === 'connected') return
   if (ready.status !== 'oauth_required') {
-    throw new CommandError(`${name} was added, but is not connected: ${toPrintableLines(ready.error ?? ready.status)}`)
+    const reason = toIndentedPrintableLines(ready.error ?? ready.status)
+    throw new CommandError(`${name} was added, but is not connected: ${reason}`)
   }
   printLogin(out, ready)
   throw new CommandError(`${name} was added, and requires a login`)

@@ -6,7 +6,7 @@ import { openFilesAdvice } from './load.ts'
 const reportInvalidAfter = 500
 
 /** Tracks whether the settings file exists, can be read and written, and is valid. Logs each change once. */
-export class SettingsFileState {
+export class SettingsFileHealth {
   readonly #path: string
   readonly #warn: (message: string) => void
   /** Why the content of the file is invalid. `since`: when this was first noticed, in ms since 1970. */

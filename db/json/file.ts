@@ -3,7 +3,7 @@ import pLimit from 'p-limit'
 import { messageOf } from '../errors.ts'
 import { applyChanges, type SettingsDocument } from '../apply.ts'
 import {
-  assertSectionTypesKept, hasPlainTokens, parseSettingsDocument, type DocumentWithSnapshot
+  assertSectionTypesKept, hasPlainTokens, parseSnapshot, type ParsedSettings
 } from '../document.ts'
 import { serializeSettings } from '../document-text.ts'
 import { FolderError, makeFolder } from '../folder.ts'
@@ -12,7 +12,7 @@ import { checkInvariants, checkChangedValues } from '../invariants.ts'
 import { SnapshotListeners } from '../listeners.ts'
 import { ConflictError, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
 import { SettingsFile } from './settings-file.ts'
-import { SettingsFileState } from './file-state.ts'
+import { SettingsFileHealth } from './file-state.ts'
 import { loadDocument, convertReadErrors } from './load.ts'
 import { parseSettings } from './parse.ts'
 import { shareUnchangedParts } from './share.ts'
@@ -38,8 +38,8 @@ export class JsonFileStore implements Store, SectionAccess {
   readonly #listeners: SnapshotListeners
   #lock: FileLock | undefined
   #watcher: FileWatcher | undefined
-  #reading: DocumentWithSnapshot | undefined
-  readonly #state: SettingsFileState
+  #reading: ParsedSettings | undefined
+  readonly #state: SettingsFileHealth
   #isChecking = false
   #isClosed = false
 
@@ -48,7 +48,7 @@ export class JsonFileStore implements Store, SectionAccess {
     this.#warn = warn
     this.#disk = new SettingsFile(path)
     this.#listeners = new SnapshotListeners(warn)
-    this.#state = new SettingsFileState(path, warn)
+    this.#state = new SettingsFileHealth(path, warn)
   }
 
   async load (): Promise<Snapshot> {
@@ -98,7 +98,7 @@ export class JsonFileStore implements Store, SectionAccess {
         checkChangedValues(changes)
         const document = applyChanges(former.document, changes)
         if (document === former.document && found === 'same') return former.snapshot
-        const next = parseSettingsDocument(document, former.snapshot.version + 1, former)
+        const next = parseSnapshot(document, former.snapshot.version + 1, former)
         checkInvariants(former.snapshot, next.snapshot)
         if (!await this.#write(document)) continue
         this.#reading = next
@@ -153,7 +153,7 @@ export class JsonFileStore implements Store, SectionAccess {
     })
   }
 
-  #requireReading (): DocumentWithSnapshot {
+  #requireReading (): ParsedSettings {
     if (!this.#reading) throw new Error('`load` must be called first')
     return this.#reading
   }
@@ -217,10 +217,10 @@ export class JsonFileStore implements Store, SectionAccess {
     return this.#lock?.isHeld === true && await this.#disk.recover().catch(() => false)
   }
 
-  #read (document: SettingsDocument, former?: DocumentWithSnapshot): DocumentWithSnapshot {
+  #read (document: SettingsDocument, former?: ParsedSettings): ParsedSettings {
     try {
       if (former) assertSectionTypesKept(former.document, document)
-      return parseSettingsDocument(document, (former?.snapshot.version ?? 0) + 1, former)
+      return parseSnapshot(document, (former?.snapshot.version ?? 0) + 1, former)
     } catch (error) {
       throw new Error(
         `The settings file ${this.#path} cannot be used: ${messageOf(error)}. It was not changed: correct it.`

@@ -1,5 +1,5 @@
 import type { SettingsDocument } from '../apply.ts'
-import { parseSettingsDocument } from '../document.ts'
+import { parseSnapshot } from '../document.ts'
 import { StorageError, type Snapshot, type Store } from '../store.ts'
 import type { SectionAccess } from './section.ts'
 
@@ -11,7 +11,7 @@ export class ReadOnlyFileStore implements Store, SectionAccess {
 
   constructor (document: SettingsDocument) { this.#document = document }
 
-  async load (): Promise<Snapshot> { return parseSettingsDocument(this.#document, 1).snapshot }
+  async load (): Promise<Snapshot> { return parseSnapshot(this.#document, 1).snapshot }
 
   async commit (): Promise<never> { throw new StorageError(readOnlyMessage, false) }
 

@@ -23,7 +23,7 @@ const markerPath = (path: string): string => `${path}.bak.sha256`
  * @param lastCheck called right before the write; if it throws, the file is not changed
  * @throws the system's error
  */
-export async function overwriteWithBackup (
+export async function backUpAndOverwrite (
   path: string, bytes: Uint8Array, former: Uint8Array, lastCheck?: () => void
 ): Promise<void> {
   await replaceFileAtomically(backupPath(path), former)

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { chmod, open, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
-import { backupPath, restoreInterruptedWrite, removeLeftovers, overwriteWithBackup } from './recovery.ts'
+import { backupPath, restoreInterruptedWrite, removeLeftovers, backUpAndOverwrite } from './recovery.ts'
 import { errorCode } from '../errors.ts'
 import { fsyncPath } from '../folder.ts'
 import { isRenameRefused, FileEditedError, replaceFileAtomically, toWriteError } from './write.ts'
@@ -155,7 +155,7 @@ export class SettingsFile {
       const lastCheck = (): void => { this.#assertUnchanged() }
       await replaceFileAtomically(path, bytes, lastCheck).catch(async (error: unknown) => {
         if (former === undefined || !isRenameRefused(error)) throw error
-        await overwriteWithBackup(path, bytes, former, lastCheck)
+        await backUpAndOverwrite(path, bytes, former, lastCheck)
       })
     } catch (error) {
       if (error instanceof FileEditedError) throw error

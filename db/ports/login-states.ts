@@ -5,7 +5,7 @@ import { recordCollections, type RecordCollection, type Records } from '../recor
  * authorization server; `interaction`, an authorization request that waits for its user; `upstream-login`, a login at
  * an upstream server that was started; `user-values`, a page on which a user enters values for a server.
  */
-export interface LoginState {
+export interface BrowserState {
   readonly kind: 'session' | 'interaction' | 'upstream-login' | 'user-values'
   /** Another identifier of the state, which is not a credential, unlike the cookie. */
   readonly uid?: string
@@ -21,7 +21,7 @@ const uidLabel = (uid: string): string => `uid:${uid}`
  * Stores login states as records, keyed by the SHA-256 of the cookie in hex, owned by the user. Without a database,
  * they are lost at a restart. A state that cannot be decrypted is treated as expired, so that the user logs in again.
  */
-export class LoginStates {
+export class BrowserStates {
   readonly #records: Records
   readonly #states: RecordCollection
 
@@ -30,20 +30,20 @@ export class LoginStates {
     this.#states = states
   }
 
-  async put (hash: string, state: LoginState, expiresAt: number): Promise<void> {
+  async put (hash: string, state: BrowserState, expiresAt: number): Promise<void> {
     const { uid, username: owner, createdAt: at } = state
     const labels = uid === undefined ? [] : [uidLabel(uid)]
     await this.#records.put(this.#states, [{ key: hash, value: state, owner, labels, at, expiresAt }])
   }
 
   /** Finds a state. @returns undefined if it is unknown or has expired */
-  async find (hash: string): Promise<LoginState | undefined> {
-    return (await this.#records.find(this.#states, hash))?.value as LoginState | undefined
+  async find (hash: string): Promise<BrowserState | undefined> {
+    return (await this.#records.find(this.#states, hash))?.value as BrowserState | undefined
   }
 
-  async findByUid (uid: string): Promise<LoginState | undefined> {
+  async findByUid (uid: string): Promise<BrowserState | undefined> {
     const [found] = await this.#records.list(this.#states, { labels: [uidLabel(uid)] })
-    return found?.value as LoginState | undefined
+    return found?.value as BrowserState | undefined
   }
 
   async remove (hash: string): Promise<void> {

@@ -1,5 +1,5 @@
 /** The binding of a person's identity at a login provider to a local account. */
-export interface SocialIdentity {
+export interface SocialIdentityLink {
   /** The SHA-256 of the provider's name and the provider's id of the person, in hex (`identityHash`). */
   readonly hash: string
   readonly provider: string
@@ -21,14 +21,14 @@ export interface SocialLogins {
    * if the stored one cannot be decrypted.
    */
   loadSigningKey: () => Promise<string>
-  find: (hash: string) => Promise<SocialIdentity | undefined>
+  find: (hash: string) => Promise<SocialIdentityLink | undefined>
   /** Stores an identity. It replaces a stored one with the same hash. */
-  put: (identity: SocialIdentity) => Promise<void>
+  put: (identity: SocialIdentityLink) => Promise<void>
   remove: (hash: string) => Promise<void>
   /**
    * Finds the identity for which a local account was created; undefined if the account was not created for an identity.
    */
-  findCreatingIdentity: (username: string, subject: string) => Promise<SocialIdentity | undefined>
+  findCreatingIdentity: (username: string, subject: string) => Promise<SocialIdentityLink | undefined>
   /**
    * Removes the identities that are bound to a local account, and their sessions.
    * @param emailOf returns the e-mail address under which better-auth stores an identity, from the hash of the identity

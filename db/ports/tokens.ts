@@ -14,7 +14,7 @@ export interface TokenFamily {
 }
 
 /** A token to store. */
-export interface IssuedToken {
+export interface HashedToken {
   /** SHA-256 of the token, in hex. The token itself is never stored. */
   readonly hash: string
   readonly kind: TokenKind
@@ -25,7 +25,7 @@ export interface IssuedToken {
   readonly expiresAt: number
 }
 
-export type StoredToken = TokenFamily & IssuedToken
+export type StoredToken = TokenFamily & HashedToken
 
 /** The tokens to revoke: one token, or all tokens of a family, a client, a user, or a client and a user. */
 export type RevocationTarget =
@@ -52,7 +52,7 @@ export class OAuthTokens {
   }
 
   /** Adds tokens to a family. If the family was revoked within the last hour, they are removed at once. */
-  async put (authorization: TokenFamily, issued: readonly IssuedToken[]): Promise<void> {
+  async put (authorization: TokenFamily, issued: readonly HashedToken[]): Promise<void> {
     await this.#records.put(this.#tokens, issued.map((token) => toEntry(authorization, token)))
     await this.#removeIfRevoked(authorization.family)
   }
@@ -83,7 +83,7 @@ export class OAuthTokens {
    *   the token was used before, in which case its family is revoked; `unknown` if there is no such refresh token, or
    *   it has expired or was revoked
    */
-  async rotate (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
+  async rotate (hash: string, issued: readonly HashedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
     const found = await this.#records.find(this.#tokens, hash)
     const token = found?.value as RecordedToken | undefined
     if (found === undefined || token?.kind !== 'refresh') return 'unknown'
@@ -148,7 +148,7 @@ const labelsOf = ({ clientId, username, mark }: Partial<TokenFamily>): string[] 
 ]
 
 function toEntry (
-  { family, clientId, username, mark }: TokenFamily, { hash, kind, scope, resource, expiresAt }: IssuedToken
+  { family, clientId, username, mark }: TokenFamily, { hash, kind, scope, resource, expiresAt }: HashedToken
 ): RecordEntry {
   const value: StoredToken = {
     hash,

@@ -71,7 +71,7 @@ export const shuttingDownError = (): RpcError =>
 export type LogError = (error: unknown, sentence: string) => void
 
 /** Converts an error to the JSON-RPC error for the client. An unexpected one is logged, and its message is not sent. */
-export function toRpcAnswerError (error: unknown, logError: LogError): RpcError {
+export function toRpcErrorAndLog (error: unknown, logError: LogError): RpcError {
   if (error instanceof RpcError) return error
   if (error instanceof ShareError) {
     return new RpcError(rpcCode.unavailable, error.message, error.isOwnerLimit ? 'share' : 'limit')

@@ -20,7 +20,7 @@ export const parseClientMessage = (text: string): ReceivedMessage =>
  * @returns the memory that the parsed object takes, in bytes
  * @throws RpcError -32602 beyond `downstreamLimits.capabilities`
  */
-export function checkCapabilitiesSize (text: string, name: string): number {
+export function measureCapabilities (text: string, name: string): number {
   const { text: maxText, memory: maxMemory } = downstreamLimits.capabilities
   if (memoryOf(text) > maxText) {
     const sentence = `has more than ${maxText} characters, or half as many if any is outside Latin-1; declare fewer ` +

@@ -1,7 +1,7 @@
 import { RpcError } from '../../protocol/errors.ts'
 import { streamMethod } from '../../protocol/events.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { isToolErrorResult, toRpcError, type Response } from '../../protocol/message.ts'
+import { isToolErrorResult, parseRpcError, type Response } from '../../protocol/message.ts'
 import { refersToTask } from '../../protocol/task-ids.ts'
 import { changesWithTrace } from '../../protocol/trace-context.ts'
 import type { View } from '../settings/index.ts'
@@ -70,7 +70,7 @@ export class Forwarder {
       const sent = trace === undefined ? changes : changesWithTrace(call.exchange.paramsText, changes, trace)
       response = await this.#providers.use(provider, exchange.client).call(call.exchange, sent, trace)
       const { resultText, errorText } = response
-      if (errorText !== undefined) throw toRpcError(errorText)
+      if (errorText !== undefined) throw parseRpcError(errorText)
       const text = resultText ?? '{}'
       // `onOutput` and `onResult` do not get an intermediate result: its state is only for the server and the client.
       if (exchange.suspendsOn?.(text) === true) {

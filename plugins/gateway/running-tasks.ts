@@ -18,7 +18,7 @@ import { serverFingerprint, taskOwnerOf, type TaskHandles, type TaskTarget } fro
 export const unknownTaskError = (): RpcError => new RpcError(rpcCode.invalidParams, 'Unknown task')
 
 /** Returns the result of `Provider.taskRun`; '' for a provider without this method. */
-export const taskRunOf = (
+export const providerRunOfTask = (
   provider: Provider | undefined, exchange: Parameters<NonNullable<Provider['taskRun']>>[0], id: string
 ): string | undefined => provider?.taskRun === undefined ? '' : provider.taskRun(exchange, id)
 
@@ -85,14 +85,14 @@ export class RunningTasks {
     await ignoringOutages(async () => { await this.#deps.store?.remove(idOf(owner, view, target)) })
   }
 
-  /** The handles of the tasks that a client may list in a view, by `taskListKey`. */
+  /** The handles of the tasks that a client may list in a view, by `providerTaskKey`. */
   async handlesOf (view: View, client: Client): Promise<Map<string, string>> {
     const { store, handles } = this.#deps
     const found = new Map<string, string>()
     await ignoringOutages(async () => {
       for (const { route, handle } of await store?.list({ owner: taskOwnerOf(view, client) }) ?? []) {
         const target = routeKeyOf(route as View) === routeKeyOf(view) ? handles.open(view, handle) : undefined
-        if (target) found.set(taskListKey(target.provider, target.id), handle)
+        if (target) found.set(providerTaskKey(target.provider, target.id), handle)
       }
     })
     return found
@@ -133,7 +133,7 @@ export class RunningTasks {
       const paramsText = JSON.stringify({ taskId: target.id })
       const exchange = new OwnRequest({ view, client, method, paramsText, taskForm: 'parameter' })
       // The task's run may have ended, or be a process of another replica.
-      if (taskRunOf(providers.get(server), exchange, target.id) !== target.run) throw unknownTaskError()
+      if (providerRunOfTask(providers.get(server), exchange, target.id) !== target.run) throw unknownTaskError()
       const state = stateIn(await forwarder.send(exchange, server, undefined))
       if (state === undefined) return task
       const changed = { ...task, state, updatedAt: Date.now() }
@@ -190,7 +190,7 @@ const idOf = (owner: string, view: View, { provider, server, id, run }: TaskTarg
   hash('sha256', JSON.stringify([owner, routeKeyOf(view), provider, server, id, run]), 'base64url')
 
 /** The key of a task in the result of `handlesOf`. */
-export const taskListKey = (provider: string, id: string): string => JSON.stringify([provider, id])
+export const providerTaskKey = (provider: string, id: string): string => JSON.stringify([provider, id])
 
 interface ReportedTask { id: string, owner: string, target: TaskTarget, handle: string, task: string, state: string }
 

@@ -1,4 +1,4 @@
-import { mergeCapabilities, routeCapabilities, type ServerCapabilities } from '../../protocol/capabilities.ts'
+import { mergeCapabilities, withListChanged, type ServerCapabilities } from '../../protocol/capabilities.ts'
 import {
   isNamedKind, isServerInfo, allListKinds, byListKind, type Catalogue, type Item, type ListingHistory, type ListKind,
   type NamedKind
@@ -108,7 +108,7 @@ export function buildSurface (input: SurfaceInput, before?: Surface): Surface {
     hidden,
     providers: input.sections.map(({ server }) => server.name),
     capabilities,
-    announced: only ? routeCapabilities(only.capabilities) : mergeCapabilities([...capabilities.values()]),
+    announced: only ? withListChanged(only.capabilities) : mergeCapabilities([...capabilities.values()]),
     serverInfo: only?.serverInfo,
     hasValidServerInfo: only !== undefined && isServerInfo(only.serverInfo),
     instructions: only ? only.instructions : mergedInstructions(input.sections),

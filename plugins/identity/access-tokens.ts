@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import fp from 'fastify-plugin'
 import type { OAuthClients } from '../../db/ports/clients.ts'
 import type { RevocationTarget, StoredToken, OAuthTokens } from '../../db/ports/tokens.ts'
-import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { BoundedMap, ownerOfAddress, Semaphore } from '../base/limits/index.ts'
 import { sha256 } from '../base/secrets/index.ts'
 import { identityLimits } from './limits.ts'
@@ -25,7 +25,7 @@ const revocationLookBack = 30_000
  * Matches a token of the authorization server: a prefix, which tokens issued by earlier versions lack, and 256 random
  * bits in base64url.
  */
-const tokenPattern = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
+const tokenPattern = new RegExp(`^(?:${ownCredentialPrefixes.token})?[\\w-]{43}$`)
 
 /** A cached token. `at`: when the read of the token began, in ms since 1970; `reading`: a read in progress. */
 interface CachedToken {

@@ -3,7 +3,7 @@ import type { ManagementOptions } from './parts.ts'
 
 export { managementLimits } from './limits.ts'
 export { type ArchiveBounds, ArchiveError } from './bundles/archive/archive.ts'
-export { unpackArchive } from './bundles/bundles.ts'
+export { unpackBackupArchive } from './bundles/bundles.ts'
 export { bundleNameProblem } from './bundles/manifest.ts'
 export { currentVersionLink } from './bundles/launch.ts'
 export { newServerNameProblem } from './checks.ts'

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import { gatewayClient } from '../../protocol/exchange.ts'
-import type { ServerUser as ServerUserSchema } from '../../schemas/users.ts'
+import type { UserOfServer as ServerUserSchema } from '../../schemas/users.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { defaultOwner, principalOfUser, storedUsernameOf } from '../identity/index.ts'
@@ -35,7 +35,7 @@ interface PeopleDeps {
 }
 
 /** Determines the users of each server, and what each user sees. */
-export class UserAccess {
+export class AccessOverview {
   readonly #deps: PeopleDeps
 
   constructor (deps: PeopleDeps) {
@@ -97,12 +97,12 @@ export class UserAccess {
 }
 
 declare module 'fastify' {
-  interface FastifyInstance { people: UserAccess }
+  interface FastifyInstance { people: AccessOverview }
 }
 
 /** Decorates the app with `people`, which determines the users of each server, and what each user sees. */
 export default fp(async (app) => {
   const { activities, gateway, groups, servers, settings } = app
   const lastUses: PeopleDeps['lastUses'] = async (server) => await activities.lastUseByUser(server)
-  app.decorate('people', new UserAccess({ settings, servers, groups, gateway, lastUses }))
+  app.decorate('people', new AccessOverview({ settings, servers, groups, gateway, lastUses }))
 }, { name: 'people', dependencies: ['settings', 'servers', 'groups', 'gateway', 'activities'] })

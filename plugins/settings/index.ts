@@ -14,14 +14,15 @@ export {
 export { bearerKeyHeaderName } from './access/key-header.ts'
 export {
   type ItemKind, itemKinds, isIdentifiedByUri, type OverriddenServer, type OverrideChange, isItemEnabled,
-  defaultItemMembers, overrideMembers, overrideOf, ownOverrideOf, selectsItem, unmatchedOverrideWarnings, withOverride
+  defaultItemMembers, overrideMembers, overrideOf, individualOverrideOf, selectsItem, unmatchedOverrideWarnings,
+  withOverride
 } from './access/overrides.ts'
-export { chargedUserOf, chargedOwnerOf, isOfFormerAccount } from './access/owner.ts'
+export { chargedUserOfServer, chargedOwnerOf, isOfFormerAccount } from './access/owner.ts'
 export {
   keepsStoredRights, isRestrictedConfig, notConnectedSentence, storersOf, withCurrentRights
 } from './access/restricted.ts'
 export {
-  isMemberByLogin, owningTeam, findSharedWithEntry, teamMembers, teamReference, teamsOf
+  isMemberByLogin, teamOfKeyOwner, findSharedWithEntry, teamMembers, teamReference, teamsOf
 } from './access/teams.ts'
 export {
   type CredentialReference, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView,
@@ -36,7 +37,7 @@ export {
 } from './base-url.ts'
 export { withHashedToken } from './hashed-key.ts'
 export { danglingReferenceWarnings } from './missing-names.ts'
-export { OrderedEntries } from './ordered-entries.ts'
+export { OrderedEntityEntries } from './ordered-entries.ts'
 export { withDefaults } from './sections.ts'
 export type { Settings } from './settings.ts'
 export type { SettingsOptions } from './parts.ts'

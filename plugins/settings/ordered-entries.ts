@@ -30,7 +30,7 @@ interface OrderedEntriesOptions<Name extends OrderedEntityName> {
 }
 
 /** The entries of an ordered entity (policies, guards or quotas), for routes of the management API for admins. */
-export class OrderedEntries<Name extends OrderedEntityName> {
+export class OrderedEntityEntries<Name extends OrderedEntityName> {
   readonly #settings: Pick<Settings, 'current' | 'change'>
   readonly #name: Name
   readonly #noun: string

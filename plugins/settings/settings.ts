@@ -9,7 +9,7 @@ import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
 import { countValues } from '../base/body/index.ts'
 import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
-import { StoreRefresher } from './store-refresher.ts'
+import { OnDemandStoreRefresher } from './store-refresher.ts'
 import { createTokenHashChanges } from './hashed-key.ts'
 import { settingsLimits } from './limits.ts'
 
@@ -46,7 +46,7 @@ export class Settings extends EventEmitter<{
   readonly #store: Store
   readonly #readonly: boolean
   readonly #unsubscribe: () => void
-  readonly #lookUps: StoreRefresher
+  readonly #lookUps: OnDemandStoreRefresher
   readonly #turns = new Semaphore({ places: 1 })
   readonly #waiting = new Shares(settingsLimits.changes, 'changes of the settings')
   readonly #rate = new TokenBucket(settingsLimits.userChanges, { maxKeys: settingsLimits.userChanges.owners })
@@ -74,7 +74,7 @@ export class Settings extends EventEmitter<{
     super()
     this.setMaxListeners(0)
     this.#store = store
-    this.#lookUps = new StoreRefresher(store)
+    this.#lookUps = new OnDemandStoreRefresher(store)
     this.#readonly = readonly
     this.#mapSnapshot = mapSnapshot
     this.#current = mapSnapshot(current)

@@ -8,7 +8,7 @@ import { settingsLimits } from './limits.ts'
  * and serves all callers that asked before it started. The number of look-ups per second is limited, so that wrong
  * credentials cannot load the database.
  */
-export class StoreRefresher {
+export class OnDemandStoreRefresher {
   readonly #store: Pick<Store, 'refresh'>
   readonly #rate =
     new TokenBucket({ burst: settingsLimits.freshLookUps.perSecond, perSecond: settingsLimits.freshLookUps.perSecond })

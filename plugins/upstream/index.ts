@@ -9,7 +9,7 @@ export {
 export { isStartPageToken, startPageToken, newTicket, withBrowserTag } from './login/starts.ts'
 export type { ProbeResult } from './probe.ts'
 export type { Upstream } from './upstream.ts'
-export type { CatalogueReview } from './catalogues/review.ts'
+export type { CatalogueReviewer } from './catalogues/review.ts'
 export type { Upstreams } from './upstreams.ts'
 export type { UserValues } from './values/values.ts'
 export type { UpstreamPluginOptions } from './parts.ts'

@@ -4,9 +4,9 @@ import type { ProcessUser } from '../../protocol/transports/started-process.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { Semaphore } from '../base/limits/index.ts'
 import { removedAccountNames } from '../identity/index.ts'
-import { chargedUserOf, unmatchedOverrideWarnings, withCurrentRights } from '../settings/index.ts'
-import { noReview, type CatalogueReview } from './catalogues/review.ts'
-import { ChildProcessRegistry } from './links/child-record.ts'
+import { chargedUserOfServer, unmatchedOverrideWarnings, withCurrentRights } from '../settings/index.ts'
+import { noReview, type CatalogueReviewer } from './catalogues/review.ts'
+import { ChildProcessManager } from './links/child-record.ts'
 import logins from './login/index.ts'
 import userValues from './values/index.ts'
 import { Upstreams } from './upstreams.ts'
@@ -60,9 +60,9 @@ class UpstreamHooks {
   beforeStart (check: StartCheck): void { this.#checks.push(check) }
 
   /** Sets the review that decides which items of the servers' catalogues are listed. It replaces the former one. */
-  reviewCatalogues (review: CatalogueReview): void { this.#review = review }
+  reviewCatalogues (review: CatalogueReviewer): void { this.#review = review }
 
-  get review (): CatalogueReview { return this.#review }
+  get review (): CatalogueReviewer { return this.#review }
 
   emitLine (server: string, line: string): void {
     for (const listener of this.#listeners) listener(server, line)
@@ -87,7 +87,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     options
   const record = childRecord === undefined
     ? undefined
-    : new ChildProcessRegistry(childRecord, (level, sentence) => { app.log[level](sentence) })
+    : new ChildProcessManager(childRecord, (level, sentence) => { app.log[level](sentence) })
   const hooks = new UpstreamHooks()
   const isOwnCredential = (value: string): boolean => app.credentials.hasMatchIn(value)
   const upstreams = new Upstreams({
@@ -112,7 +112,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     logins: app.logins,
     userValues: app.userValues,
     settings: {
-      userOf: (config) => chargedUserOf(app.settings.current, config),
+      userOf: (config) => chargedUserOfServer(app.settings.current, config),
       remarks (name, catalogue) {
         const server = app.settings.current.servers.get(name)
         return server === undefined ? [] : unmatchedOverrideWarnings(server, catalogue)

@@ -1,7 +1,7 @@
 import type { Client, Question } from '../../protocol/exchange.ts'
 import type { ProviderHost } from '../../protocol/provider.ts'
-import type { CatalogueReview } from './catalogues/review.ts'
-import type { CatalogueAllowance } from './catalogues/shares.ts'
+import type { CatalogueReviewer } from './catalogues/review.ts'
+import type { CatalogueLimitsAndStorage } from './catalogues/shares.ts'
 import type { ConnectionSettings } from './links/connect.ts'
 import type { ChildCounts } from './links/pool.ts'
 import type { LoginListener, ServerLogin } from './login/server-login.ts'
@@ -38,8 +38,8 @@ export interface UpstreamDeps {
   openLogin: (listener: LoginListener) => ServerLogin | undefined
   /** Returns the values that users provide for the server; undefined if its config has no user variables. */
   openValues: (changed: ValuesListener) => ServerValues | undefined
-  allowance: CatalogueAllowance
-  review: CatalogueReview
+  allowance: CatalogueLimitsAndStorage
+  review: CatalogueReviewer
   /**
    * `isUserOwned`: whether a user without admin rights owns the server. `shouldWaitFor`: whether a merged list for this
    * client waits until the server's lists have been read for the first time.

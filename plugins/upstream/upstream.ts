@@ -9,10 +9,10 @@ import type { ListLoading, Provider, ProviderStatus } from '../../protocol/provi
 import type { ServerConfig } from '../../schemas/server.ts'
 import { hasUserVariables } from '../../schemas/user-variables.ts'
 import { configOwner, catalogueSourceIdOf } from './catalogues/cache-text.ts'
-import { Catalogues } from './catalogues/catalogues.ts'
+import { UpstreamCatalogues } from './catalogues/catalogues.ts'
 import { ListLoader } from './catalogues/list-loader.ts'
 import { dispatchNotification, dispatchQuestion } from './inbound/dispatch.ts'
-import { recordTasksOfAnswer } from './inbound/record-answer.ts'
+import { recordTasksAndElicitations } from './inbound/record-answer.ts'
 import { deadlinesOf } from './links/deadlines.ts'
 import { createDispatchDeps } from './inbound/dispatch-deps.ts'
 import { CorrectionLog } from './status-log.ts'
@@ -41,7 +41,7 @@ export class Upstream implements Provider {
   readonly #placement: Placement
   readonly #supervisor: ConnectionSupervisor
   readonly #requests: RequestRunner
-  readonly #catalogues: Catalogues
+  readonly #catalogues: UpstreamCatalogues
   readonly #subscriptions: ResourceSubscriptions
   readonly #corrections: CorrectionLog
   readonly #listLoader: ListLoader
@@ -79,7 +79,7 @@ export class Upstream implements Provider {
       children
     })
     const { pool } = this.#placement
-    this.#catalogues = new Catalogues({
+    this.#catalogues = new UpstreamCatalogues({
       sourceId: catalogueSourceIdOf(config),
       owner: configOwner(config),
       onChange: listsChanged,
@@ -112,7 +112,7 @@ export class Upstream implements Provider {
       inbound: {
         question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
         notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
-        answered: recordTasksOfAnswer,
+        answered: recordTasksAndElicitations,
         mended: this.#corrections.add
       },
       authorization: (slot) => this.login?.authorization(slot.user),

@@ -2,8 +2,8 @@ import { isUsableServer, type CatalogueCache, type Server } from '../../db/store
 import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
-import { rateLimiterForUser, ShareError } from '../base/limits/index.ts'
-import { noReview, type CatalogueReview } from './catalogues/review.ts'
+import { rateLimiterForServerOf, ShareError } from '../base/limits/index.ts'
+import { noReview, type CatalogueReviewer } from './catalogues/review.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
 import { canReuseConnection } from './links/connection-config.ts'
 import { ChildCounts } from './links/pool.ts'
@@ -29,7 +29,7 @@ interface UpstreamsDeps {
     /** Returns warnings about the stored config of a server whose items have just been listed. */
     remarks: (server: string, catalogue: Catalogue) => readonly string[]
   }
-  review?: CatalogueReview
+  review?: CatalogueReviewer
   /** Receives the lines that a server's process prints, except MCP messages. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
@@ -282,7 +282,7 @@ export class Upstreams implements ProviderSource {
 
   #transportFor (config: Server['config'], onLine: TransportDeps['onLine']): TransportDeps {
     const { connecting: { transport }, settings } = this.#deps
-    return { ...transport, sharedApi: new SharedApi(), pace: rateLimiterForUser(settings.userOf(config)), onLine }
+    return { ...transport, sharedApi: new SharedApi(), pace: rateLimiterForServerOf(settings.userOf(config)), onLine }
   }
 
   /** Logs warnings about the server's stored config once per upstream, not once per connection. */

@@ -53,7 +53,7 @@ interface Held {
  * Serves the tasks of a 2025-11-25 server to other clients: those with the extension `io.modelcontextprotocol/tasks`,
  * and those that do not support tasks.
  */
-export class LegacyTasks {
+export class LegacyServerTasks {
   readonly #deps: LegacyTasksDeps
   readonly #held = new Map<string, Held>()
   /** The requests that wait for hidden tasks, by the progress token of the call that created the task. */

@@ -1,6 +1,6 @@
 import { Call, type CallOptions } from '../call.ts'
-import { refuseEcho, instanceId, instanceMetaKey } from '../instance.ts'
-import { identityExtraOf } from '../identity.ts'
+import { refuseEchoedRequest, instanceId, instanceMetaKey } from '../instance.ts'
+import { extraIdentityMembersOf } from '../identity.ts'
 import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
@@ -15,7 +15,7 @@ import type {
   ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession
 } from '../upstream-session.ts'
 import { legacyParams } from './outgoing.ts'
-import { LegacyTasks } from './tasks.ts'
+import { LegacyServerTasks } from './tasks.ts'
 import {
   alternativeVersions, isLegacyVersion, latestLegacyVersion, type LegacyVersion, legacyVersions
 } from './versions.ts'
@@ -39,7 +39,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #calls = new RequestTable<number, Call>()
   /** Unanswered questions of the upstream, by request id. */
   readonly #questions = new Map<unknown, { readonly controller: AbortController, readonly question: Question }>()
-  readonly #tasks = new LegacyTasks({
+  readonly #tasks = new LegacyServerTasks({
     send: async (exchange, options) => await this.#send(exchange, options),
     request: async (method, paramsText) => await this.request(method, paramsText),
     nextToken: () => this.#connection.nextId
@@ -172,7 +172,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       ? request.paramsText
       : detachedCopy(request.paramsText)
     if (method === 'ping') { this.#connection.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
-    if (refuseEcho(this.#connection, request)) return
+    if (refuseEchoedRequest(this.#connection, request)) return
     const controller = new AbortController()
     const question: Question = {
       method,
@@ -255,6 +255,6 @@ function identityOf (result: string): ServerIdentity {
     capabilities: isObject(capabilities) ? capabilities : {},
     serverInfo: memberOf(result, 'serverInfo') ?? '{}',
     instructions: typeof instructions === 'string' ? instructions : undefined,
-    identityExtra: identityExtraOf(result)
+    identityExtra: extraIdentityMembersOf(result)
   }
 }

@@ -1,11 +1,11 @@
 import { RpcError, UpstreamError } from '../errors.ts'
-import { identityExtraOf } from '../identity.ts'
+import { extraIdentityMembersOf } from '../identity.ts'
 import { instanceId, instanceMetaKey } from '../instance.ts'
 import { isObject, memberOf } from '../json.ts'
 import { isLegacyVersion } from '../legacy/versions.ts'
 import { serverInfoShape } from '../message-shapes.ts'
 import { mend } from '../mending.ts'
-import { toRpcError } from '../message.ts'
+import { parseRpcError } from '../message.ts'
 import type { RpcConnection } from '../peer.ts'
 import type { ClientIdentity, ServerIdentity } from '../upstream-session.ts'
 import { isModernVersion, metaKeys, modernErrorCode, type ModernVersion } from './envelope.ts'
@@ -40,7 +40,7 @@ export async function discoverServer (
       .catch((error: unknown) => { throw toNotModernError(error) })
   if (errorText !== undefined) {
     const wanted = requestedVersion(errorText)
-    if (wanted === undefined || isRetry) throw new NotModernError(toRpcError(errorText).message)
+    if (wanted === undefined || isRetry) throw new NotModernError(parseRpcError(errorText).message)
     return await discoverServer(connection, client, tools, wanted, true)
   }
   return { identity: identityOf(resultText ?? '{}', version), outgoing }
@@ -93,13 +93,13 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
     capabilities: isObject(capabilities) ? capabilities : {},
     serverInfo: mend(info, serverInfoShape, true).text,
     instructions: typeof instructions === 'string' ? instructions : undefined,
-    identityExtra: identityExtraOf(result)
+    identityExtra: extraIdentityMembersOf(result)
   }
 }
 
 /** Whether an error requests a revision of the legacy era. @param errorText the member `error`, as JSON text */
 export function asksForLegacyVersion (errorText: string): boolean {
-  const { code } = toRpcError(errorText)
+  const { code } = parseRpcError(errorText)
   try {
     return code === modernErrorCode.unsupportedVersion && requestedVersion(errorText) === undefined
   } catch (error) {

@@ -4,7 +4,7 @@ import { requireClientCapability, type ServerRequest, type ClientCapabilities } 
 import { rpcCode, RpcError } from '../errors.ts'
 import type { Question } from '../exchange.ts'
 import { isObject, memberOf, membersOf, parseSmallMember, withMembers } from '../json.ts'
-import { toRpcError, type Response } from '../message.ts'
+import { parseRpcError, type Response } from '../message.ts'
 import { withRelatedTask } from '../task-ids.ts'
 import { detachedCopy } from '../text.ts'
 import type { SessionHandlers } from '../upstream-session.ts'
@@ -128,7 +128,7 @@ export class InputRounds {
     const { resultText, errorText } =
       await this.#ask(question, call).catch((error: unknown) => { throw toQuestionError(error, question, call) })
     if (errorText !== undefined) {
-      const error = toRpcError(errorText)
+      const error = parseRpcError(errorText)
       const message = `The server's request (${method}) was answered with an error: ${error.message}`
       throw new RpcError(isProtocolError(error) ? rpcCode.internal : error.code, message, 'upstream')
     }

@@ -1,7 +1,7 @@
 import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import { listCapabilityOf } from '../lists.ts'
-import { toRpcError, type Notification, type Response } from '../message.ts'
+import { parseRpcError, type Notification, type Response } from '../message.ts'
 import type { RpcConnection } from '../peer.ts'
 import { reconnectDelays } from '../transports/reconnect.ts'
 import { metaKeys } from './envelope.ts'
@@ -248,4 +248,4 @@ export class NotificationReceiver {
 const endError = ({ errorText }: Response): Error =>
   errorText === undefined
     ? new UpstreamError('broken', 'the server ended the subscription', { isPublic: true })
-    : toRpcError(errorText)
+    : parseRpcError(errorText)

@@ -4,7 +4,7 @@ import { isStreamNotification } from '../events.ts'
 import type { Exchange } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
-import { toRpcError, type Notification, type Response } from '../message.ts'
+import { parseRpcError, type Notification, type Response } from '../message.ts'
 import type { RpcConnection } from '../peer.ts'
 import { RequestTable } from '../table.ts'
 import type { Transport } from '../transports/transport.ts'
@@ -170,7 +170,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
    * it again, fails the call, or rewords the error. Otherwise only the code of an unknown resource may be changed.
    */
   #onErrorAnswer (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
-    const error = toRpcError(errorText)
+    const error = parseRpcError(errorText)
     if (error.code === rpcCode.invalidParams && call.exchange?.canSuspend !== true &&
         isResourceNotFound(call.method, errorText)) {
       response.errorText = withMembers(errorText, { code: String(rpcCode.resourceNotFound) })

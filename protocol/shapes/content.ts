@@ -1,7 +1,7 @@
 import { elementsOf } from '../json.ts'
 import { mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
-import { anyValue, object, list, meta, string, number, stringMembers, requiredText, checkedList } from './parts.ts'
+import { anyValue, object, list, meta, string, number, stringMembers, requiredText, coercedList } from './parts.ts'
 
 /** Creates the shape of a resource's contents. @param uri the requested resource's URI, as JSON text */
 export const resourceContentsShape = (uri: string): Shape => ({
@@ -33,10 +33,10 @@ const blockMembers: Readonly<Record<string, Shape>> = {
   name: { ...string, fallback: '""', isNeeded: isOf('resource_link') },
   resource: { ...contents, isNeeded: isOf('resource') },
   size: number,
-  annotations: object({ audience: checkedList(string), priority: number, lastModified: string }, { type: 'object' }),
+  annotations: object({ audience: coercedList(string), priority: number, lastModified: string }, { type: 'object' }),
   icons: {
     type: 'list',
-    element: object({ ...stringMembers('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' })
+    element: object({ ...stringMembers('src', 'mimeType', 'theme'), sizes: coercedList(string) }, { needs: 'src' })
   },
   ...meta
 }
@@ -48,7 +48,7 @@ const block: Shape = {
   required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
 }
 /** The shape of a tool result's content. A single value in place of the list becomes its only block. */
-export const contentBlocks = checkedList(block, (text) =>
+export const contentBlocks = coercedList(block, (text) =>
   /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
 /** The shape of a sampling message's content, which may be a tool result. */
 const samplingContent: Shape = {
@@ -75,4 +75,4 @@ const promptMessage: Shape = {
   required: ['role', 'content']
 }
 export const promptMessages =
-  checkedList(promptMessage, (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
+  coercedList(promptMessage, (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)

@@ -30,7 +30,7 @@ export const flag: Shape = {
  * Creates the shape of a list. An object with numbers as keys, as PHP writes it, is converted to a list.
  * @param single converts a value that is not a list to the only element of a list; returns undefined if impossible
  */
-export const checkedList = (element: Shape, single: (text: string) => string | undefined = () => undefined): Shape => {
+export const coercedList = (element: Shape, single: (text: string) => string | undefined = () => undefined): Shape => {
   const shape: Shape = { type: 'list', element }
   const coerce = (text: string): string | undefined => {
     const one = single(text)

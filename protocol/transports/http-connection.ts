@@ -6,7 +6,7 @@ import { type AuthorizationSource, sendWithAuthorization } from './authorization
 import { CookieJar } from './cookies.ts'
 import type { HttpAnswerReader } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
-import { maxInFlight, type ReadingOptions, withSlowReaderPause } from './valve.ts'
+import { maxInFlight, type ReadingOptions, withSlowServerPause } from './valve.ts'
 
 export interface HttpOptions {
   url: URL
@@ -69,7 +69,7 @@ export class HttpConnection {
   #onIdle: (() => void) | undefined
 
   constructor (options: HttpOptions) {
-    const pace = withSlowReaderPause(() => this.#inFlight >= maxInFlight, options.reading?.pace)
+    const pace = withSlowServerPause(() => this.#inFlight >= maxInFlight, options.reading?.pace)
     const { cookie, ...headers } = options.headers
     this.options = { ...options, headers }
     this.#cookies = new CookieJar(cookie)

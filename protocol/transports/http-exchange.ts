@@ -7,7 +7,7 @@ import type { HttpConnection, HttpRequest } from './http-connection.ts'
 import { isTransientStatus, reconnectDelays } from './reconnect.ts'
 import { resolveRedirect } from './redirect.ts'
 import {
-  isRpcAnswer, isModernErrorAnswer, isSessionLost, lostSessionError, parseEventMessages, httpStatusError,
+  isRpcAnswer, isModernErrorAnswer, isSessionLost, lostSessionErrorIn, parseEventMessages, httpStatusError,
   modernHttpStatusError, unreadableError
 } from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
@@ -181,7 +181,7 @@ export class HttpExchange implements AnswerHandlers {
         continue
       }
       const { errorText } = message
-      const error = errorText !== undefined && inSession ? lostSessionError(errorText) : undefined
+      const error = errorText !== undefined && inSession ? lostSessionErrorIn(errorText) : undefined
       if (error) this.#fail(error)
       else {
         this.#isAnswered = true

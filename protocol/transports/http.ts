@@ -6,7 +6,7 @@ import { HttpExchange } from './http-exchange.ts'
 import { StandaloneStream } from './standalone-stream.ts'
 import { httpStatusError } from './refusal.ts'
 import { initializedNotificationTimeout, type Receiver, type SendOptions, type Transport } from './transport.ts'
-import { createCountingReceiver, noRateLimit } from './valve.ts'
+import { createUnsolicitedCounter, noRateLimit } from './valve.ts'
 
 export type { HttpOptions } from './http-connection.ts'
 
@@ -60,7 +60,7 @@ export class HttpTransport implements Transport {
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
     const { pace = noRateLimit } = this.#connection.reading
-    this.#connection.receiver = createCountingReceiver(receiver, pace)
+    this.#connection.receiver = createUnsolicitedCounter(receiver, pace)
     // The first request opens the connection.
     this.#connection.onDialled = dialled
   }

@@ -27,7 +27,7 @@ const withoutControls = (line: string): string => stripVTControlCharacters(line)
  * Prepares a printed line for display: masks secrets, and removes control sequences, which may split a secret.
  * @param line at most `maxKeptLine` characters
  */
-export function toVisibleLine (line: string, redact: (text: string) => string): string {
+export function toRedactedLine (line: string, redact: (text: string) => string): string {
   const plain = withoutControls(line)
   return redact(plain === line ? line : withoutControls(redact(line)))
 }

@@ -1,6 +1,6 @@
 import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import { isModernErrorCode } from '../modern/envelope.ts'
-import { toRpcError, type Message } from '../message.ts'
+import { parseRpcError, type Message } from '../message.ts'
 import { parseMessages } from './transport.ts'
 import { noRateLimit, type MessageRateLimiter } from './valve.ts'
 
@@ -52,8 +52,8 @@ export function httpStatusError (
 const otherCodes: ReadonlySet<number> = new Set([rpcCode.invalidParams, rpcCode.methodNotFound, rpcCode.internal])
 
 /** Creates the error for a JSON-RPC error (HTTP status 2xx) that says that the session is unknown; else undefined. */
-export function lostSessionError (errorText: string): UpstreamError | undefined {
-  const error = toRpcError(errorText)
+export function lostSessionErrorIn (errorText: string): UpstreamError | undefined {
+  const error = parseRpcError(errorText)
   const isLost = !otherCodes.has(error.code) &&
     (saysLostSession(error.message) || /\bserver not initialized\b/i.test(error.message))
   // The client gets the server's message if a new session does not help.
@@ -81,7 +81,7 @@ export function isModernErrorAnswer (status: number, text: string): boolean {
   try {
     return parseMessages(text).some((message) =>
       message.kind === 'response' && message.errorText !== undefined &&
-        isModernErrorCode(toRpcError(message.errorText).code))
+        isModernErrorCode(parseRpcError(message.errorText).code))
   } catch {
     return false
   }
@@ -90,7 +90,7 @@ export function isModernErrorAnswer (status: number, text: string): boolean {
 /** Whether an error has a code that servers use for unknown sessions, or says that the session is unknown. */
 function isUnknownSession (errorText: string | undefined): boolean {
   if (errorText === undefined) return false
-  const error = toRpcError(errorText)
+  const error = parseRpcError(errorText)
   return error.code === rpcCode.badRequest || error.code === rpcCode.unavailable ||
     (!otherCodes.has(error.code) && saysLostSession(error.message))
 }

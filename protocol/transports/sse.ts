@@ -12,7 +12,9 @@ import {
   initializedNotificationTimeout, guessAnsweredId, parseMessages, transportLimits, type Receiver, type SendOptions,
   type Transport
 } from './transport.ts'
-import { createCountingReceiver, maxInFlight, noRateLimit, type ReadingOptions, withSlowReaderPause } from './valve.ts'
+import {
+  createUnsolicitedCounter, maxInFlight, noRateLimit, type ReadingOptions, withSlowServerPause
+} from './valve.ts'
 
 /**
  * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream carries all
@@ -37,7 +39,7 @@ export class SseTransport implements Transport {
     this.#options = options
     this.#cookies = new CookieJar(options.headers.cookie)
     // `#posts` includes the POSTs of requests, so the limit is higher than `maxInFlight`.
-    const pace = withSlowReaderPause(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
+    const pace = withSlowServerPause(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
     this.#reading = { ...options.reading, pace }
   }
 
@@ -58,7 +60,7 @@ export class SseTransport implements Transport {
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    this.#receiver = createCountingReceiver(receiver, this.#reading.pace ?? noRateLimit)
+    this.#receiver = createUnsolicitedCounter(receiver, this.#reading.pace ?? noRateLimit)
     await new Promise<void>((resolve, reject) => {
       this.#rejectStart = reject
       const end = (error: UpstreamError): void => {

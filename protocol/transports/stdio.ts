@@ -5,7 +5,7 @@ import { UpstreamError } from '../errors.ts'
 import { toOneLine } from '../json.ts'
 import type { Message } from '../message.ts'
 import { Chunks } from '../pieces.ts'
-import { LastLines, maxKeptLine, toVisibleLine, type PrintedLine } from './printed-line.ts'
+import { LastLines, maxKeptLine, toRedactedLine, type PrintedLine } from './printed-line.ts'
 import { killGroupOnExit, ProcessTree } from './process-tree.ts'
 import {
   type ChildCommand, findWorkingFolder, startChild, startFailureMessage, type ProcessExit, type StartedProcess,
@@ -15,7 +15,7 @@ import {
   guessAnsweredId, parseMessages, noMeter, transportLimits, type MemoryMeter, type Receiver, type SendOptions,
   type Transport
 } from './transport.ts'
-import { createCountingReceiver, noRateLimit, type ReadingOptions, withSlowReaderPause, Valve } from './valve.ts'
+import { createUnsolicitedCounter, noRateLimit, type ReadingOptions, withSlowServerPause, Valve } from './valve.ts'
 import { readStderr } from './stderr.ts'
 
 export interface StdioOptions {
@@ -58,7 +58,7 @@ const CARRIAGE_RETURN = 0x0d
 export class StdioTransport implements Transport {
   readonly #options: StdioOptions
   readonly #mark = randomUUID()
-  readonly #show = (line: string): string => toVisibleLine(line, this.#options.redact ?? ((text) => text))
+  readonly #show = (line: string): string => toRedactedLine(line, this.#options.redact ?? ((text) => text))
   readonly #lastLines = new LastLines(this.#show)
   #child: StartedProcess | undefined
   #starting: Promise<StartedProcess> | undefined
@@ -82,7 +82,7 @@ export class StdioTransport implements Transport {
   constructor (options: StdioOptions) {
     this.#options = options
     this.#valve = new Valve({
-      pace: withSlowReaderPause(() => (this.#child?.stdin.writableLength ?? 0) > maxUnread, options.reading?.pace),
+      pace: withSlowServerPause(() => (this.#child?.stdin.writableLength ?? 0) > maxUnread, options.reading?.pace),
       take: (bytes) => { this.#read(bytes) },
       pause: () => { this.#pause('valve') },
       resume: () => { this.#resume('valve') }
@@ -94,7 +94,7 @@ export class StdioTransport implements Transport {
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
     const { child: { command, args, env, user, cwd: wanted }, startProcess = startChild, reading } = this.#options
-    this.#receiver = createCountingReceiver(receiver, reading?.pace ?? noRateLimit)
+    this.#receiver = createUnsolicitedCounter(receiver, reading?.pace ?? noRateLimit)
     const cwd = user ? await findWorkingFolder(user, wanted) : wanted
     if (cwd instanceof Error) {
       throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${cwd.message}`)

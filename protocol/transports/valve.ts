@@ -33,7 +33,7 @@ export const maxInFlight = 64
 const slowReaderWait = 20
 
 /** Extends a rate limiter: reading also pauses while the server is slow to read answers, which accumulate here. */
-export const withSlowReaderPause = (
+export const withSlowServerPause = (
   isSlow: () => boolean, pace: MessageRateLimiter = noRateLimit
 ): MessageRateLimiter => ({
   count: (what, size) => { pace.count(what, size) },
@@ -46,7 +46,7 @@ const sizeOf = (message: Message): number =>
   ).length
 
 /** Wraps a receiver so that unsolicited messages are counted by a rate limiter. */
-export const createCountingReceiver = (receiver: Receiver, pace: MessageRateLimiter): Receiver => ({
+export const createUnsolicitedCounter = (receiver: Receiver, pace: MessageRateLimiter): Receiver => ({
   message: (message, origin) => {
     const isAwaited = receiver.message(message, origin)
     if (!isAwaited) pace.count(message.kind, sizeOf(message))

@@ -8,7 +8,7 @@ import {
 import { NewSkill, SkillRecord, SkillUpdate } from '../../schemas/skills.ts'
 import { NewTeam, TeamParams, TeamRecord, TeamUpdate } from '../../schemas/team-api.ts'
 import { NewUser, UserParams, UserRecord, UserUpdate } from '../../schemas/users.ts'
-import { type CrudEntity, toEntityItems } from './entity.ts'
+import { type CrudEntity, toEntityOperations } from './entity.ts'
 
 /** Returns the description of the routes for groups. Paths accept the id or the name of a group. */
 export const groupEntity = ({ groups }: FastifyInstance): CrudEntity<
@@ -114,7 +114,7 @@ export const builtInPromptEntity = (
   descriptions: {
     create: 'The global MCP route lists it. `{{name}}` in its template is replaced by the argument of that name.'
   },
-  items: toEntityItems(prompts)
+  items: toEntityOperations(prompts)
 })
 
 /** Returns the description of the routes for built-in resources. */
@@ -132,7 +132,7 @@ export const builtInResourceEntity = (
   key: 'id',
   pageKey: 'uri',
   descriptions: { create: 'The global MCP route lists it.' },
-  items: toEntityItems(resources)
+  items: toEntityOperations(resources)
 })
 
 /** Returns the description of the routes for built-in skills. */
@@ -153,5 +153,5 @@ export const builtInSkillEntity = (
     create: 'The global MCP route and those of its `groups` list it, to clients that support the extension ' +
       '`io.modelcontextprotocol/skills`.'
   },
-  items: toEntityItems(skills)
+  items: toEntityOperations(skills)
 })

@@ -1,7 +1,7 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { revisionOf } from '../entity-tag.ts'
+import { revisionOfRecord } from '../entity-tag.ts'
 import { createApiRouter } from './endpoint.ts'
 
 /** A created or changed record, with warnings about probable mistakes in it. */
@@ -11,7 +11,7 @@ interface WriteResult { readonly data: object, readonly warnings?: readonly stri
  * The operations on the items of an entity (one kind of setting, such as groups), within the caller's rights. The
  * decorators for groups, keys and teams implement this interface directly.
  */
-interface EntityItems<Item, New, Change> {
+interface EntityOperations<Item, New, Change> {
   list: (principal: Principal) => readonly Item[]
   /** @throws NoSuch, Forbidden */
   get: (principal: Principal, key: string) => Item
@@ -49,18 +49,18 @@ export interface CrudEntity<Item extends object, New extends TSchema, Change ext
   }
   /** The `message` of the response to a POST. Default: "The <noun> was added". */
   readonly addedMessage?: string
-  readonly items: EntityItems<Item, Static<New>, Static<Change>>
+  readonly items: EntityOperations<Item, Static<New>, Static<Change>>
 }
 
-/** Creates `EntityItems` from operations whose results do not depend on the caller's rights. */
-export function toEntityItems<Item extends object, New, Change> (entries: {
+/** Creates `EntityOperations` from operations whose results do not depend on the caller's rights. */
+export function toEntityOperations<Item extends object, New, Change> (entries: {
   list: () => readonly Item[]
   get: (key: string) => Item
   create: (principal: Principal, input: New) => Promise<Item>
   update: (principal: Principal, key: string, change: Change) => Promise<Item>
   remove: (principal: Principal, key: string) => Promise<void>
   warningsAbout?: (item: Item) => Promise<readonly string[]>
-}): EntityItems<Item, New, Change> {
+}): EntityOperations<Item, New, Change> {
   const toResult = async (data: Item): Promise<WriteResult> =>
     ({ data, warnings: await entries.warningsAbout?.(data) })
   return {
@@ -81,11 +81,13 @@ const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
 /**
  * Creates a function that computes the revision of the item in the path, without `lastUsedAt`, which each use changes.
  */
-const revisionIn = <Item extends object>(entity: { readonly items: Pick<EntityItems<Item, never, never>, 'get'> }) =>
-  ({ principal, params }: { principal: Principal, params: unknown }): string => {
-    const { lastUsedAt: _, ...stored } = entity.items.get(principal, keyIn(params)) as Item & { lastUsedAt?: unknown }
-    return revisionOf(stored)
-  }
+const revisionIn = <Item extends object>(
+  entity: { readonly items: Pick<EntityOperations<Item, never, never>, 'get'> }
+) =>
+    ({ principal, params }: { principal: Principal, params: unknown }): string => {
+      const { lastUsedAt: _, ...stored } = entity.items.get(principal, keyIn(params)) as Item & { lastUsedAt?: unknown }
+      return revisionOfRecord(stored)
+    }
 
 /** Adds the routes that list the items of an entity, and return a single one. */
 export function addReadRoutes<Item extends object, New extends TSchema, Change extends TSchema> (

@@ -1,5 +1,5 @@
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
-import { enterScope } from '../../plugins/base/scopes/index.ts'
+import { setRouteScope } from '../../plugins/base/scopes/index.ts'
 import { createEntityTagHook } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
@@ -27,7 +27,7 @@ const cacheControl = 'no-store'
 
 /** Scope `api`: the routes of the management API. The caller of each request is identified before its body is read. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  enterScope(app, 'api')
+  setRouteScope(app, 'api')
   app.addHook('onRoute', refuseUnknownQuery)
   app.addHook('onSend', createEntityTagHook(cacheControl))
   app.decorateRequest('principal', null)

@@ -4,7 +4,7 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { ReadOnlyMember } from '../../schemas/answers.ts'
 import { ClosedObject } from '../../schemas/closed.ts'
 import { createApiRouter } from './endpoint.ts'
-import { addReadRoutes, addWriteRoutes, toEntityItems } from './entity.ts'
+import { addReadRoutes, addWriteRoutes, toEntityOperations } from './entity.ts'
 
 /** The operations on the entries of an ordered entity, as implemented by `OrderedEntries`. */
 interface Entries<Item extends object, New> {
@@ -51,7 +51,7 @@ export function addOrderedEntityRoutes<Item extends { id: string }, New extends 
     }),
     key: 'id' as const,
     descriptions: { create: 'It comes after the others.', update: 'Replaces the whole entry, which keeps its place.' },
-    items: toEntityItems(entries)
+    items: toEntityOperations(entries)
   }
   createApiRouter(app, tag).put(`${path}/order`, {
     summary: `Change the order of the ${nouns}`,

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { ServerParams } from '../../schemas/server-api.ts'
-import { ServerUser, UserParams, VisibleToUser } from '../../schemas/users.ts'
+import { UserOfServer, UserParams, VisibleToUser } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { createApiRouter } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
@@ -24,7 +24,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'owner without admin rights sees the owner, the users whom the server is shared with, and, if it is public, ' +
       'only those other users who have used it.',
     params: ServerParams,
-    data: Type.Array(ServerUser),
+    data: Type.Array(UserOfServer),
     before: ({ principal, params }) => { servers.assertCanManage(principal, params.name) }
   }, async ({ principal, params }) => ({ data: await people.usersOf(principal, params.name) }))
 }

@@ -2,14 +2,14 @@ import { Type } from '@sinclair/typebox'
 import { parseExactJson } from '../../plugins/downstream/index.ts'
 import { Success } from '../../schemas/answers.ts'
 import { ToolCallResult } from '../../schemas/openapi-routes.ts'
-import { addTextBodyParser } from '../bodies.ts'
+import { addJsonTextBodyParser } from '../bodies.ts'
 import { callerOf, wrapInEnvelope } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { requirePrincipal } from './principal.ts'
 
 /** The route that calls a tool. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  addTextBodyParser(app)
+  addJsonTextBodyParser(app)
   app.post(
     '/tools/call/:server',
     {

@@ -1,4 +1,4 @@
-import { VariablesGivenByUsers, MyValues, MyVariables, ServerParams } from '../../schemas/server-api.ts'
+import { VariableNamesByUser, MyValues, MyVariables, ServerParams } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiHandlerContext, createApiRouter } from './endpoint.ts'
 
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'For its owner and admins; the values are not returned.',
     params: ServerParams,
     before: ({ principal, params }) => { servers.assertCanManage(principal, params.name) },
-    data: VariablesGivenByUsers
+    data: VariableNamesByUser
   }, async ({ principal, params }) => ({ data: await ownVariables.list(principal, params.name) }))
 }
 export default routes

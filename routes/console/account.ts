@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { noticeOf, createPageRouter, formFieldText } from './page.ts'
+import { noticeOfAnswer, createPageRouter, formFieldText } from './page.ts'
 
 /** The page on which users change their own password. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -35,7 +35,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const user = users.get(principal.username ?? '')
     // The change of the password has ended this session, so a new one is started.
     if (user) await kit.signIn(reply, user)
-    return { to: '/account', notice: noticeOf(done) }
+    return { to: '/account', notice: noticeOfAnswer(done) }
   })
 }
 export default routes

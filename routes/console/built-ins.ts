@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { PromptRecord, ResourceRecord } from '../../schemas/builtins.ts'
 import type { SkillRecord } from '../../schemas/skills.ts'
-import { revisionOf } from '../entity-tag.ts'
+import { revisionOfRecord } from '../entity-tag.ts'
 import {
   parseEnabledUpdate, type SubmittedForm, createPageRouter, createRemoveAction, formFieldText, createToggleAction,
   type Visit
@@ -141,7 +141,7 @@ export const builtInsAdminPages: FastifyPluginAsync = async (app) => {
       return {
         ...common,
         title: item.title ?? item.name,
-        revision: revisionOf(builtIns[kind].get(id)),
+        revision: revisionOfRecord(builtIns[kind].get(id)),
         stored: JSON.stringify(item, undefined, 2),
         lead: undefined,
         action: pageOf(id),

@@ -2,8 +2,8 @@ import type { FastifyPluginAsync } from 'fastify'
 import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import type { DefinitionChange } from '../../schemas/definitions-api.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
-import { differencesOf, markDifference } from './differences.ts'
-import { noticeOf, createPageRouter, formFieldText } from './page.ts'
+import { differencesOf, splitAtDifference } from './differences.ts'
+import { noticeOfAnswer, createPageRouter, formFieldText } from './page.ts'
 import type { ShownServer } from './server-states.ts'
 import { serverHeadOf, canManageServer, listedItemsOf, serverItemKinds } from './server-head.ts'
 
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
         ...itemOf(kit.base, server, kind, item),
         differences: differencesOf(membersOf(before), membersOf(after))
           .map(({ path, before: was = '', after: is = '' }) =>
-            ({ path: escapeInvisible(path), ...markDifference(was, is) }))
+            ({ path: escapeInvisible(path), ...splitAtDifference(was, is) }))
       })),
       remarks: (server.warnings ?? []).flatMap((each) => typeof each === 'string'
         ? []
@@ -58,7 +58,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const done = formFieldText(sent.do) === 'off'
       ? await kit.api.ask(request, 'POST', `${itemPath(name, kind, item)}/toggle`, { enabled: false })
       : await kit.api.ask(request, 'POST', `${serverPath(name)}/changes/accept`, { kind, item, digest })
-    return { to: `${serverPath(name)}/definitions`, notice: noticeOf(done) }
+    return { to: `${serverPath(name)}/definitions`, notice: noticeOfAnswer(done) }
   })
 }
 export default routes

@@ -40,7 +40,7 @@ const toShownText = (value: unknown): string | undefined =>
 type MarkedText = readonly [start: string, changed: string, end: string]
 
 /** Splits each of two texts into the start that both share, the part that differs, and the end that both share. */
-export function markDifference (before: string, after: string): { before: MarkedText, after: MarkedText } {
+export function splitAtDifference (before: string, after: string): { before: MarkedText, after: MarkedText } {
   const [old, now] = [[...before], [...after]]
   const shorter = Math.min(old.length, now.length)
   let start = 0

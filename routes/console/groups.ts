@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, isIdentifiedByUri, type ItemKind, itemKinds, type Principal } from '../../plugins/settings/index.ts'
-import { revisionOf } from '../entity-tag.ts'
+import { revisionOfRecord } from '../entity-tag.ts'
 import {
-  mcpEndpointUrl, filterByText, type SubmittedForm, formFieldValues, noticeOf, createPageRouter, createRemoveAction,
-  revisionIn, formFieldText, type Visit
+  mcpEndpointUrl, filterByText, type SubmittedForm, formFieldValues, noticeOfAnswer, createPageRouter,
+  createRemoveAction, revisionIn, formFieldText, type Visit
 } from './page.ts'
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { listedItemsOf } from './server-head.ts'
@@ -62,7 +62,7 @@ const routes: FastifyPluginAsync = async (app) => {
     if (asksForOtherChoices(sent)) return await showAgain(visit, newGroupPage(visit))
     const done = await api.ask(request, 'POST', '/groups', groupIn(sent))
     const { id } = done.data as { id: string }
-    return { to: pathOf(id), notice: noticeOf(done) }
+    return { to: pathOf(id), notice: noticeOfAnswer(done) }
   })
 
   const groupPage = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => {
@@ -84,7 +84,7 @@ const routes: FastifyPluginAsync = async (app) => {
       },
       ...membersOf(app, visit, group.servers),
       // If the form is shown again with other servers, it keeps the revision from when it was first shown.
-      revision: asksForOtherChoices(form) ? revisionIn(form) : revisionOf(group),
+      revision: asksForOtherChoices(form) ? revisionIn(form) : revisionOfRecord(group),
       stored: JSON.stringify(
         { name: group.name, description: group.description, servers: group.servers }, undefined, 2
       ),

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { enterScope } from '../../plugins/base/scopes/index.ts'
+import { setRouteScope } from '../../plugins/base/scopes/index.ts'
 import account from './account.ts'
 import addAServer from './add-a-server.ts'
 import approvals from './approvals.ts'
@@ -52,7 +52,7 @@ export default routes
 
 /** Scope `console`: the routes that require a session. Without one, pages redirect to sign in; forms get 401. */
 const signedInPages: FastifyPluginAsync = async (app) => {
-  enterScope(app, 'console')
+  setRouteScope(app, 'console')
   const { base } = app.kit
   app.addHook('onRequest', async (request, reply) => {
     if (request.principal) return
@@ -94,7 +94,7 @@ const signedInPages: FastifyPluginAsync = async (app) => {
 
 /** Scope `console-admin`: the pages for admins. Other users get 404. */
 const adminPages: FastifyPluginAsync = async (app) => {
-  enterScope(app, 'console-admin')
+  setRouteScope(app, 'console-admin')
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
   await app.register(users)
   await app.register(teamsAdminPages)

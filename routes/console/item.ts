@@ -3,7 +3,7 @@ import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import { isIdentifiedByUri, type ItemKind } from '../../plugins/settings/index.ts'
 import { type TrialRequest, runTrialAndShowResult } from './trial.ts'
 import { type ArgumentsForm, readArgumentsForm } from './arguments.ts'
-import { noticeOf, createPageRouter, formFieldText, type Visit } from './page.ts'
+import { noticeOfAnswer, createPageRouter, formFieldText, type Visit } from './page.ts'
 import { canManageServer, type ListedItem } from './server-head.ts'
 import { serverPageUrl } from './server-states.ts'
 
@@ -59,7 +59,7 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
       : button === 'on' || button === 'off'
         ? kit.api.ask(request, 'POST', `${item}/toggle`, { enabled: button === 'on' })
         : kit.api.ask(request, 'PUT', `${item}/description`, { description: formFieldText(sent.description) }))
-    return { to: item, notice: noticeOf(done) }
+    return { to: item, notice: noticeOfAnswer(done) }
   })
 }
 

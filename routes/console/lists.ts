@@ -41,7 +41,7 @@ export function paginate<Item> (
 const maxNameLength = 100
 
 /** Returns a server-defined name in the form that tables show: truncated, and with invisible characters escaped. */
-export const shortNameOf = (name: string): string =>
+export const shownNameOf = (name: string): string =>
   escapeInvisible(name.length > maxNameLength ? `${name.slice(0, maxNameLength)}…` : name)
 
 /** Appends a query to a path. Parameters that are empty or undefined are left out. */

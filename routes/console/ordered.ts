@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Notice } from '../../plugins/management/index.ts'
-import { revisionOf } from '../entity-tag.ts'
+import { revisionOfRecord } from '../entity-tag.ts'
 import {
   parseEnabledUpdate, type SubmittedForm, createPageRouter, createRemoveAction, formFieldText, createToggleAction,
   type Visit
@@ -92,7 +92,7 @@ export function addOrderedEntityPages<Item extends Entry> (
     return {
       title: entry.name,
       crumbs,
-      revision: revisionOf(entry),
+      revision: revisionOfRecord(entry),
       stored: JSON.stringify(entry, undefined, 2),
       action,
       cancel: `${base}${list}`,

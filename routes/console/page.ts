@@ -161,7 +161,7 @@ export function createPageRouter (app: FastifyInstance): PageRouter {
     submit: async (visit, to, method, path, body) => {
       const { request, form } = visit
       const done = await kit.api.ask(request, method, fillPath(path, visit), body, revisionIn(form))
-      return { to: fillPath(to, visit), notice: noticeOf(done) }
+      return { to: fillPath(to, visit), notice: noticeOfAnswer(done) }
     }
   }
   return pages
@@ -237,7 +237,7 @@ const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
 })
 
 /** Returns the notice for a response of the management API, whose message already contains the warnings. */
-export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
+export const noticeOfAnswer = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
 
 /** Returns the URL of the global MCP route: below the configured base URL, or else below the host of the request. */

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ViewerIdentity, ProgressOptions, McpAnswer, PageData } from '../../plugins/management/index.ts'
 import { readArgumentsForm } from './arguments.ts'
-import { viewerSelectOptions, resolveChosenViewer, mcpPathOf, mcpRouteSelectOptions } from './viewers.ts'
+import { viewerSelectOptions, resolveAndAuditViewer, mcpPathOf, mcpRouteSelectOptions } from './viewers.ts'
 import { type RouteItem, type RouteItemKind, routeItemKindNames, routeItemKinds } from './route-item-kinds.ts'
 import { filterByText, createPageRouter, formFieldText, type Visit } from './page.ts'
 import {
-  type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readQuestions, readWaitingCall
+  type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readInputRequests, readWaitingCall
 } from './questions.ts'
 import { paginate, urlWithQuery } from './lists.ts'
 import { showWithProgress } from './trial.ts'
@@ -99,7 +99,7 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
     run: `${run} as ${eyes === 'nobody' ? 'anonymous' : own}`
   }
   if (query.route === undefined) return { data: common }
-  const listed = await kit.mcp.list(request, mcpPathOf(route), resolveChosenViewer(app, principal, eyes, route), kind)
+  const listed = await kit.mcp.list(request, mcpPathOf(route), resolveAndAuditViewer(app, principal, eyes, route), kind)
   if ('problem' in listed) return { data: { ...common, problem: listed.problem } }
   const all: RouteItem[] = listed.items
   // `urlWithQuery` omits empty values, so the route, which is empty for the global route, is appended here.
@@ -163,7 +163,7 @@ function toResultData (app: FastifyInstance, { request }: Visit, { args }: Waiti
     return { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: problem ?? '' }] } }
   }
   if (result.resultType === 'input_required') {
-    const open = readQuestions(result.inputRequests)
+    const open = readInputRequests(result.inputRequests)
     const waiting = { args, state: String(result.requestState ?? ''), open: open ?? [], responses: {} }
     const refusal = open ? problemOfQuestions(waiting) : 'The server’s question does not follow the protocol'
     return refusal === undefined

@@ -40,7 +40,7 @@ const AnsweredCall = Type.Composite([WaitingCall, Type.Object({ name: Type.Strin
 type AnsweredCall = Static<typeof AnsweredCall>
 
 /** Returns the questions in a result's `inputRequests`; undefined if one of them does not have the expected form. */
-export const readQuestions = (requests: unknown): WaitingCall['open'] | undefined => {
+export const readInputRequests = (requests: unknown): WaitingCall['open'] | undefined => {
   const open = Object.entries(isPlainObject(requests) ? requests : {})
   return Value.Check(WaitingCall.properties.open, open) ? open : undefined
 }

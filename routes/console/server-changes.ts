@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { noticeOf, createPageRouter, formFieldText } from './page.ts'
+import { noticeOfAnswer, createPageRouter, formFieldText } from './page.ts'
 import { serverPageUrl } from './server-states.ts'
 
 /** The pages that rename and remove a server. Both list the consequences. */
@@ -27,7 +27,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const newName = formFieldText(sent.newName).trim()
     const { config } = servers.get(principal, name)
     const done = await api.ask(request, 'PUT', pathOf(name), { config, newName })
-    return { to: pathOf(newName), notice: noticeOf(done) }
+    return { to: pathOf(newName), notice: noticeOfAnswer(done) }
   })
 
   removal('/servers/:name', '/servers', ({ principal, params: { name = '' } }) => {

@@ -3,7 +3,7 @@ import { ApiError, type Notice, type PageData } from '../../plugins/management/i
 import type { Principal } from '../../plugins/settings/index.ts'
 import { revisionOfServerConfig } from '../entity-tag.ts'
 import {
-  argumentFieldsIn, editConflictMessage, isEditConflict, noticeOf, parseJsonObjectOrProblem, createPageRouter,
+  argumentFieldsIn, editConflictMessage, isEditConflict, noticeOfAnswer, parseJsonObjectOrProblem, createPageRouter,
   revisionIn, formFieldText, type Visit
 } from './page.ts'
 import { describeTestResult } from './entries.ts'
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
         return showAgain(edited, { kind: isOk ? 'done' : 'error', text: `${text}. Nothing was stored.` })
       }
       const done = await api.ask(request, 'PUT', server, { config }, revisionIn(sent))
-      const notice = noticeOf(done)
+      const notice = noticeOfAnswer(done)
       const hint = teamHint(app, principal, config)
       return {
         to: `${server}/configuration`,

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
 import { ApiError } from '../../plugins/management/index.ts'
-import { revisionOf } from '../entity-tag.ts'
+import { revisionOfRecord } from '../entity-tag.ts'
 import { type SubmittedForm, toSentence, toNumberOrText, createPageRouter, formFieldText, type Visit } from './page.ts'
 
 /** The JSON Schema keywords that determine the form field of a setting. */
@@ -28,7 +28,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const { edit, submit } = createPageRouter(app)
   edit('settings', { title: 'Settings', isInNav: true }, async ({ request, principal, form: sent }) => {
     // The revision is computed before the values are read. If they change in between, the API rejects the form.
-    const revision = revisionOf(app.system.get(principal))
+    const revision = revisionOfRecord(app.system.get(principal))
     const current = await currentOf(request)
     return {
       title: 'Settings',

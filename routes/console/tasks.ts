@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { createPageRouter } from './page.ts'
-import { paginate, shortNameOf } from './lists.ts'
+import { paginate, shownNameOf } from './lists.ts'
 
 type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
 type Subscription = Awaited<ReturnType<FastifyInstance['eventWebhooks']['list']>>[number]
@@ -52,9 +52,9 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
     ],
     rows: items.map(({ id, tool, server, username, keyName, route, state, startedAt, updatedAt, ttl }) => ({
       cells: [
-        { text: shortNameOf(tool), under: `${server} · ${route} · ${shortIdOf(id)}`, isMono: true },
+        { text: shownNameOf(tool), under: `${server} · ${route} · ${shortIdOf(id)}`, isMono: true },
         { text: username ?? keyName ?? 'anonymous', under: username === undefined ? undefined : keyName },
-        states.get(state) ?? shortNameOf(state),
+        states.get(state) ?? shownNameOf(state),
         { time: startedAt },
         { time: updatedAt },
         ttl === undefined ? 'no limit' : durationOf(ttl),
@@ -74,7 +74,7 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
 }
 
 /** Returns the last 8 characters of an id, which distinguish the tasks of one tool. */
-const shortIdOf = (id: string): string => shortNameOf(id).slice(-8)
+const shortIdOf = (id: string): string => shownNameOf(id).slice(-8)
 
 /** Formats a duration in the largest unit that fits, such as `1.5 h`. @param ms the duration in ms */
 function durationOf (ms: number): string {
@@ -94,7 +94,7 @@ const webhooksPart = (base: string, subscriptions: readonly Subscription[]): obj
   columns: [{ title: 'Event' }, { title: 'Caller' }, { title: 'Sent to' }, { title: 'Expires' }, actionsColumn],
   rows: subscriptions.slice(0, maxShown).map(({ id, event, server, route, user, url, expiresAt }) => ({
     cells: [
-      { text: shortNameOf(event), under: `${server} · ${route}`, isMono: true },
+      { text: shownNameOf(event), under: `${server} · ${route}`, isMono: true },
       user,
       { text: url, isMono: true },
       { time: expiresAt },
@@ -118,7 +118,7 @@ const failedPart = (failed: readonly Failed[]): object => ({
   columns: [{ title: 'Event' }, { title: 'Caller' }, { title: 'Sent to' }, { title: 'Reason' }, { title: 'When' }],
   rows: failed.slice(0, maxShown).map(({ event, server, user, url, reason, attempts, failedAt }) => ({
     cells: [
-      { text: shortNameOf(event), under: server, isMono: true },
+      { text: shownNameOf(event), under: server, isMono: true },
       user,
       { text: url, isMono: true },
       { text: reason, under: attempts === 1 ? 'one attempt' : `${attempts} attempts` },

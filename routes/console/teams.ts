@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
-import { revisionOf } from '../entity-tag.ts'
+import { revisionOfRecord } from '../entity-tag.ts'
 import {
   type SubmittedForm, filterByText, formFieldLines, createPageRouter, createRemoveAction, formFieldText
 } from './page.ts'
@@ -63,7 +63,7 @@ export const teamsAdminPages: FastifyPluginAsync = async (app) => {
       ...newTeamPage,
       title: name,
       lead: 'Changes take effect at once, in open sessions too.',
-      revision: revisionOf(team),
+      revision: revisionOfRecord(team),
       stored: JSON.stringify(team, undefined, 2),
       action: `${base}${pathOf(name)}`,
       submit: 'Save',

@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import {
-  type SubmittedForm, formFieldValues, noticeOf, parseJsonObjectOrProblem, createPageRouter, formFieldText, type Visit
+  type SubmittedForm, formFieldValues, noticeOfAnswer, parseJsonObjectOrProblem, createPageRouter, formFieldText,
+  type Visit
 } from './page.ts'
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { commandOrAddressOf } from './server-states.ts'
@@ -66,14 +67,14 @@ const routes: FastifyPluginAsync = async (app) => {
       details: ReadonlyArray<{ type: string, name: string, action: string, message?: string }>
     }
     if (details.every(({ action, message }) => action === 'created' && message === undefined)) {
-      return { to: '/servers', notice: noticeOf(done) }
+      return { to: '/servers', notice: noticeOfAnswer(done) }
     }
     return show({
       preview: details.map(({ type, name, action, message }) => ({
         name, kind: type, outcome: outcomes[action] ?? action, [action === 'failed' ? 'problem' : 'remark']: message
       })),
       isDone: true,
-      notice: noticeOf(done),
+      notice: noticeOfAnswer(done),
       variables: []
     })
   })

@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
-import { createMultipartHook, uploadOptions } from '../multipart.ts'
+import { createRequireMultipartHook, uploadOptions } from '../multipart.ts'
 
 type Part =
   | { readonly type: 'field', readonly fieldname: string, readonly value: unknown }
@@ -26,7 +26,7 @@ export async function addUploadForm (
     await upload.register(multipart, uploadOptions(1))
     upload.post(path, {
       config: { effect: 'change' },
-      onRequest: createMultipartHook(field),
+      onRequest: createRequireMultipartHook(field),
       // Only the CSRF token is read here. The console's preHandler hook checks it before the handler reads the file.
       preValidation: async (request) => {
         const parts = request.parts()

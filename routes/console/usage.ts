@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { createPageRouter } from './page.ts'
-import { paginate, shortNameOf, urlWithQuery } from './lists.ts'
+import { paginate, shownNameOf, urlWithQuery } from './lists.ts'
 
 /** The ways to group usage. `nameless`: the label for usage whose name on this axis is empty. */
 const axes = [
@@ -65,7 +65,7 @@ const routes: FastifyPluginAsync = async (app) => {
       ...common,
       first: of === undefined ? axis.text : 'Day',
       ...of !== undefined && {
-        of: shortNameOf(labelsOf(app, principal, axis)(of)), allHref: urlWithQuery(path, period)
+        of: shownNameOf(labelsOf(app, principal, axis)(of)), allHref: urlWithQuery(path, period)
       },
       total: sumOf(rows),
       isLatest: from === '' && to === '',
@@ -109,7 +109,7 @@ function byName (
     const { [by]: name = '', server = '' } = group[0] ?? {}
     const under = by === 'tool' ? server : undefined
     return {
-      text: shortNameOf(labelOf(name)),
+      text: shownNameOf(labelOf(name)),
       under,
       href: name === '' ? undefined : urlWithQuery(path, { by, from, to, of: name, server: under }),
       ...sumOf(group)

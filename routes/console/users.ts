@@ -1,7 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { consequencesOf } from '../../plugins/identity/index.ts'
-import { revisionOf } from '../entity-tag.ts'
-import { filterByText, noticeOf, createPageRouter, createRemoveAction, revisionIn, formFieldText } from './page.ts'
+import { revisionOfRecord } from '../entity-tag.ts'
+import {
+  filterByText, noticeOfAnswer, createPageRouter, createRemoveAction, revisionIn, formFieldText
+} from './page.ts'
 import { serverSummaryOf } from './server-head.ts'
 import { paginate } from './lists.ts'
 import type { ShownServer } from './server-states.ts'
@@ -67,7 +69,7 @@ const routes: FastifyPluginAsync = async (app) => {
       isAdmin,
       action: `${base}${pathOf(username)}`,
       rule: passwordRule,
-      revision: revisionOf(users.getShown(username)),
+      revision: revisionOfRecord(users.getShown(username)),
       stored: `Rights: ${isAdmin ? 'Admin' : 'User'}`
     }
   }, async ({ request, params: { username = '' }, form: sent }) => {
@@ -82,8 +84,8 @@ const routes: FastifyPluginAsync = async (app) => {
       : await api.ask(request, 'PUT', pathOf(username), change, revisionIn(sent))
     // The page that asks for confirmation must not contain a password, so a new password is saved before.
     return isDemoted
-      ? { to: `${pathOf(username)}/demote`, ...password !== '' && { notice: noticeOf(done) } }
-      : { to: '/users', notice: noticeOf(done) }
+      ? { to: `${pathOf(username)}/demote`, ...password !== '' && { notice: noticeOfAnswer(done) } }
+      : { to: '/users', notice: noticeOfAnswer(done) }
   })
 
   page('confirm', {

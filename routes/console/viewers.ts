@@ -47,7 +47,7 @@ export function viewerSelectOptions (
  * @param chosen the value of an option from `viewerSelectOptions`
  * @throws NoSuch, Forbidden for an identity that the user may not choose, InvalidInput
  */
-export function resolveChosenViewer (
+export function resolveAndAuditViewer (
   app: FastifyInstance, principal: Principal, chosen: string, route: string
 ): ViewerIdentity {
   const own = { username: principal.username ?? '' }

@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { sendRpcError } from '../../plugins/base/errors/index.ts'
-import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { addTextBodyParser } from '../bodies.ts'
+import { setRouteScope } from '../../plugins/base/scopes/index.ts'
+import { addJsonTextBodyParser } from '../bodies.ts'
 import type {} from './request.ts'
 import { sseMessageRoutes, ssePaths, sseStreamRoutes } from './sse.ts'
 import streamableHttpRoutes, { streamableHttpPaths } from './streamable-http.ts'
@@ -12,13 +12,13 @@ interface Params { user?: string, name?: string, group?: string }
 
 /** Scope `mcp`: the routes of the MCP transports. Errors are JSON-RPC errors, and bodies stay unparsed text. */
 const routes: FastifyPluginAsync = async (app) => {
-  enterScope(app, 'mcp')
+  setRouteScope(app, 'mcp')
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const challenge = app.oauth.challenge(request, error)
     if (challenge !== undefined) reply.header('www-authenticate', challenge)
     sendRpcError(error, request, reply)
   })
-  addTextBodyParser(app)
+  addJsonTextBodyParser(app)
   app.decorateRequest('caller', null)
   app.decorateRequest('view', null)
   // Without this, Fastify would create a logger for each request, which costs time.

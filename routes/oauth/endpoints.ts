@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { checkFormFieldCount, chunkedBodyReserver, readBodyText } from '../../plugins/base/body/index.ts'
+import { limitFormFields, chunkedBodyReserver, readBodyText } from '../../plugins/base/body/index.ts'
 import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { passToProvider } from '../../plugins/identity/index.ts'
 import { addBodyMemoryReservation } from '../bodies.ts'
@@ -33,7 +33,7 @@ const routes: FastifyPluginAsync = async (app) => {
       '/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) }
     )
     authorization.post('/authorize', { config, onRequest }, async (request, reply) => {
-      const query = checkFormFieldCount(await readBodyText(request.raw, maxForm, chunkedBodyReserver(request)))
+      const query = limitFormFields(await readBodyText(request.raw, maxForm, chunkedBodyReserver(request)))
       request.raw.method = 'GET'
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })

@@ -1,7 +1,7 @@
 import cookie from '@fastify/cookie'
 import type { FastifyPluginAsync } from 'fastify'
 import { sendOAuthError } from '../../plugins/base/errors/index.ts'
-import { enterScope } from '../../plugins/base/scopes/index.ts'
+import { setRouteScope } from '../../plugins/base/scopes/index.ts'
 import endpoints from './endpoints.ts'
 import metadata from './metadata.ts'
 import pages from './pages.ts'
@@ -14,7 +14,7 @@ import userinfo from './userinfo.ts'
  * 404.
  */
 const routes: FastifyPluginAsync = async (app) => {
-  enterScope(app, 'oauth')
+  setRouteScope(app, 'oauth')
   app.setErrorHandler(sendOAuthError)
   app.addHook('onRequest', (_request, _reply, done) => {
     app.oauth.assertEnabled()

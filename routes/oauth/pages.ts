@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
-import { checkFormFieldCount, chunkedBodyReserver, readBodyText } from '../../plugins/base/body/index.ts'
+import { limitFormFields, chunkedBodyReserver, readBodyText } from '../../plugins/base/body/index.ts'
 import {
   rewriteToIssuerAddress, type BrowserResponse, type BrowserRequest, type FormFields, issuerPath, newCsrfKey
 } from '../../plugins/identity/index.ts'
@@ -19,7 +19,7 @@ const routes: FastifyPluginAsync = async (app) => {
   addBodyMemoryReservation(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => fieldsOf(checkFormFieldCount(await readBodyText(payload, maxForm, chunkedBodyReserver(request)))))
+  ) => fieldsOf(limitFormFields(await readBodyText(payload, maxForm, chunkedBodyReserver(request)))))
   app.addHook('onRequest', (request, _reply, done) => {
     app.auth.checkOrigin(request)
     done()

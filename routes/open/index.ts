@@ -1,15 +1,15 @@
 import { sendPlainHttpError } from '../../plugins/base/errors/index.ts'
-import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { addTextBodyParser } from '../bodies.ts'
+import { setRouteScope } from '../../plugins/base/scopes/index.ts'
+import { addJsonTextBodyParser } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import documents from './documents.ts'
 import tools from './tools.ts'
 
 /** Scope `open`: credentials are optional, errors are `{success: false, error, message}`, bodies stay unparsed text. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  enterScope(app, 'open')
+  setRouteScope(app, 'open')
   app.setErrorHandler(sendPlainHttpError)
-  addTextBodyParser(app)
+  addJsonTextBodyParser(app)
   await app.register(documents)
   await app.register(tools)
 }

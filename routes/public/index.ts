@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { readAsset } from '../../plugins/base/config/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
-import { secretAdvice, sha256 } from '../../plugins/base/secrets/index.ts'
+import { loginSecretAdvice, sha256 } from '../../plugins/base/secrets/index.ts'
 import { configuredBaseUrl } from '../../plugins/settings/index.ts'
 import { Failure } from '../../schemas/answers.ts'
 import { ConfigResponse, MetricsResponse, PublicConfigResponse } from '../../schemas/public.ts'
@@ -59,7 +59,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   if (app.config.env.METRICS !== 'off') {
     const isPublic = app.config.env.METRICS === 'public'
     const token = app.config.env.METRICS_TOKEN
-    if (token !== undefined && Buffer.byteLength(token) < 32) app.log.warn(`METRICS_TOKEN is weak: use ${secretAdvice}`)
+    if (token !== undefined && Buffer.byteLength(token) < 32) {
+      app.log.warn(`METRICS_TOKEN is weak: use ${loginSecretAdvice}`)
+    }
     const hasMetricsToken = createBearerCheck(token)
     app.get(
       '/metrics',

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { checkFormFieldCount, readBodyText, chunkedBodyReserver } from '../../plugins/base/body/index.ts'
+import { limitFormFields, readBodyText, chunkedBodyReserver } from '../../plugins/base/body/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
 import { publicBaseUrl } from '../../plugins/settings/index.ts'
@@ -93,7 +93,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   addBodyMemoryReservation(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => checkFormFieldCount(await readBodyText(payload, maxForm, chunkedBodyReserver(request))))
+  ) => limitFormFields(await readBodyText(payload, maxForm, chunkedBodyReserver(request))))
 
   app.post('/oauth/login/:ticket', {
     schema: { hide: true, params: Type.Object({ ticket: Type.String({ maxLength: 100 }) }) },

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { addSecurityHeaders } from '../../plugins/base/browsers/index.ts'
 import { errors, pageErrorHandler } from '../../plugins/base/errors/index.ts'
-import { enterScope } from '../../plugins/base/scopes/index.ts'
+import { setRouteScope } from '../../plugins/base/scopes/index.ts'
 import { type BrowserRedirect, toShownAccount } from '../../plugins/identity/index.ts'
 import {
   CallbackParams, SignOutResult, SignInBody, SignInQuery, SignInResult, SocialSession, SocialUserResult
@@ -16,7 +16,7 @@ const tags = ['Social login']
  * `get-session`), and under one of the gateway's own. While social login is disabled, all respond with 404.
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  enterScope(app, 'social')
+  setRouteScope(app, 'social')
   addSecurityHeaders(app)
   addJsonBodyParser(app)
   app.addHook('onRequest', (_request, reply, done) => {

@@ -10,7 +10,7 @@ import { test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { readClientConfigFile } from '../../cli/client-file.ts'
 import { parseJsonc } from '../../cli/client-file.ts'
-import { parseSettingsDocument } from '../../db/document.ts'
+import { parseSnapshot } from '../../db/document.ts'
 import { overrideOf, unmatchedOverrideWarnings, withOverride } from '../../plugins/settings/access/overrides.ts'
 import { translateConfig } from '../../schemas/foreign-config.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -120,7 +120,7 @@ test('the files of clients become what their clients would run', async (t) => {
       assert.deepEqual(found.configs, configs)
       assertWarnings(found.warnings, warnings)
       for (const config of Object.values(found.configs)) {
-        const { snapshot } = parseSettingsDocument({ mcpServers: { it: config } }, 1)
+        const { snapshot } = parseSnapshot({ mcpServers: { it: config } }, 1)
         assert.equal(snapshot.servers.get('it')?.problem, undefined)
         assert.equal(snapshot.servers.get('it')?.config, config, 'what is adopted is adopted once')
       }
@@ -269,7 +269,7 @@ test('servers are found where other programs have them', async (t) => {
   ]) {
     await writeFile(file, JSON.stringify(document))
     assert.deepEqual(await imported(file), { configs: { a: { url: 'https://x.example/mcp' } }, warnings: [] }, JSON.stringify(document))
-    const { snapshot } = parseSettingsDocument(document, 1)
+    const { snapshot } = parseSnapshot(document, 1)
     const [name = ''] = Object.keys(document).filter((each) => each !== '$schema' && each !== 'mcpServers')
     const warning = snapshot.warnings?.find((each) => each.includes(`"${name}"`))
     if (name !== '') assert.match(warning ?? '', /tool-hub import <file> adds them/, name)
@@ -296,7 +296,7 @@ test('JSON with comments', async () => {
 
 test('overrides under the names of merged routes count', async () => {
   const config = { command: 'x', tools: { 'get-env': { enabled: false }, 'get-get': { description: 'Own' }, sum: { enabled: false } } }
-  const { snapshot } = parseSettingsDocument({ mcpServers: { get: config } }, 1)
+  const { snapshot } = parseSnapshot({ mcpServers: { get: config } }, 1)
   const server = snapshot.servers.get('get')
   assert.ok(server)
   assert.equal(overrideOf(server, 'tools', 'env')?.enabled, false)
@@ -309,7 +309,7 @@ test('overrides under the names of merged routes count', async () => {
   const item = (key: string): { key: string, text: string } => ({ key, text: '{}' })
   const lists = { tools: [item('env'), item('get')], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] }
   assert.deepEqual(unmatchedOverrideWarnings(server, { lists }), ['The overrides of tools "sum" match none of its items'])
-  const apart = parseSettingsDocument({ mcpServers: { get: { command: 'x', tools: { get__env: { enabled: false } } } }, systemConfig: { nameSeparator: '__' } }, 1)
+  const apart = parseSnapshot({ mcpServers: { get: { command: 'x', tools: { get__env: { enabled: false } } } }, systemConfig: { nameSeparator: '__' } }, 1)
   assert.equal(overrideOf(apart.snapshot.servers.get('get') ?? { config: {} }, 'tools', 'env')?.enabled, false, 'by the separator in force')
 })
 

@@ -1,7 +1,7 @@
 // What the tests of the ports keep: grants, tokens, clients, consents and activities.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Activity } from '../../db/ports/activities.ts'
-import type { TokenFamily, IssuedToken, TokenKind } from '../../db/ports/tokens.ts'
+import type { TokenFamily, HashedToken, TokenKind } from '../../db/ports/tokens.ts'
 import type { OAuthClient } from '../../db/ports/clients.ts'
 import type { Consent } from '../../db/ports/consents.ts'
 
@@ -12,7 +12,7 @@ export const hashOf = (text: string): string => createHash('sha256').update(text
 export const fresh = (): string => randomBytes(32).toString('hex')
 /** Later than any test ends, whatever time passes in it. */
 export const soon = (): number => Date.now() + 1_000 * hour
-export const issued = (kind: TokenKind, more: Partial<IssuedToken> = {}): IssuedToken => ({
+export const issued = (kind: TokenKind, more: Partial<HashedToken> = {}): HashedToken => ({
   hash: fresh(),
   kind,
   scope: 'mcp profile',

@@ -4,7 +4,7 @@ import { test, type Test } from 'tap'
 import type { AuditEntry } from '../../db/audit-trail.ts'
 import { maxClientIdleTime, touchInterval, type OAuthClient } from '../../db/ports/clients.ts'
 import type { Activities, Activity } from '../../db/ports/activities.ts'
-import type { LoginState } from '../../db/ports/login-states.ts'
+import type { BrowserState } from '../../db/ports/login-states.ts'
 import { recordCollections } from '../../db/records.ts'
 import type { Storage } from '../../db/store.ts'
 import type { Cleanup } from '../helpers/hub.ts'
@@ -512,8 +512,8 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
 
   it('a login session is found until it expires, is removed, or its user is', async ({ loginStates }) => {
     const value = { text: odd.replace('\ud800', ''), list: [1.5, null] }
-    const session: LoginState = { kind: 'session', uid: fresh(), username: `ann-${odd}`, value, createdAt: 1_000 }
-    const interaction: LoginState = { kind: 'interaction', value, createdAt: 1_000 }
+    const session: BrowserState = { kind: 'session', uid: fresh(), username: `ann-${odd}`, value, createdAt: 1_000 }
+    const interaction: BrowserState = { kind: 'interaction', value, createdAt: 1_000 }
     const [one, two, late, brief, other] = [fresh(), fresh(), fresh(), fresh(), fresh()]
     await loginStates.put(one, { ...session, uid: fresh() }, soon())
     await loginStates.put(two, session, soon())

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { getTableName } from 'drizzle-orm'
 import { test } from 'tap'
 import { auditedEntities } from '../../db/audit-trail.ts'
-import { parseSettingsDocument } from '../../db/document.ts'
+import { parseSnapshot } from '../../db/document.ts'
 import { entityNames, entityFactsOf, listEntityNames } from '../../db/entities.ts'
 import { tablesInBackup } from '../../db/postgres/backup/tables.ts'
 import { noRows, toDocument, toRows } from '../../db/postgres/settings/rows.ts'
@@ -29,7 +29,7 @@ void test('each entity has a table, which a migration makes and a backup holds',
 })
 
 void test('each entity is a section of the document, a member of snapshots, and a noun of the audit log', async () => {
-  const { snapshot } = parseSettingsDocument({}, 1)
+  const { snapshot } = parseSnapshot({}, 1)
   for (const name of entityNames) {
     const { member, noun } = entityFactsOf(name)
     assert.ok(Reflect.get(snapshot, member) instanceof Map, member)
@@ -43,7 +43,7 @@ void test('rows keep the entries of each list, and a section that is no list is 
   for (const name of listEntityNames) {
     const document = { [name]: [{ [entityFactsOf(name).key ?? '']: 'one', more: 1 }, 'odd'] }
     assert.deepEqual(toDocument(toRows(document)), document)
-    assert.match(parseSettingsDocument({ [name]: 1 }, 1).snapshot.problems.join(), new RegExp(`"${name}" is not a list`))
-    assert.match(parseSettingsDocument(document, 1).snapshot.problems.join(), new RegExp(`"${name}" entry 2 is ignored`))
+    assert.match(parseSnapshot({ [name]: 1 }, 1).snapshot.problems.join(), new RegExp(`"${name}" is not a list`))
+    assert.match(parseSnapshot(document, 1).snapshot.problems.join(), new RegExp(`"${name}" entry 2 is ignored`))
   }
 })

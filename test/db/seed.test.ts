@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { parseSettingsDocument } from '../../db/document.ts'
+import { parseSnapshot } from '../../db/document.ts'
 import { parseSettings } from '../../db/json/parse.ts'
 import { readSeed } from '../../db/seed.ts'
 
@@ -28,7 +28,7 @@ test('entries that are ignored go into the database unchanged, and it is told ho
 
 test('a server that a settings text has twice is told of', async () => {
   const textOf = (servers: string): Buffer => Buffer.from(`{"groups":[{"a":1}],"mcpServers":{${servers}},"x":{"b":1,"b":2}}`)
-  const warningsOf = (servers: string): readonly string[] => parseSettingsDocument(parseSettings(textOf(servers), 'a.json'), 1).snapshot.warnings ?? []
+  const warningsOf = (servers: string): readonly string[] => parseSnapshot(parseSettings(textOf(servers), 'a.json'), 1).snapshot.warnings ?? []
   const once = '"b":{"command":"x","env":{"b":"1"}}'
   const [warning, ...others] = warningsOf(`"a":{"command":"node"},${once},"\\u0061":{"command":"npx"}`).filter((each) => /more than once/.test(each))
   assert.equal(warning, 'server "a" occurs more than once: only the last entry applies, the others are ignored')

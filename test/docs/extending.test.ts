@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import type { FastifyPluginAsync } from 'fastify'
 import { test } from 'tap'
-import { makeCatalogue } from '../../protocol/lists.ts'
+import { makeStaticCatalogue } from '../../protocol/lists.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
 import { KEY, settings, text } from '../helpers/client.ts'
@@ -26,7 +26,7 @@ test('a hook refuses a call, and logs a slow one', async (t) => {
   const app = await appFor(t, settings({}))
   app.log.warn = (object: unknown) => { warnings.push(object) }
   const schema = { type: 'object' }
-  const catalogue = makeCatalogue({ name: 'files', version: '1', tools: ['delete', 'add'].map((name) => ({ name, inputSchema: schema })) })
+  const catalogue = makeStaticCatalogue({ name: 'files', version: '1', tools: ['delete', 'add'].map((name) => ({ name, inputSchema: schema })) })
   app.gateway.addProvider({ ...toy, name: 'files', catalogue: () => catalogue })
   await (callGuard as unknown as FastifyPluginAsync<CallGuardOptions>)(app, { slow: -1 })
   const session = await openSession(app, '/mcp', KEY)

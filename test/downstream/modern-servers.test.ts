@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import { withoutEnvelope } from '../../plugins/downstream/tools/forwarding.ts'
+import { withoutResultEnvelope } from '../../plugins/downstream/tools/forwarding.ts'
 import { OutgoingEnvelope } from '../../protocol/modern/outgoing.ts'
 import { parseParamHeaders, ToolParamHeaders } from '../../protocol/modern/param-headers.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
@@ -231,7 +231,7 @@ test('plain HTTP callers get the result without what it says of its way here', a
     _meta = { ..._meta, x: 1 }
   }
   // Of servers of earlier revisions they are the server's own.
-  assert.equal(withoutEnvelope('{"ttlMs":1, "_meta":{}}'), '{"ttlMs":1, "_meta":{}}')
+  assert.equal(withoutResultEnvelope('{"ttlMs":1, "_meta":{}}'), '{"ttlMs":1, "_meta":{}}')
 })
 
 test('tools that clients of earlier revisions cannot read', async (t) => {

@@ -8,12 +8,12 @@ import { MemoryRecords } from '../../db/memory/records.ts'
 import { UsedRequestStates } from '../../db/ports/login-states.ts'
 import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
-import { createResultTranslator, requireAcceptedElicitations, serverIdentityOf } from '../../plugins/downstream/modern/result-translator.ts'
+import { createResultTranslator, requireElicitationsAccepted, targetServerFingerprint } from '../../plugins/downstream/modern/result-translator.ts'
 import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
 import type { RequestOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { ParkedCalls } from '../../plugins/downstream/modern/parked-calls.ts'
 import { inputResponsesOf, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked-call.ts'
-import { checkInputRequests, requiresInput } from '../../plugins/downstream/modern/input-request.ts'
+import { checkInputRequests, resultRequiresInput } from '../../plugins/downstream/modern/input-request.ts'
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { RequestStateSealer, type StateBinding, type RequestState } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
@@ -419,7 +419,7 @@ test('docs/errors.md says of every error of this era what to do', async () => {
     () => new RequestStateSealer(usedStates()).open(sealed, binding),
     () => { call.resume(7, '{}', exchange.attach) },
     () => inputResponsesOf('{"inputResponses":1}'),
-    () => { requireAcceptedElicitations('{"a":{"action":"decline"}}') }
+    () => { requireElicitationsAccepted('{"a":{"action":"decline"}}') }
   ]
   for (const refusal of refusals) {
     assert.throws(refusal, ({ code: number, message }: RpcError) => {
@@ -481,16 +481,16 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   const text = String(asked.text)
   assert.ok(text.includes(`"inputRequests":${requests}`) && !text.includes('its own'))
   const { requestState } = JSON.parse(text) as { requestState: string }
-  const server = await serverIdentityOf(gateway, exchange)
+  const server = await targetServerFingerprint(gateway, exchange)
   assert.deepEqual(states.open(requestState, binding), { kind: 'server', server, state: 'its own' })
   // Another server that has its name by now is not the one that gave it.
   for (const [member, other] of [['url', 'https://two.example/mcp'], ['createdAt', '2026-01-02'], ['owner', 'eve']] as const) {
     const { [member]: former } = config
     config[member] = other
-    assert.notEqual(await serverIdentityOf(gateway, exchange), server, member)
+    assert.notEqual(await targetServerFingerprint(gateway, exchange), server, member)
     config[member] = former
   }
-  assert.equal(await serverIdentityOf(gateway, exchange), server)
+  assert.equal(await targetServerFingerprint(gateway, exchange), server)
   // A state is only there where the server gave one.
   assert.ok(!String((await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).text).includes('requestState'))
   // Nor is a client asked what it has not declared, or in the middle of something else.
@@ -504,16 +504,16 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
     ['completion/complete', `,"inputRequests":${requests}`, /during completion\/complete/]
   ]
   for (const [during, more, error] of refusals) {
-    assert.throws(() => requiresInput(client.capabilities, during, `{"resultType":"input_required"${more}}`), error)
+    assert.throws(() => resultRequiresInput(client.capabilities, during, `{"resultType":"input_required"${more}}`), error)
   }
-  assert.ok(requiresInput(client.capabilities, method, `{"resultType":"input_required","inputRequests":${requests}}`))
-  assert.ok(!requiresInput(client.capabilities, method, '{"resultType":"complete","content":[],"of":"input_required"}'))
+  assert.ok(resultRequiresInput(client.capabilities, method, `{"resultType":"input_required","inputRequests":${requests}}`))
+  assert.ok(!resultRequiresInput(client.capabilities, method, '{"resultType":"complete","content":[],"of":"input_required"}'))
   const paramsText = '{"name":"pay","requestState":"x","inputResponses":{"a":{"action":"accept"}}}'
   const request = { paramsText } as ModernRequest
   assert.equal(withState(request, 'its own').paramsText, paramsText.replace('"x"', '"its own"'))
   assert.equal(bare(request).paramsText, '{"name":"pay"}')
-  requireAcceptedElicitations('{"a":{"action":"accept"}}')
+  requireElicitationsAccepted('{"a":{"action":"accept"}}')
   for (const declined of ['{}', '{"a":{"action":"decline"}}', '{"a":{"action":"accept"},"b":1}']) {
-    assert.throws(() => { requireAcceptedElicitations(declined) }, /declined/)
+    assert.throws(() => { requireElicitationsAccepted(declined) }, /declined/)
   }
 })

@@ -1,9 +1,9 @@
 import { RpcError } from '../../protocol/errors.ts'
-import { makeCatalogue } from '../../protocol/lists.ts'
+import { makeStaticCatalogue } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 
 const number = { type: 'number' }
-const catalogue = makeCatalogue({
+const catalogue = makeStaticCatalogue({
   name: 'toy',
   version: '1',
   tools: [

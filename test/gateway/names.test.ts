@@ -7,7 +7,7 @@ import { test } from 'tap'
 import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
 import type { ViewSection } from '../../plugins/gateway/section.ts'
-import { makeCatalogue } from '../../protocol/lists.ts'
+import { makeStaticCatalogue } from '../../protocol/lists.ts'
 import { startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
@@ -198,7 +198,7 @@ test('a tool whose name could be that of very many servers has a hash in it; an 
     const sections = Array.from({ length: count }, (_, n): ViewSection => {
       const name = deep(n + 1)
       const tools = [{ name: n === 0 ? key : 'x' }]
-      const catalogue = makeCatalogue({ name, version: '1', tools })
+      const catalogue = makeStaticCatalogue({ name, version: '1', tools })
       const isOwnedByAdmin = n === 0 && ofAdmin
       return { server: { name, config: {} }, label: name, member: { name }, isOwnedByAdmin, provider: undefined, catalogue }
     })

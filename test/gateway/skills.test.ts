@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { readSkill } from '../../plugins/gateway/builtins/skill-files.ts'
+import { parseSkillFiles } from '../../plugins/gateway/builtins/skill-files.ts'
 import { ItemClaimsByServer } from '../../plugins/gateway/claims.ts'
 import { childrenIn } from '../../plugins/gateway/methods/skills.ts'
 import { foldersAbove, type ViewSection } from '../../plugins/gateway/section.ts'
@@ -195,10 +195,10 @@ test('a file of a built-in skill is base64, and may have megabytes', async () =>
   const main = Buffer.from('---\nname: a\ndescription: d\n---\n').toString('base64')
   const large = Buffer.alloc(8 * 1024 * 1024, 1).toString('base64')
   for (const content of ['', 'AAAA', 'AAA=', 'AA==', '+/+/AA==', large]) {
-    const { files } = await readSkill({ 'SKILL.md': main, 'x.bin': content })
+    const { files } = await parseSkillFiles({ 'SKILL.md': main, 'x.bin': content })
     assert.equal(files['x.bin'], content)
   }
   for (const content of ['A', 'AA', 'AAA', 'AA=', 'A===', '====', 'AA==AAAA', 'AA A', 'AA-_', `${large.slice(1)}!`]) {
-    await assert.rejects(readSkill({ 'SKILL.md': main, 'x.bin': content }), { code: 'TH_INVALID_INPUT' }, content.slice(0, 9))
+    await assert.rejects(parseSkillFiles({ 'SKILL.md': main, 'x.bin': content }), { code: 'TH_INVALID_INPUT' }, content.slice(0, 9))
   }
 })

@@ -4,7 +4,7 @@ import { makeView } from '../../plugins/settings/access/view.ts'
 import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
 import { OpenApiDocuments } from '../../plugins/downstream/openapi/openapi.ts'
-import { makeCatalogue, type Catalogue } from '../../protocol/lists.ts'
+import { makeStaticCatalogue, type Catalogue } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { tool } from '../fakes/fault-http.ts'
 import type { Cleanup } from './hub.ts'
@@ -36,7 +36,7 @@ export const manyTools = (count: number, name = 'tool'): Array<{ key: string; te
 export function documentsOf (t: Cleanup, items: Array<{ key: string, text: string }>) {
   const world = { items }
   const catalogue = (): Catalogue => {
-    const { lists, ...rest } = makeCatalogue({ name: 'big', version: '1' })
+    const { lists, ...rest } = makeStaticCatalogue({ name: 'big', version: '1' })
     return { ...rest, lists: { ...lists, tools: world.items } }
   }
   const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })

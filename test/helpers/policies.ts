@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { AppOptions } from '../../app.ts'
 import type { Storage } from '../../db/store.ts'
-import { makeCatalogue } from '../../protocol/lists.ts'
+import { makeStaticCatalogue } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { appFor } from './app.ts'
 import { KEY, type Json } from './client.ts'
@@ -19,7 +19,7 @@ const inputSchema = { type: 'object' }
 /** A provider with tools, a prompt and resources, which writes down what reaches it. */
 export function countingProvider (name = 'up'): Provider & { readonly reached: Reached[] } {
   const reached: Reached[] = []
-  const catalogue = makeCatalogue({
+  const catalogue = makeStaticCatalogue({
     name,
     version: '1',
     tools: [

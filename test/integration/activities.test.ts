@@ -5,8 +5,8 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { sql } from 'drizzle-orm'
 import type { Activity } from '../../db/ports/activities.ts'
-import { selectFilterValues, sumActivities, selectCountsByInterval } from '../../db/postgres/ports/activity-sums.ts'
-import { selectActivityCount, selectActivityPage } from '../../db/postgres/ports/activities.ts'
+import { filterValuesStatement, activitySumsStatement, intervalCountsStatement } from '../../db/postgres/ports/activity-sums.ts'
+import { activityCountStatement, activityPageStatement } from '../../db/postgres/ports/activities.ts'
 import { truncateBytes } from '../../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder, type RecorderDeps } from '../../plugins/extensions/activities/recorder.ts'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
@@ -404,7 +404,7 @@ test('among 100,000 calls, pages, filters and sums are found by an index', async
     [{ from: 1790000000000, to: 1790000100000 }, 'activities_timestamp']
   ] as const) {
     for (const page of [1, 2]) {
-      const plan = await planOf(selectActivityPage(driver.db, filter, page, 100))
+      const plan = await planOf(activityPageStatement(driver.db, filter, page, 100))
       assert.match(plan, new RegExp(`using ${index} `), `${JSON.stringify(filter)}:\n${plan}`)
       assert.doesNotMatch(plan, /Seq Scan/, plan)
     }
@@ -412,22 +412,22 @@ test('among 100,000 calls, pages, filters and sums are found by an index', async
   for (const filter of [
     { server: 's7' }, { username: 'u33' }, { tool: 't77' }, { status: 'error' }, { group: 'g20' }, { keyId: 'k20' }, { keyName: 'name 20' },
     { from: 1790000000000, to: 1790000100000 }, { username: 'u33', status: 'error' }, { server: 's7', keyName: 'name 20' }
-  ] as const) assert.doesNotMatch(await planOf(selectActivityCount(driver.db, filter)), /Seq Scan/, JSON.stringify(filter))
+  ] as const) assert.doesNotMatch(await planOf(activityCountStatement(driver.db, filter)), /Seq Scan/, JSON.stringify(filter))
   // A tool of a server is found in one index, without a look at its calls.
-  assert.match(await planOf(selectActivityCount(driver.db, { server: 's27', tool: 't77' })), /Index Only Scan using activities_tool/)
+  assert.match(await planOf(activityCountStatement(driver.db, { server: 's27', tool: 't77' })), /Index Only Scan using activities_tool/)
   // Whole hours come from their sums: of the calls, those of the hours at the ends are read.
-  const summed = await planOf(sumActivities(driver.db, { from: 1790000000001, to: 1790050000001 }))
+  const summed = await planOf(activitySumsStatement(driver.db, { from: 1790000000001, to: 1790050000001 }))
   assert.equal(summed.match(/activities_timestamp/g)?.length, 2, summed)
   assert.doesNotMatch(summed, /Seq Scan on activities\b/, summed)
   // With parts that are subqueries, PostgreSQL would read all of them in one process.
   const hour = 3_600_000
-  const spans = selectCountsByInterval({ from: 1790000000001 }, { from: Math.floor(1790000000001 / hour) * hour, length: hour, count: 24 })
+  const spans = intervalCountsStatement({ from: 1790000000001 }, { from: Math.floor(1790000000001 / hour) * hour, length: hour, count: 24 })
   assert.doesNotMatch(summed, /Subquery Scan/, summed)
   const spanned = await planOf(spans)
   assert.doesNotMatch(spanned, /Seq Scan on activities\b/, spanned)
   // All values to filter by are found by an index, one after the other.
   for (const name of ['server', 'tool', 'group', 'username', 'keyName'] as const) {
-    const plan = await planOf(selectFilterValues({}, name))
+    const plan = await planOf(filterValuesStatement({}, name))
     assert.doesNotMatch(plan, /Seq Scan/, plan)
   }
 })

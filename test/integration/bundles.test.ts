@@ -8,7 +8,7 @@ import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { BundlesFolder } from '../../plugins/management/bundles/folder.ts'
-import { createBundleCheck, bundleNamesOf, resolveLaunch } from '../../plugins/management/bundles/launch.ts'
+import { createBundleProblemFinder, bundleNamesOf, resolveLaunch } from '../../plugins/management/bundles/launch.ts'
 import { parseManifest } from '../../plugins/management/bundles/manifest.ts'
 import { appFor } from '../helpers/app.ts'
 import {
@@ -477,7 +477,7 @@ test('a start removes what was interrupted, and former versions', async (t) => {
 test('a server whose bundle is missing, or lacks values, says so', async (t) => {
   const root = await rootFor(t)
   const app = await start(t, root)
-  const problem = createBundleCheck(root)
+  const problem = createBundleProblemFinder(root)
   assert.equal(await problem({ command: 'node', args: ['/elsewhere'] }), undefined)
   const config = { command: 'node', args: [join(root, 'gone/current/a.js')] }
   assert.match(String(await problem(config)), /"gone".*upload it again/)

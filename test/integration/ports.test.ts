@@ -16,11 +16,11 @@ import type { DatabaseDriver } from '../../db/postgres/connection/driver.ts'
 import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
 import { timeouts } from '../../db/postgres/connection/timeouts.ts'
 import { PostgresClients } from '../../db/postgres/ports/clients.ts'
-import { PostgresRecords, selectRecord } from '../../db/postgres/ports/records.ts'
+import { PostgresRecords, recordByKeyStatement } from '../../db/postgres/ports/records.ts'
 import { recordCollections } from '../../db/records.ts'
 import { OneTimeValues } from '../../db/ports/grants.ts'
 import { Consents } from '../../db/ports/consents.ts'
-import { LoginStates, UsedRequestStates } from '../../db/ports/login-states.ts'
+import { BrowserStates, UsedRequestStates } from '../../db/ports/login-states.ts'
 import { OAuthTokens } from '../../db/ports/tokens.ts'
 import { StorageError, type Storage } from '../../db/store.ts'
 import {
@@ -166,7 +166,7 @@ void test('a token among 100,000 is found by an index, in a few pages', async (t
         ARRAY['oauthTokens/client%3Ac' || n % 100, 'oauthTokens/user%3Au' || n % 1000], now(), now(), now() + interval '1 hour'
       FROM generate_series(1, 100000) n;
     ANALYZE records`)
-  const one = await pages(selectRecord(driver.db, recordCollections.tokens, token.hash))
+  const one = await pages(recordByKeyStatement(driver.db, recordCollections.tokens, token.hash))
   assert.doesNotMatch(one.plan, /Seq Scan/)
   assert.ok(one.read > 0 && one.read <= 12, one.plan)
 })
@@ -226,7 +226,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   )
   for (let n = 0; n < 2; n++) await storage.loginStates.put(fresh(), { kind: 'session', username: 'over', value: '', createdAt: Date.now() }, past)
   await boundOfUsers(
-    () => new LoginStates(records(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 }),
+    () => new BrowserStates(records(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 }),
     oneSession,
     async () => { await until(async () => (await count('loginStates')) <= 3, 'too many login sessions') }
   )
@@ -305,7 +305,7 @@ const oneConsent: Parameters<typeof boundOfUsers<Consents>>[1] = (username, gran
   const own = consent({ username, grantedAt })
   return { put: async (consents) => { await consents.put(own) }, find: async (consents) => await consents.find(username, own.clientId) }
 }
-const oneSession: Parameters<typeof boundOfUsers<LoginStates>>[1] = (username, createdAt) => {
+const oneSession: Parameters<typeof boundOfUsers<BrowserStates>>[1] = (username, createdAt) => {
   const hash = fresh()
   return {
     put: async (states) => { await states.put(hash, { kind: 'session', username, value: '', createdAt }, soon()) },
@@ -378,7 +378,7 @@ void test('in memory, the oldest go first; in the file, the families that have m
   await boundOfClients(new FileClients({ file: store, records, maxRegistered: 3 }), { tokens, consents })
   const few = { ...recordCollections.consents, maxPerOwner: 2, maxInFile: 3 }
   await boundOfUsers(() => new Consents(records, few), oneConsent, async () => {})
-  const sessions = new LoginStates(new MemoryRecords(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 })
+  const sessions = new BrowserStates(new MemoryRecords(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 })
   await boundOfUsers(() => sessions, oneSession, async () => {})
   const used = new UsedRequestStates(new MemoryRecords(), { ...recordCollections.usedStates, maxEntries: 3 })
   await boundOfUsedStates(() => used, async () => {})

@@ -8,7 +8,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'tap'
 import { applyChanges, type SettingsDocument } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
-import { restoreInterruptedWrite, overwriteWithBackup } from '../../db/json/recovery.ts'
+import { restoreInterruptedWrite, backUpAndOverwrite } from '../../db/json/recovery.ts'
 import { FileRecords } from '../../db/json/records.ts'
 import { OAuthTokens } from '../../db/ports/tokens.ts'
 import { vault } from '../fakes/replica.ts'
@@ -569,14 +569,14 @@ void test('file: writing in place keeps the old bytes until it is done, and the 
   const path = join(await temporaryFolder(t), 'x.json')
   await writeFile(path, 'old and longer')
   const { ino } = await stat(path)
-  await overwriteWithBackup(path, Buffer.from('new'), Buffer.from('old and longer'))
+  await backUpAndOverwrite(path, Buffer.from('new'), Buffer.from('old and longer'))
   assert.equal(await readFile(path, 'utf8'), 'new')
   assert.equal(await readFile(`${path}.bak`, 'utf8'), 'old and longer')
   assert.equal((await stat(path)).ino, ino)
   assert.equal(await mode(path), 0o600)
   assert.equal(await restoreInterruptedWrite(path), undefined)
   await assert.rejects(
-    overwriteWithBackup(path, Buffer.from('newer'), Buffer.from('new'), () => {
+    backUpAndOverwrite(path, Buffer.from('newer'), Buffer.from('new'), () => {
       writeFileSync(path, 'an edit')
       throw new FileEditedError()
     }),

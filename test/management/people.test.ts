@@ -1,7 +1,7 @@
 // Who uses a server, as its owner is told.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { UserAccess } from '../../plugins/management/people.ts'
+import { AccessOverview } from '../../plugins/management/people.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { snapshotOf } from '../helpers/snapshot.ts'
 
@@ -10,8 +10,8 @@ test('an owner who is no admin sees of those to whom a server is public the ones
     users: ['bob', 'carol', 'dora'], admins: ['root'], servers: { s: { url: 'https://x.example', owner: 'bob', visibility: 'public' } }
   })
   const lastUsedAt = '2026-11-20T09:00:00.000Z'
-  const unused = {} as ConstructorParameters<typeof UserAccess>[0]
-  const people = new UserAccess({
+  const unused = {} as ConstructorParameters<typeof AccessOverview>[0]
+  const people = new AccessOverview({
     ...unused, settings: { current }, lastUses: async () => new Map([['dora', Date.parse(lastUsedAt)]])
   })
   const seenBy = async (username: string, isAdmin = false): Promise<unknown> => {

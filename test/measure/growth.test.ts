@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import { applyChanges } from '../../db/apply.ts'
-import { parseSettingsDocument } from '../../db/document.ts'
+import { parseSnapshot } from '../../db/document.ts'
 import { shareUnchangedParts } from '../../db/json/share.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { checkInvariants } from '../../db/invariants.ts'
@@ -36,7 +36,7 @@ import { parseChallenge } from '../../plugins/upstream/login/challenge.ts'
 import { ArgumentNames, ToolNames } from '../../plugins/upstream/openapi/describe/names.ts'
 import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { withMembers } from '../../protocol/json.ts'
-import { makeCatalogue } from '../../protocol/lists.ts'
+import { makeStaticCatalogue } from '../../protocol/lists.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { LineReader } from '../../protocol/pieces.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -64,8 +64,8 @@ const mapOf = <Value>(count: number, value: (at: number) => Value): Record<strin
 const secret = (at: number): string => `Bearer secret-${at * 7_919}-of-mine`
 const headersOf = (count: number): ServerConfig => ({ url: 'http://h.example/', headers: mapOf(count, secret) })
 
-const snapshotOf = (servers: Record<string, ServerConfig>): Snapshot => parseSettingsDocument({ mcpServers: servers }, 1).snapshot
-const catalogueOf = (count: number, kind: 'tools' | 'resourceTemplates') => makeCatalogue({
+const snapshotOf = (servers: Record<string, ServerConfig>): Snapshot => parseSnapshot({ mcpServers: servers }, 1).snapshot
+const catalogueOf = (count: number, kind: 'tools' | 'resourceTemplates') => makeStaticCatalogue({
   name: 'many',
   version: '1',
   ...(kind === 'tools'
@@ -100,7 +100,7 @@ const grouped = (count: number): Record<string, unknown> => ({
     ...indices(count).map((at) => ({ id: `k${at}`, name: 'k', kind: 'system', accessType: 'custom', allowedServers: ['s0'], allowedGroups: ['g0'] }))
   ]
 })
-const groupedSnapshot = (count: number): Snapshot => parseSettingsDocument(grouped(count), 1).snapshot
+const groupedSnapshot = (count: number): Snapshot => parseSnapshot(grouped(count), 1).snapshot
 /** Somebody with a key for all servers, and none of the rights of an admin. */
 const scoped = (count: number): Principal => ({
   kind: 'user-key',
@@ -270,13 +270,13 @@ const inputs: Record<string, Input> = {
   }],
   'groups and keys: read': [5_000, (size) => {
     const document = grouped(size)
-    return () => { parseSettingsDocument(document, 1) }
+    return () => { parseSnapshot(document, 1) }
   }],
   'groups and keys: read again': [5_000, (size) => {
     const before = grouped(size)
-    const former = parseSettingsDocument(before, 1)
+    const former = parseSnapshot(before, 1)
     const after = applyChanges(before, [{ entity: 'groups', key: 'g1', value: { id: 'g1', name: 'renamed', servers: ['s1'] } }])
-    return () => { parseSettingsDocument(after, 2, former) }
+    return () => { parseSnapshot(after, 2, former) }
   }],
   'groups and keys: a server gets another name': [1_000, manyTimes((size) => {
     const document = grouped(size)

@@ -10,7 +10,7 @@ import { makeDocument, type DocumentInput } from '../../plugins/downstream/opena
 import { OpenApiDocuments } from '../../plugins/downstream/openapi/openapi.ts'
 import { toYaml } from '../../plugins/downstream/openapi/yaml.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
-import { makeCatalogue } from '../../protocol/lists.ts'
+import { makeStaticCatalogue } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { documentsOf, manyProperties, manyTools } from '../helpers/open-documents.ts'
 import { ids } from '../helpers/open-tools.ts'
@@ -26,7 +26,7 @@ interface Written {
 test('of two tools that could have one operationId, the same one has it each time', async (t) => {
   const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })
   const sections = ['a', 'a_b'].map((name, at): ViewSection => {
-    const catalogue = makeCatalogue({ name, version: '1', tools: [{ name: at === 0 ? 'b_c' : 'c', inputSchema: { type: 'object' } }] })
+    const catalogue = makeStaticCatalogue({ name, version: '1', tools: [{ name: at === 0 ? 'b_c' : 'c', inputSchema: { type: 'object' } }] })
     const provider: Provider = { name, status: 'connected', catalogue: () => catalogue, call: async () => assert.fail() }
     return { server: { name, config: {} }, label: name, member: { name }, isOwnedByAdmin: true, provider, catalogue }
   })

@@ -6,7 +6,7 @@ import type { RpcError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import {
   ownLinkCapabilities, acceptsQuestions, requireClientCapability, capabilityClassOf, emptyCapabilityClass,
-  sharedLinkCapabilities, routeCapabilities, mergeCapabilities, removeInvalidCapabilities, legacyRouteCapabilities, modernRouteCapabilities
+  sharedLinkCapabilities, withListChanged, mergeCapabilities, removeInvalidCapabilities, legacyRouteCapabilities, modernRouteCapabilities
 } from '../../protocol/capabilities.ts'
 import {
   allowsBatch, allowsPolling, alternativeVersions, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
@@ -128,7 +128,7 @@ test('capabilities: checkAskable: what was declared, with its modes and parts, a
 
 test('capabilities: shown: the lists that are there can change; nothing else is touched', async () => {
   const server = { tools: {}, resources: { subscribe: true, extra: 1 }, logging: {}, experimental: { x: 1 }, prompts: null }
-  assert.deepEqual(routeCapabilities(server), {
+  assert.deepEqual(withListChanged(server), {
     tools: { listChanged: true },
     resources: { subscribe: true, extra: 1, listChanged: true },
     logging: {},
@@ -136,7 +136,7 @@ test('capabilities: shown: the lists that are there can change; nothing else is 
     prompts: null
   })
   assert.deepEqual(server.tools, {}, 'the original is not changed')
-  assert.deepEqual(routeCapabilities({}), {})
+  assert.deepEqual(withListChanged({}), {})
 })
 
 test('capabilities: union: what any of them has; subscribe if any has it; what needs one upstream is left out', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { NonMcpClient, type Exchange } from '../../protocol/exchange.ts'
 import { HeldTaskExchange } from '../../protocol/legacy/held-task.ts'
-import { LegacyTasks } from '../../protocol/legacy/tasks.ts'
+import { LegacyServerTasks } from '../../protocol/legacy/tasks.ts'
 
 const callOf = (owner: string): Exchange => ({
   view: undefined,
@@ -25,7 +25,7 @@ const callOf = (owner: string): Exchange => ({
 test('who begins tasks without end ends his own waits, and nobody else\'s', async () => {
   const waits: Array<{ readonly owner: string, readonly exchange: Exchange }> = []
   let begun = 0
-  const tasks = new LegacyTasks({
+  const tasks = new LegacyServerTasks({
     send: async (exchange) => {
       if (exchange.method === 'tools/call') {
         return { kind: 'response', id: null, resultText: `{"task":{"taskId":"${begun++}","status":"working"}}` }

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import fc from 'fast-check'
 import { rpcCode, RpcError, UpstreamError, type UpstreamFault } from '../../protocol/errors.ts'
 import {
-  errorResponseText, notificationText, requestText, resultResponseText, toRpcError, type Message, type Request,
+  errorResponseText, notificationText, requestText, resultResponseText, parseRpcError, type Message, type Request,
   type RequestId, type Response
 } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
@@ -219,9 +219,9 @@ test('message: the writers write what the parser reads', async () => {
 
 test('message: an error that came as text goes out to the byte', async () => {
   const text = '{ "code" : -32042, "message":"need a URL", "data":{"n":12345678901234567890} }'
-  const error = toRpcError(text)
+  const error = parseRpcError(text)
   assert.deepEqual([error.code, error.message, error.toText()], [-32042, 'need a URL', text])
-  const odd = toRpcError('{"code":"x"}')
+  const odd = parseRpcError('{"code":"x"}')
   assert.deepEqual([odd.code, odd.toText()], [rpcCode.internal, '{"code":"x"}'])
   assert.equal(new RpcError(-1, 'a "b"').toText(), '{"code":-1,"message":"a \\"b\\""}')
 })

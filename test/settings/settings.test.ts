@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
-import { parseSettingsDocument } from '../../db/document.ts'
+import { parseSnapshot } from '../../db/document.ts'
 import { StorageError, type Server, type Snapshot, type Store } from '../../db/store.ts'
 import type { Principal } from '../../plugins/settings/access/view.ts'
 import { describeEdit } from '../../plugins/settings/describe-edit.ts'
-import { StoreRefresher } from '../../plugins/settings/store-refresher.ts'
+import { OnDemandStoreRefresher } from '../../plugins/settings/store-refresher.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { mockTimers } from '../helpers/clock.ts'
 import { emptySnapshot, fixedStore } from '../helpers/snapshot.ts'
@@ -90,7 +90,7 @@ test('look-ups for unknown credentials: one at a time for all who wait, and few 
   t.intercept(performance, 'now', { value: () => now })
   let started = 0
   let running = 0
-  const lookUps = new StoreRefresher({
+  const lookUps = new OnDemandStoreRefresher({
     refresh: async () => {
       started++
       assert.equal(++running, 1, 'two at once')
@@ -110,13 +110,13 @@ test('look-ups for unknown credentials: one at a time for all who wait, and few 
     assert.equal(started, second * perSecond)
     now += 1_000
   }
-  assert.equal(new StoreRefresher({}).refresh(), undefined, 'there is no other replica')
+  assert.equal(new OnDemandStoreRefresher({}).refresh(), undefined, 'there is no other replica')
 })
 
 test('a look-up that fails or hangs refuses nobody for long', async (t) => {
-  assert.equal(await new StoreRefresher({ refresh: async () => { throw new Error('away') } }).refresh(), false)
+  assert.equal(await new OnDemandStoreRefresher({ refresh: async () => { throw new Error('away') } }).refresh(), false)
   mockTimers(t, 'setTimeout')
-  const hanging = new StoreRefresher({ refresh: async () => await new Promise(() => {}) }).refresh()
+  const hanging = new OnDemandStoreRefresher({ refresh: async () => await new Promise(() => {}) }).refresh()
   mock.timers.tick(settingsLimits.freshLookUps.timeout)
   assert.equal(await hanging, false)
 })
@@ -127,7 +127,7 @@ test('what is wrong in a settings file is said in words, not as a regular expres
     [{ routing: { jsonBodyLimit: '5 megs' } }, /^"routing\.jsonBodyLimit": expected a number of bytes, .* such as `1048576`, `500kb` or `10mb`$/],
     [{ routing: { bearerAuthHeaderName: 'X Key' } }, /^"routing\.bearerAuthHeaderName": expected the name of an HTTP header/]
   ] as const) {
-    assert.throws(() => parseSettingsDocument({ systemConfig }, 1), ({ message }: Error) => {
+    assert.throws(() => parseSnapshot({ systemConfig }, 1), ({ message }: Error) => {
       assert.match(message.replace('"systemConfig" cannot be used: ', ''), expected)
       return true
     })
@@ -135,26 +135,26 @@ test('what is wrong in a settings file is said in words, not as a regular expres
 })
 
 test('an entry without an id is told what an id is', async () => {
-  const { snapshot: { problems } } = parseSettingsDocument({ groups: [{ name: 'a', servers: [] }], bearerKeys: [{ name: 'b', token: 'plain-secret' }] }, 1)
+  const { snapshot: { problems } } = parseSnapshot({ groups: [{ name: 'a', servers: [] }], bearerKeys: [{ name: 'b', token: 'plain-secret' }] }, 1)
   assert.deepEqual(problems, ['groups', 'bearerKeys'].map((section) =>
     `"${section}" entry 1 is ignored: "id": expected required property: a UUID, for example from \`uuidgen\``))
 })
 
 test('an entry with an unknown member is read as it is, and named once', async () => {
   const key = { id: '1', name: 'agent', token: 'x', accesType: 'groups' }
-  const first = parseSettingsDocument({ bearerKeys: [key], systemConfig: { nameSeperator: '_' } }, 1)
+  const first = parseSnapshot({ bearerKeys: [key], systemConfig: { nameSeperator: '_' } }, 1)
   assert.equal(first.snapshot.keys.get('1'), key)
   assert.deepEqual(first.snapshot.problems, first.snapshot.warnings)
   assert.equal(first.snapshot.problems.length, 2)
-  const second = parseSettingsDocument({ ...first.document, users: [{ username: 'a' }] }, 2, first)
+  const second = parseSnapshot({ ...first.document, users: [{ username: 'a' }] }, 2, first)
   assert.deepEqual(second.snapshot.problems, first.snapshot.problems, 'the same sentences, which the log has told')
-  const mended = parseSettingsDocument({ ...second.document, systemConfig: {} }, 3, second)
+  const mended = parseSnapshot({ ...second.document, systemConfig: {} }, 3, second)
   assert.deepEqual(mended.snapshot.warnings, ['key "agent": "accesType" is not known and has no effect: did you mean "accessType"?'])
 })
 
 test('a server whose secret is a mask is told where', async () => {
   const remote = { url: 'https://tools.example/mcp' }
-  const { snapshot: { problems } } = parseSettingsDocument({
+  const { snapshot: { problems } } = parseSnapshot({
     mcpServers: {
       masked: { ...remote, headers: { 'x-team': 'a', authorization: 'Bearer ••••abcd' } },
       local: { command: 'run', args: ['--token', '••••'], env: { LEVEL: 'info' } },

@@ -11,8 +11,8 @@ import {
 } from '../../protocol/lists.ts'
 import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { toCacheText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
-import { Catalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
-import type { CatalogueAllowance } from '../../plugins/upstream/catalogues/shares.ts'
+import { UpstreamCatalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
+import type { CatalogueLimitsAndStorage } from '../../plugins/upstream/catalogues/shares.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { gatewayLinkKey, type LinkKey } from '../../plugins/upstream/links/link-key.ts'
@@ -328,14 +328,14 @@ test('catalogues: by class, and for single clients where that differs', async (t
   async function * cached (...pieces: Array<string | undefined>): AsyncGenerator<string> {
     for (const piece of pieces) if (piece !== undefined) yield piece
   }
-  interface Made { catalogues: Catalogues, listed: () => number, kept: string[], warnings: string[] }
-  interface Shares extends Partial<CatalogueAllowance> { owner?: string, owned?: () => Iterable<Catalogue> }
+  interface Made { catalogues: UpstreamCatalogues, listed: () => number, kept: string[], warnings: string[] }
+  interface Shares extends Partial<CatalogueLimitsAndStorage> { owner?: string, owned?: () => Iterable<Catalogue> }
   const make = (target = 'one', { owner = 'ann', owned = () => [], ...allowance }: Shares = {}): Made => {
     let listed = 0
     const kept: string[] = []
     const warnings: string[] = []
     return {
-      catalogues: new Catalogues({
+      catalogues: new UpstreamCatalogues({
         ownCatalogues: owned,
         examine: async () => {},
         owner,
@@ -612,7 +612,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
   })
   await t.test('since when items are listed is kept with them', async (t) => {
     type Since = { isInitial: boolean, reading: number } | undefined
-    const since = (of: Catalogues, ...keys: string[]): Since[] => keys.map((key) => of.claims.firstListing('tools', key))
+    const since = (of: UpstreamCatalogues, ...keys: string[]): Since[] => keys.map((key) => of.claims.firstListing('tools', key))
     const restored = async (kept: string | undefined, target?: string, more?: Shares): Promise<Made> => {
       const made = make(target, more)
       await made.catalogues.restoreFrom(() => cached(kept))

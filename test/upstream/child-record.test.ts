@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { ChildProcessRegistry } from '../../plugins/upstream/links/child-record.ts'
+import { ChildProcessManager } from '../../plugins/upstream/links/child-record.ts'
 import { findProcess, isRunning } from '../../protocol/transports/process-table.ts'
 import type { StartedProcess } from '../../protocol/transports/started-process.ts'
 import { until } from '../helpers/hub.ts'
@@ -15,16 +15,16 @@ import { until } from '../helpers/hub.ts'
 const onLinux = { skip: process.platform === 'linux' ? false : 'Linux only' }
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
 
-interface Recorded { record: ChildProcessRegistry, folder: string, root: string, log: string[] }
+interface Recorded { record: ChildProcessManager, folder: string, root: string, log: string[] }
 
 function recordIn (t: Test): Recorded {
   const root = mkdtempSync(join(tmpdir(), 'tool-hub-record-'))
   t.after(() => { rmSync(root, { recursive: true, force: true }) })
   const log: string[] = []
-  return { record: new ChildProcessRegistry(root, (level, sentence) => { log.push(`${level} ${sentence}`) }), folder: join(root, bootId()), root, log }
+  return { record: new ChildProcessManager(root, (level, sentence) => { log.push(`${level} ${sentence}`) }), folder: join(root, bootId()), root, log }
 }
 
-const start = async (record: ChildProcessRegistry, script: string, mark: string = randomUUID()): Promise<StartedProcess> =>
+const start = async (record: ChildProcessManager, script: string, mark: string = randomUUID()): Promise<StartedProcess> =>
   await record.start({ command: 'sh', args: ['-c', script], env: { PATH: process.env.PATH ?? '', TOOL_HUB_CHILD: mark } })
 
 /** A process that no record knows, leader of a group; killed with the test. */
@@ -98,7 +98,7 @@ test('the processes of a gateway that runs are left alone, and so is what an ent
 
 test('where nothing can be recorded, processes are started all the same, and the log says so', onLinux, async (t) => {
   const log: string[] = []
-  const record = new ChildProcessRegistry('/proc/nowhere', (_level, sentence) => { log.push(sentence) })
+  const record = new ChildProcessManager('/proc/nowhere', (_level, sentence) => { log.push(sentence) })
   record.endOrphans()
   const child = await start(record, 'exit 3')
   t.after(() => { child.stdin.destroy() })

@@ -16,7 +16,7 @@ import {
 } from '../../plugins/upstream/links/link-key.ts'
 import { ShareError } from '../../plugins/base/limits/shares.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
-import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
+import { TaskAndElicitationRegistry } from '../../plugins/upstream/links/task-registry.ts'
 import { isRemote, transportTypesToTry } from '../../plugins/upstream/links/transport.ts'
 import { isRestrictedConfig } from '../../plugins/settings/index.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -384,12 +384,12 @@ test('task registry: whose a task is, and for how long', async (t) => {
   const [one, again, stranger] = [session('s1', 'ann'), session('s2', 'ann'), session('s3', 'bob')]
   const [link, next] = [{}, {}] as Link[]
   assert.ok(link && next)
-  const begun = (): TaskRegistry => {
-    const pending = new TaskRegistry()
+  const begun = (): TaskAndElicitationRegistry => {
+    const pending = new TaskAndElicitationRegistry()
     pending.recordTask({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { progress: { client: one, link, token: 7, clientToken: '"mine"' } })
     return pending
   }
-  const workers = (pending: TaskRegistry, on = link): string[] => pending.taskClientsOn(on).map(({ id }) => id)
+  const workers = (pending: TaskAndElicitationRegistry, on = link): string[] => pending.taskClientsOn(on).map(({ id }) => id)
 
   await t.test('one that is over needs no connection, and is still found by its principal', async () => {
     const pending = begun()
@@ -433,7 +433,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
     assert.deepEqual([pending.hasAny, pending.knowsTask('t')], [false, false])
   })
   await t.test('who begins tasks, or is sent to pages, without end loses his own, and nobody else anything', async () => {
-    const pending = new TaskRegistry()
+    const pending = new TaskAndElicitationRegistry()
     const eves = ['e1', 'e2'].map((id) => new NonMcpClient(id, 'eve', 'eve', false, 'user eve'))
     pending.recordTask({ taskId: 'anns', status: 'working' }, link, one)
     pending.recordTask({ taskId: 'anns that is over', status: 'completed' }, link, one)
@@ -461,7 +461,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
     assert.deepEqual([pending.knowsTask('u'), pending.progressOf(link, 8)], [true, undefined])
   })
   await t.test('news of what nobody began are nobody\'s', async () => {
-    const pending = new TaskRegistry()
+    const pending = new TaskAndElicitationRegistry()
     pending.recordTask({ taskId: 'x', status: 'working' }, link)
     pending.recordTask({ status: 'working' }, link, one)
     assert.deepEqual([pending.hasAny, pending.completeElicitation('y')], [false, undefined])

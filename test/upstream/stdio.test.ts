@@ -12,7 +12,7 @@ import { test, type Test } from 'tap'
 import { holdClock } from '../helpers/clock.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
 import { killGroup } from '../../protocol/transports/process-tree.ts'
-import { LastLines, toVisibleLine } from '../../protocol/transports/printed-line.ts'
+import { LastLines, toRedactedLine } from '../../protocol/transports/printed-line.ts'
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
 import { type ChildCommand, startFailureMessage, type ProcessExit, type StartedProcess } from '../../protocol/transports/started-process.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
@@ -460,10 +460,10 @@ test('lines that nobody is shown are not searched for secrets, however many a pr
 test('a secret is masked in what a process prints, also where something that controls a terminal stands within it', async () => {
   const redact = createConfigRedactor({ env: { API_KEY: 's3cr3tABCDEFGHIJ' } })
   const within = ['\x1b[1m', '\x1b[0m', '\x00', '\x85', '\u202e', '\u2028', '\x1b]0;title\x07']
-  for (const each of ['', ...within]) assert.equal(toVisibleLine(`key\t${each}s3cr3tAB${each}CDEFGHIJ !`, redact), 'key\t••••GHIJ !')
-  assert.equal(toVisibleLine('a \x1b[31mred\x1b[0m word', redact), 'a red word')
+  for (const each of ['', ...within]) assert.equal(toRedactedLine(`key\t${each}s3cr3tAB${each}CDEFGHIJ !`, redact), 'key\t••••GHIJ !')
+  assert.equal(toRedactedLine('a \x1b[31mred\x1b[0m word', redact), 'a red word')
   // A secret that holds such characters itself.
-  assert.equal(toVisibleLine('key s3cr3t\x1b[0mABCDEFGH', createConfigRedactor({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
+  assert.equal(toRedactedLine('key s3cr3t\x1b[0mABCDEFGH', createConfigRedactor({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
 })
 
 test('a command with its arguments in one text is told where they belong', async () => {

@@ -6,7 +6,7 @@ import { expandVariables } from '../../plugins/upstream/links/environment.ts'
 import { canReuseConnection } from '../../plugins/upstream/links/connection-config.ts'
 import { maskConfig } from '../../plugins/base/secrets/mask-config.ts'
 import { configProblem, isolationOf, type ServerConfig } from '../../schemas/server.ts'
-import { missingVariables, userVariableTarget, valueProblem, withoutMissingValues } from '../../schemas/user-variables.ts'
+import { missingVariables, userVariableTargetFingerprint, valueProblem, withoutMissingValues } from '../../schemas/user-variables.ts'
 
 const userVariables = [{ name: 'T' }, { name: 'OPT', required: false }]
 const remote = (more: ServerConfig): ServerConfig => ({ url: 'https://h.example/mcp', userVariables, ...more })
@@ -136,7 +136,7 @@ test('a config with the values of a user', async () => {
 })
 
 test('what makes values of users be asked for again, and what does not', async () => {
-  const target = (config: ServerConfig): string => userVariableTarget(config)
+  const target = (config: ServerConfig): string => userVariableTargetFingerprint(config)
   const base = remote({ headers: { A: 'Bearer ${user.T}', X: 'fixed' }, createdAt: 'then' })
   const same: ServerConfig[] = [
     { ...base, description: 'other' },

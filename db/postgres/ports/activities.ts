@@ -11,7 +11,7 @@ import { activities } from '../tables.ts'
 import { toFilterText, toStorableText } from './activity-texts.ts'
 import { appendCalls, removeOldCalls, type CallRow } from './activity-hours.ts'
 import {
-  activityCondition, type FilterColumn, selectFilterValues, sumActivities, selectCountsByInterval
+  activityCondition, type FilterColumn, filterValuesStatement, activitySumsStatement, intervalCountsStatement
 } from './activity-sums.ts'
 
 /** Limits of one INSERT: the number of rows, and the total length of their encrypted texts in characters. */
@@ -48,8 +48,8 @@ export class PostgresActivities implements Activities {
 
   async list (filter: ActivityFilter, page: number, limit: number): Promise<ActivityPage> {
     // These are separate queries, so that each has its own timeout.
-    const rows = await this.#queries.runSlow(async (db) => await selectActivityPage(db, filter, page, limit))
-    const [counted] = await this.#queries.runSlow(async (db) => await selectActivityCount(db, filter))
+    const rows = await this.#queries.runSlow(async (db) => await activityPageStatement(db, filter, page, limit))
+    const [counted] = await this.#queries.runSlow(async (db) => await activityCountStatement(db, filter))
     const total = counted?.total ?? 0
     const approximate = total > maxCounted
     return {
@@ -68,7 +68,7 @@ export class PostgresActivities implements Activities {
 
   async listFilterValues (filter: ActivityFilter): Promise<ActivityFilterValues> {
     const distinct = async (name: FilterColumn): Promise<string[]> => await this.#queries.runSlow(async (db) =>
-      (await selectRows<{ value: string }>(db, selectFilterValues(filter, name))).map(({ value }) => value))
+      (await selectRows<{ value: string }>(db, filterValuesStatement(filter, name))).map(({ value }) => value))
     return {
       servers: await distinct('server'),
       tools: await distinct('tool'),
@@ -88,7 +88,7 @@ export class PostgresActivities implements Activities {
   }
 
   async stats (filter: ActivityFilter): Promise<{ total: number, errors: number, duration: number }> {
-    const [found] = await this.#queries.runSlow(async (db) => await sumActivities(db, filter))
+    const [found] = await this.#queries.runSlow(async (db) => await activitySumsStatement(db, filter))
     const total = Number(found?.total ?? 0)
     return {
       total, errors: Number(found?.errors ?? 0), duration: total === 0 ? 0 : Number(found?.duration ?? 0) / total
@@ -99,7 +99,9 @@ export class PostgresActivities implements Activities {
     filter: Omit<ActivityFilter, 'to'>, spans: TimeIntervals
   ): Promise<Array<{ total: number, errors: number }>> {
     const rows = await this.#queries.runSlow(async (db) =>
-      await selectRows<{ at: string, total: string, errors: string | null }>(db, selectCountsByInterval(filter, spans)))
+      await selectRows<{ at: string, total: string, errors: string | null }>(
+        db, intervalCountsStatement(filter, spans)
+      ))
     const found = new Map(rows.map(({ at, total, errors }) =>
       [Number(at), { total: Number(total), errors: Number(errors ?? 0) }]))
     return Array.from({ length: spans.count }, (_, at) => found.get(at) ?? { total: 0, errors: 0 })
@@ -168,7 +170,7 @@ export class PostgresActivities implements Activities {
  * @param page the number of the page, beginning with 1
  * @param limit the number of calls per page
  */
-export function selectActivityPage (db: Db, filter: ActivityFilter, page: number, limit: number) {
+export function activityPageStatement (db: Db, filter: ActivityFilter, page: number, limit: number) {
   const order = [desc(activities.timestamp), desc(activities.id)]
   const ids = db
     .select({ id: activities.id })
@@ -194,7 +196,7 @@ export function selectActivityPage (db: Db, filter: ActivityFilter, page: number
 }
 
 /** Returns the query that counts matching calls, up to `maxCounted + 1`. Exported for the test of its query plan. */
-export function selectActivityCount (db: Db, filter: ActivityFilter) {
+export function activityCountStatement (db: Db, filter: ActivityFilter) {
   const limited = db
     .select({ one: sql`1`.as('one') })
     .from(activities)

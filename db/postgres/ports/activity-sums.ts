@@ -64,7 +64,7 @@ const oneCall = sql.raw('1::bigint')
  * durations, from the stored sums of whole hours and the calls of partial hours. Exported for the test of its query
  * plan.
  */
-export function sumActivities (db: Db, filter: ActivityFilter) {
+export function activitySumsStatement (db: Db, filter: ActivityFilter) {
   const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql` union all
     select ${oneCall}, ${activities.status}, ${activities.duration} from ${activities}
@@ -82,7 +82,7 @@ export function sumActivities (db: Db, filter: ActivityFilter) {
     .from(summed)
 }
 
-/** A member of activities whose values `selectFilterValues` can list. */
+/** A member of activities whose values `filterValuesStatement` can list. */
 export type FilterColumn = 'server' | 'tool' | 'group' | 'username' | 'keyName'
 
 /**
@@ -90,7 +90,7 @@ export type FilterColumn = 'server' | 'tool' | 'group' | 'username' | 'keyName'
  * each value is found from the previous one in the index of the column, so that the time depends on the number of
  * values instead of the number of calls.
  */
-export function selectFilterValues (filter: ActivityFilter, name: FilterColumn): SQL {
+export function filterValuesStatement (filter: ActivityFilter, name: FilterColumn): SQL {
   const [hourColumn, column] = [hours[name], activities[name]]
   if (Object.values(filter).every((value) => value === undefined)) {
     const next = (after: SQL): SQL =>
@@ -117,7 +117,7 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
  * of the span), `total` and `errors`. Spans without calls have no row. If all spans consist of whole hours, the stored
  * sums are read. Exported for the test of its query plan.
  */
-export function selectCountsByInterval (filter: ActivityFilter, { from, length, count }: TimeIntervals): SQL {
+export function intervalCountsStatement (filter: ActivityFilter, { from, length, count }: TimeIntervals): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
   const hasWholeHours = from % hourLength === 0 && length % hourLength === 0
   const { whole, parts } = hasWholeHours ? splitIntoHours(range) : { whole: sql`false`, parts: [range] }

@@ -7,7 +7,7 @@ import type { QueryRunner } from '../connection/query-runner.ts'
 import type { Transaction } from '../connection/driver.ts'
 import { oauthClients as clients } from '../tables.ts'
 import { toIndexableText } from '../text.ts'
-import { PeriodicCleanup } from './periodic-cleanup.ts'
+import { ThrottledCleanup } from './throttled-cleanup.ts'
 
 const hasId = (clientId: string): SQL => eq(clients.key, toIndexableText(clientId))
 const isRegistered = eq(clients.origin, 'registered')
@@ -32,7 +32,7 @@ export class PostgresClients implements OAuthClients {
   readonly #queries: QueryRunner
   readonly #maxRegistered: number
   /** Removes idle clients at intervals, while clients are used. */
-  readonly #cleanup: PeriodicCleanup
+  readonly #cleanup: ThrottledCleanup
   /**
    * When this replica last recorded the use of a client, in ms since 1970, by client id; the first entry is the oldest.
    */
@@ -41,7 +41,7 @@ export class PostgresClients implements OAuthClients {
   constructor (queries: QueryRunner, maxRegistered: number = maxRegisteredClients) {
     this.#queries = queries
     this.#maxRegistered = maxRegistered
-    this.#cleanup = new PeriodicCleanup(
+    this.#cleanup = new ThrottledCleanup(
       async () => {
         await queries.runTransaction(async (tx) => { await removeClientAuthorizations(tx, await removeIdle(tx)) })
       }

@@ -11,7 +11,7 @@ import type { QueryRunner } from '../connection/query-runner.ts'
 import { sealText, unsealTextIfPossible } from '../sealed-text.ts'
 import { records } from '../tables.ts'
 import { toIndexableText, unescapeFromPostgres } from '../text.ts'
-import { PeriodicCleanup } from './periodic-cleanup.ts'
+import { ThrottledCleanup } from './throttled-cleanup.ts'
 
 type Row = typeof records.$inferSelect
 
@@ -37,7 +37,7 @@ export class PostgresRecords implements Records {
   readonly outlivesProcess = true
   readonly #queries: QueryRunner
   readonly #vault: Vault
-  readonly #cleanups = new Map<string, PeriodicCleanup>()
+  readonly #cleanups = new Map<string, ThrottledCleanup>()
 
   constructor (queries: QueryRunner, vault: Vault) {
     this.#queries = queries
@@ -59,7 +59,7 @@ export class PostgresRecords implements Records {
   }
 
   async find (collection: RecordCollection, key: string): Promise<StoredRecord | undefined> {
-    const [found] = await this.#queries.runQuick(async (db) => await selectRecord(db, collection, key))
+    const [found] = await this.#queries.runQuick(async (db) => await recordByKeyStatement(db, collection, key))
     return found && this.#toStored(found)
   }
 
@@ -163,7 +163,7 @@ export class PostgresRecords implements Records {
    */
   #cleanUp (collection: RecordCollection): void {
     const { name, maxEntries, evicts } = collection
-    const cleanup = this.#cleanups.get(name) ?? new PeriodicCleanup(async () => {
+    const cleanup = this.#cleanups.get(name) ?? new ThrottledCleanup(async () => {
       const isOwn = eq(records.collection, name)
       await this.#queries.runSlow(async (db) =>
         await db.delete(records).where(and(isOwn, lt(records.expires, sql`now()`))))
@@ -197,7 +197,7 @@ export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertVa
 }
 
 /** Returns the query that finds an unexpired entry. Exported for the test of its query plan. */
-export const selectRecord = (db: Db, collection: RecordCollection, key: string) =>
+export const recordByKeyStatement = (db: Db, collection: RecordCollection, key: string) =>
   db.select(wholeColumns).from(records).where(and(eq(records.id, idOf(collection, key)), isCurrent))
 
 /** Converts a filter to a condition on the table `records`. Expired entries match it, too. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
-import type { SocialIdentity, SocialLogins } from '../../ports/social-logins.ts'
+import type { SocialIdentityLink, SocialLogins } from '../../ports/social-logins.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { sealText, unsealText, unsealTextIfPossible } from '../sealed-text.ts'
@@ -8,7 +8,7 @@ import {
   socialIdentities as identities, socialSigningKey as secrets, socialSessions as sessions, socialUsers as users
 } from '../social-tables.ts'
 import { toIndexableText } from '../text.ts'
-import { PeriodicCleanup } from './periodic-cleanup.ts'
+import { ThrottledCleanup } from './throttled-cleanup.ts'
 
 /** The `place` of the signing key for the vault. */
 export const signingKeyVaultPlace = 'social-secret'
@@ -17,12 +17,12 @@ export const signingKeyVaultPlace = 'social-secret'
 export class PostgresSocialLogins implements SocialLogins {
   readonly #queries: QueryRunner
   readonly #vault: Vault
-  readonly #cleanup: PeriodicCleanup
+  readonly #cleanup: ThrottledCleanup
 
   constructor (queries: QueryRunner, vault: Vault) {
     this.#queries = queries
     this.#vault = vault
-    this.#cleanup = new PeriodicCleanup(async () =>
+    this.#cleanup = new ThrottledCleanup(async () =>
       await queries.runSlow(async (db) => await db.delete(sessions).where(lt(sessions.expiresAt, sql`now()`))))
   }
 
@@ -50,13 +50,13 @@ export class PostgresSocialLogins implements SocialLogins {
     })
   }
 
-  async find (hash: string): Promise<SocialIdentity | undefined> {
+  async find (hash: string): Promise<SocialIdentityLink | undefined> {
     const [found] =
       await this.#queries.runQuick(async (db) => await db.select().from(identities).where(eq(identities.hash, hash)))
     return found
   }
 
-  async put ({ hash, ...identity }: SocialIdentity): Promise<void> {
+  async put ({ hash, ...identity }: SocialIdentityLink): Promise<void> {
     const row = { ...identity, username: toIndexableText(identity.username), bound: new Date() }
     await this.#queries.runQuick(async (db) => {
       await db.insert(identities).values({ hash, ...row }).onConflictDoUpdate({ target: identities.hash, set: row })
@@ -67,7 +67,7 @@ export class PostgresSocialLogins implements SocialLogins {
     await this.#queries.runQuick(async (db) => { await db.delete(identities).where(eq(identities.hash, hash)) })
   }
 
-  async findCreatingIdentity (username: string, subject: string): Promise<SocialIdentity | undefined> {
+  async findCreatingIdentity (username: string, subject: string): Promise<SocialIdentityLink | undefined> {
     const [found] = await this.#queries.runQuick(async (db) =>
       await db
         .select()

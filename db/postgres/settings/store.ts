@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
 import { applyChanges } from '../../apply.ts'
-import { parseSettingsDocument, type DocumentWithSnapshot } from '../../document.ts'
+import { parseSnapshot, type ParsedSettings } from '../../document.ts'
 import { checkInvariants, checkChangedValues } from '../../invariants.ts'
 import { SnapshotListeners } from '../../listeners.ts'
 import type { Seed } from '../../seed.ts'
@@ -27,7 +27,7 @@ const lockHoldTime = 200
 const pollDelayAfterFailure = 100
 
 /** The state of the database as last read or written, and the document and snapshot derived from it. */
-interface State { readonly database: DatabaseState, readonly reading: DocumentWithSnapshot }
+interface State { readonly database: DatabaseState, readonly reading: ParsedSettings }
 
 interface PostgresStoreOptions {
   driver: DatabaseDriver
@@ -158,7 +158,7 @@ export class PostgresStore implements Store {
     const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
     this.#resealing = this.#reseal(database)
     this.#resealing.catch(() => {})
-    return { database, reading: parseSettingsDocument(toDocument(database.rows), database.version) }
+    return { database, reading: parseSnapshot(toDocument(database.rows), database.version) }
   }
 
   async #commit (
@@ -170,7 +170,7 @@ export class PostgresStore implements Store {
     assertUndecryptableSecretsReplaced(base.rows, rows, this.#vault)
     const reading = document === former.document
       ? former
-      : parseSettingsDocument(document, former.snapshot.version + 1, former)
+      : parseSnapshot(document, former.snapshot.version + 1, former)
     checkInvariants(former.snapshot, reading.snapshot)
     try {
       const database =
@@ -219,7 +219,7 @@ export class PostgresStore implements Store {
   #adopt (former: State, database: DatabaseState): State {
     const document = toDocument(database.rows, { rows: former.database.rows, document: former.reading.document })
     const version = Math.max(former.reading.snapshot.version + 1, database.version)
-    const reading = parseSettingsDocument(document, version, former.reading)
+    const reading = parseSnapshot(document, version, former.reading)
     this.#state = { database, reading }
     this.#listeners.notify(reading.snapshot)
     return this.#state

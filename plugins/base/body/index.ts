@@ -1,6 +1,6 @@
 export { parseSize, collectBodyText, parseJson, parseLargeJson, readJsonBody, readBodyText } from './body.ts'
 export { type DateRange, parseDateRange } from './dates.ts'
 export { chunkedBodyReserver, createBodyMemoryHook } from './memory.ts'
-export { checkFormFieldCount, refuseUnknownQuery } from './query.ts'
+export { limitFormFields, refuseUnknownQuery } from './query.ts'
 export { checkReadOnlyMembers } from './unchanged.ts'
 export { memoryOfJson, countValues, countWords } from './values.ts'

@@ -37,7 +37,7 @@ export const limitQueryParameters: onRequestHookHandler = ({ url }, reply, done)
  * @returns the same text
  * @throws InvalidInput
  */
-export function checkFormFieldCount (text: string): string {
+export function limitFormFields (text: string): string {
   if (hasTooMany(text)) throw tooManyError('form')
   return text
 }

@@ -5,7 +5,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../../db/errors.ts'
-import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 
 /** The content of the access file, with which the CLI reaches a gateway on the same machine. */
 export interface AccessFile {
@@ -55,7 +55,7 @@ export const isSameStorage = (storage: Pick<AccessFile, 'settings' | 'database'>
 const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
 
 /** Creates a credential for the access file. Its prefix distinguishes it from bearer keys. */
-export const newLocalToken = (): string => `${credentialPrefixes.local}${randomBytes(32).toString('hex')}`
+export const newLocalToken = (): string => `${ownCredentialPrefixes.local}${randomBytes(32).toString('hex')}`
 
 /** Checks that a folder can be written to or created, but does not create it. @throws Error with a sentence */
 export function requireWritableFolder (dataDir: string): void {

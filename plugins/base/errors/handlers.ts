@@ -169,7 +169,7 @@ function send (reply: FastifyReply, status: number, body: object): void {
 }
 
 /** Converts an error to what a page shows. Logs a fault of the gateway, and sets `Retry-After`. */
-export function toPageError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): PageError {
+export function preparePageError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): PageError {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
   const found = mostSpecificFinding(findingsOf(error))
@@ -181,7 +181,7 @@ interface PageError { readonly status: number, readonly text: string, readonly c
 /** Creates an error handler that sends an HTML page with the message of the error. */
 export const pageErrorHandler = (pages: Pages, title: string) =>
   (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const { status, text } = toPageError(given, request, reply)
+    const { status, text } = preparePageError(given, request, reply)
     const { headers, html } = pages.problem({ title, text, status })
     void reply.code(status).headers(headers).send(html)
   }

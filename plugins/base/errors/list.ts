@@ -161,7 +161,7 @@ export function toStorageHttpError (
 }
 
 /** Awaits a query of recorded calls or audit entries. @throws RecordsAway for a StorageError */
-export async function awaitRecordsQuery<Result> (answer: Promise<Result>): Promise<Result> {
+export async function awaitActivityOrAuditQuery<Result> (answer: Promise<Result>): Promise<Result> {
   try {
     return await answer
   } catch (error) {

@@ -10,7 +10,7 @@ import { baseLimits } from '../limits/index.ts'
  * @returns undefined if the check takes more than `baseLimits.argumentChecks.time`, or too much memory
  * @throws ShareError if too many tasks are waiting
  */
-export async function checkArguments (
+export async function convertAndCheckArguments (
   task: ArgumentCheckTask, owner: string
 ): Promise<ArgumentCheckResult | undefined> {
   try {

@@ -1,4 +1,4 @@
-export { checkArguments } from './check-arguments.ts'
+export { convertAndCheckArguments } from './check-arguments.ts'
 export { inputShapeOf } from './input-shape.ts'
 export { parsePointer, resolvePointer, resolveRef } from './json-pointer.ts'
 export { findInexactNumber } from './numbers.ts'

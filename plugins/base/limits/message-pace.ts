@@ -36,7 +36,7 @@ const userBucket = new TokenBucket(baseLimits.unsolicited, { maxKeys: baseLimits
  * Returns the rate limiter for a server. The servers of one user share a rate; each server of an admin has its own.
  * @param user undefined for a server of an admin
  */
-export const rateLimiterForUser = (user: string | undefined): UnsolicitedRateLimiter =>
+export const rateLimiterForServerOf = (user: string | undefined): UnsolicitedRateLimiter =>
   user === undefined
     ? new UnsolicitedRateLimiter()
     : new UnsolicitedRateLimiter(baseLimits.unsolicited, userBucket, user)

@@ -45,7 +45,7 @@ declare module 'fastify' {
 }
 
 /** Sets the scope of the routes registered on this instance and its children from now on. */
-export function enterScope (app: FastifyInstance, scope: ScopeName): void {
+export function setRouteScope (app: FastifyInstance, scope: ScopeName): void {
   app.scope = scope
 }
 

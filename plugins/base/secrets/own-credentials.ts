@@ -1,12 +1,12 @@
 import { parseJsonObject } from '../../../protocol/json.ts'
-import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { maskToken, sha256 } from './hash.ts'
 import { mask } from './mask.ts'
 import { maskFoundSecrets, type SecretRange } from './mask-decoded.ts'
 import { SecretScanner } from './redact.ts'
 
-const prefixes = Object.values(credentialPrefixes).join('|')
+const prefixes = Object.values(ownCredentialPrefixes).join('|')
 const prefix = new RegExp(prefixes, 'i')
 /** Matches a credential of this gateway, as a whole word or a long part of one; but not its mask (`thk_12ab...`). */
 const prefixedCredential = new RegExp(
@@ -65,7 +65,7 @@ class ImportedKeys {
       this.#longest = Math.max(this.#longest, token?.length ?? 0)
       const mask = token === undefined ? tokenMask : maskToken(token)
       const hash = tokenHash ?? (token === undefined ? undefined : sha256(token))
-      if (hash === undefined || mask.startsWith(credentialPrefixes.key)) continue
+      if (hash === undefined || mask.startsWith(ownCredentialPrefixes.key)) continue
       const [first, last] = [mask.slice(0, shownFirst), mask.slice(-shownLast)]
       if (mask.length !== shownFirst + 3 + shownLast) this.#wholeKeyHashes.add(hash)
       else this.#byBeginning.set(first, [...this.#byBeginning.get(first) ?? [], { last, hash }])

@@ -133,7 +133,7 @@ function syncFolder (path: string): void {
 }
 
 /** What to set JWT_SECRET to, as the end of a sentence. */
-export const secretAdvice = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
+export const loginSecretAdvice = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
 
 const loginKeyFile = (dataDir: string): SecretFile => new SecretFile(dataDir, {
   name: 'login.key',
@@ -151,7 +151,7 @@ export const replicasProblem = (
   given !== undefined || dbUrl === undefined || dbUrl.startsWith('pglite:')
     ? undefined
     : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: several gateways on one database each accept ' +
-      `only their own logins. Set it to ${secretAdvice}`
+      `only their own logins. Set it to ${loginSecretAdvice}`
 
 /** Checks the file with the login secret, if it exists. @throws Error with a sentence if the file cannot be used */
 export const checkLoginSecretFile = (dataDir: string): void => { loginKeyFile(dataDir).read() }

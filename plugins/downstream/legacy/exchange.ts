@@ -1,6 +1,6 @@
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import {
-  type Client, type Exchange, type RequestHeaders, type Question, type TaskForm, withoutHeaders
+  type Client, type Exchange, type RequestHeaders, type Question, type TaskForm, omitHeaders
 } from '../../../protocol/exchange.ts'
 import { passesLogLevel } from '../../../protocol/listener.ts'
 import { errorResponseText, notificationText, type Request, type Response } from '../../../protocol/message.ts'
@@ -50,7 +50,7 @@ export class LegacyExchange implements Exchange<View> {
   // The headers are copied only when they are used, since few servers receive them.
   get headers (): RequestHeaders {
     const { headers, credentialHeader } = this.#origin
-    return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
+    return credentialHeader === undefined ? headers : omitHeaders(headers, [credentialHeader])
   }
 
   get address (): string { return this.#origin.address }

@@ -7,7 +7,7 @@ import { isServerInfo } from '../../../protocol/lists.ts'
 import type { Request } from '../../../protocol/message.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { checkCapabilitiesSize } from '../read-message.ts'
+import { measureCapabilities } from '../read-message.ts'
 import type { SessionReservation, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -80,6 +80,6 @@ function begin (
  */
 function declaredCapabilities (capabilities: unknown): ClientCapabilities {
   if (!isObject(capabilities)) return {}
-  checkCapabilitiesSize(JSON.stringify(capabilities), 'capabilities')
+  measureCapabilities(JSON.stringify(capabilities), 'capabilities')
   return capabilities
 }

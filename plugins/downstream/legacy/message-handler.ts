@@ -6,7 +6,7 @@ import type { Gateway } from '../../gateway/index.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import {
-  credentialHeaderName, InFlightTable, toRpcAnswerError, type InboundRequest, type LogError
+  credentialHeaderName, InFlightTable, toRpcErrorAndLog, type InboundRequest, type LogError
 } from '../endpoint.ts'
 import { LegacyExchange } from './exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
@@ -94,7 +94,7 @@ export class LegacyMessageHandler {
   async drain (timeout: number): Promise<void> { await this.#inFlight.drain(timeout) }
 
   /** Converts an error to the JSON-RPC error for the client, and logs an unexpected one. */
-  toRpcAnswerError (error: unknown): RpcError { return toRpcAnswerError(error, this.#logError) }
+  toRpcAnswerError (error: unknown): RpcError { return toRpcErrorAndLog(error, this.#logError) }
 
   async #run (session: Session, request: Request, exchange: LegacyExchange): Promise<void> {
     if (session.exchanges.has(request.id)) {

@@ -16,17 +16,17 @@ import type { Sealer } from '../../base/secrets/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import type { AcceptedTypes } from '../accept.ts'
 import {
-  credentialHeaderName, InFlightTable, shuttingDownError, toRpcAnswerError, type Endpoint, type InboundRequest,
+  credentialHeaderName, InFlightTable, shuttingDownError, toRpcErrorAndLog, type Endpoint, type InboundRequest,
   type LogError, type HttpRequestContext
 } from '../endpoint.ts'
 import { HttpReply, writeJson, ModernReplyStream } from '../http-reply.ts'
 import type { ReceivedMessage } from '../read-message.ts'
 import {
-  createResultTranslator, requireAcceptedElicitations, serverIdentityOf, type ResultTranslator
+  createResultTranslator, requireElicitationsAccepted, targetServerFingerprint, type ResultTranslator
 } from './result-translator.ts'
 import { errorOutcome, httpStatusOf, isUnknownItemError } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
-import { ClientLeases } from './leases.ts'
+import { ModernClientPool } from './leases.ts'
 import { ClientSubscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { ParkedCalls } from './parked-calls.ts'
@@ -51,7 +51,7 @@ interface ModernEndpointDeps {
 
 /** The server side of streamable HTTP for modern clients (MCP 2026-07-28), which have no sessions. */
 export class ModernEndpoint implements Endpoint {
-  readonly leases: ClientLeases
+  readonly leases: ModernClientPool
   readonly parked: ParkedCalls<ModernExchange>
   readonly subscriptions: ClientSubscriptions
   readonly #deps: ModernEndpointDeps
@@ -65,7 +65,7 @@ export class ModernEndpoint implements Endpoint {
     const states = new RequestStateSealer(usedStates, sealer)
     this.#translator = createResultTranslator(gateway, states)
     this.parked = new ParkedCalls(states)
-    this.leases = new ClientLeases({
+    this.leases = new ModernClientPool({
       onBegin: (client) => { gateway.addListener(client, client) },
       onEnd: (client) => {
         gateway.removeClient(client).catch((error: unknown) => {
@@ -187,7 +187,7 @@ export class ModernEndpoint implements Endpoint {
       const outcome = this.#translator.toOutcome(exchange, await gateway.handle(exchange))
       exchange.finish(outcome instanceof Promise ? await outcome : outcome)
     } catch (error) {
-      exchange.finish(this.#translator.toFailure(toRpcAnswerError(error, logError), exchange))
+      exchange.finish(this.#translator.toFailure(toRpcErrorAndLog(error, logError), exchange))
     } finally {
       this.#exchanges.remove(number)
       if (!isList) this.leases.giveBack(exchange.client)
@@ -199,7 +199,7 @@ export class ModernEndpoint implements Endpoint {
     try {
       // Another server may now have the name of the server that issued the state.
       if (server !== undefined &&
-        await serverIdentityOf(this.#deps.gateway, exchange) !== server) throw callNotHereError()
+        await targetServerFingerprint(this.#deps.gateway, exchange) !== server) throw callNotHereError()
       await use()
     } catch (error) {
       exchange.undoBegin()
@@ -241,7 +241,7 @@ export class ModernEndpoint implements Endpoint {
       return
     }
     if (state.kind === 'call') throw callNotHereError()
-    if (state.kind === 'again') requireAcceptedElicitations(answersText)
+    if (state.kind === 'again') requireElicitationsAccepted(answersText)
     const server = state.kind === 'server' ? state.server : undefined
     const use = async (): Promise<void> => { await this.parked.states.use(requestState, answersText) }
     this.#run(inbound, accepted, own, origin, { server, id, answersText, use })
@@ -260,7 +260,7 @@ export class ModernEndpoint implements Endpoint {
       // If the client has disconnected in the meantime, it may repeat the request.
       if (!raw.destroyed) resume()
     } catch (error) {
-      const known = toRpcAnswerError(error, this.#deps.logError)
+      const known = toRpcErrorAndLog(error, this.#deps.logError)
       if (isUnknownItemError(known)) {
         call.exchange.end(known)
         call.forget()
@@ -286,7 +286,7 @@ export class ModernEndpoint implements Endpoint {
       }, gateway.serverInfo(view, client), identityExtra)
       writeJson(raw, [resultResponseText(idText, result)])
     } catch (error) {
-      const known = toRpcAnswerError(error, logError)
+      const known = toRpcErrorAndLog(error, logError)
       writeJson(raw, [errorResponseText(idText, known.toText())], httpStatusOf(known))
     }
   }

@@ -1,7 +1,7 @@
 import { hasTasksExtension } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import {
-  type Exchange, type RequestHeaders, type Question, type TaskForm, withoutHeaders
+  type Exchange, type RequestHeaders, type Question, type TaskForm, omitHeaders
 } from '../../../protocol/exchange.ts'
 import { isStreamNotification, streamMethod, withStreamId } from '../../../protocol/events.ts'
 import { passesLogLevel, type LogLevel } from '../../../protocol/listener.ts'
@@ -12,7 +12,7 @@ import { memoryOfJson } from '../../base/body/index.ts'
 import { answerParts } from '../answer-parts.ts'
 import type { HttpRequestContext } from '../endpoint.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
-import { requiresInput } from './input-request.ts'
+import { resultRequiresInput } from './input-request.ts'
 import type { ModernClient } from './leases.ts'
 import type { RequestOutcome } from './errors.ts'
 import { toModernResult } from './result.ts'
@@ -79,7 +79,7 @@ export class ModernExchange implements Exchange<View> {
   // The headers are copied only when they are used, since few servers receive them.
   get headers (): RequestHeaders {
     const { headers, credentialHeader } = this.#options.origin
-    return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
+    return credentialHeader === undefined ? headers : omitHeaders(headers, [credentialHeader])
   }
 
   get paramHeaders (): Record<string, string> | undefined {
@@ -158,7 +158,7 @@ export class ModernExchange implements Exchange<View> {
   }
 
   suspendsOn (resultText: string): boolean {
-    this.#isInputRequired = requiresInput(this.client.capabilities, this.method, resultText)
+    this.#isInputRequired = resultRequiresInput(this.client.capabilities, this.method, resultText)
     return this.#isInputRequired
   }
 

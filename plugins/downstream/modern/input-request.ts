@@ -16,7 +16,7 @@ import { isInputRequiredResult } from './result.ts'
  * @param method the method of the request
  * @throws RpcError if the result requests input, but the client's capabilities or the method do not allow that
  */
-export function requiresInput (capabilities: ClientCapabilities, method: string, text: string): boolean {
+export function resultRequiresInput (capabilities: ClientCapabilities, method: string, text: string): boolean {
   if (!isInputRequiredResult(text)) return false
   if (!mayRequireInput(method)) throw refusedError(`it requests input during ${method}`)
   checkInputRequests(capabilities, text)

@@ -78,7 +78,7 @@ interface LeasesDeps {
 }
 
 /** Assigns clients to modern requests. Idle clients are kept for a while, since they own upstream links. */
-export class ClientLeases {
+export class ModernClientPool {
   readonly #pools = new Map<string, LeasePool>()
   readonly #deps: LeasesDeps
   readonly #sweeper: NodeJS.Timeout

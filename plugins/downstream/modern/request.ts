@@ -10,7 +10,7 @@ import {
   decodeHeader, headerNames, isModernVersion, latestModernVersion, metaKeys, modernErrorCode, modernVersions,
   mcpNameMemberOf
 } from '../../../protocol/modern/envelope.ts'
-import { checkCapabilitiesSize, type ReceivedMessage } from '../read-message.ts'
+import { measureCapabilities, type ReceivedMessage } from '../read-message.ts'
 import { firstHeaderValue } from '../endpoint.ts'
 
 /**
@@ -157,7 +157,7 @@ interface WithoutEnvelope extends Pick<MetaParts, 'capabilitiesText' | 'capabili
 
 /**
  * Returns the text of params without the envelope. All other members keep their bytes.
- * @throws the RpcError of `checkCapabilitiesSize`
+ * @throws the RpcError of `measureCapabilities`
  */
 function withoutEnvelope (paramsText: string): WithoutEnvelope {
   const members = membersOf(paramsText)
@@ -186,7 +186,7 @@ let lastMeta: MetaParts | undefined
 /**
  * Returns the parts of a `_meta`, from the cache if it equals the `_meta` of the last cached request.
  * @param isCached whether to cache the parts
- * @throws the RpcError of `checkCapabilitiesSize`
+ * @throws the RpcError of `measureCapabilities`
  */
 function partsOf (metaText: string, isCached: boolean): MetaParts {
   if (lastMeta?.metaText === metaText) return lastMeta
@@ -196,7 +196,7 @@ function partsOf (metaText: string, isCached: boolean): MetaParts {
     if (!envelopeMembers.has(key)) rest.push(metaText.slice(keyStart, end))
     else if (key === metaKeys.clientCapabilities) capabilitiesText = metaText.slice(start, end)
   }
-  const capabilitiesMemory = checkCapabilitiesSize(capabilitiesText, metaKeys.clientCapabilities)
+  const capabilitiesMemory = measureCapabilities(capabilitiesText, metaKeys.clientCapabilities)
   const parts = { metaText, rest: rest.join(), capabilitiesText, capabilitiesMemory }
   if (isCached) lastMeta = parts
   return parts

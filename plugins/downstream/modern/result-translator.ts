@@ -1,6 +1,6 @@
 import { rpcCode, RpcError, toRefusedToolResult } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers, parseSmallMember } from '../../../protocol/json.ts'
-import { announcesList } from '../../../protocol/lists.ts'
+import { declaresList } from '../../../protocol/lists.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
 import { serverFingerprint, type Gateway, type MethodResult } from '../../gateway/index.ts'
 import { toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
@@ -33,7 +33,7 @@ export interface ResultTranslator {
  * returns a state, another server may have that name.
  * @throws the errors of `providerOf`
  */
-export async function serverIdentityOf (
+export async function targetServerFingerprint (
   gateway: Pick<Gateway, 'providerOf' | 'sections'>, exchange: ModernExchange
 ): Promise<string> {
   const provider = await gateway.providerOf(exchange)
@@ -52,7 +52,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStateSe
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
     const own = toModernResult(text, exchange.serverInfo)
     if (typeof state !== 'string') return resultOutcome(own)
-    const server = await serverIdentityOf(gateway, exchange)
+    const server = await targetServerFingerprint(gateway, exchange)
     const { requestState: before } = exchange.params
     const after = typeof before === 'string' ? { after: states.idOf(before) } : {}
     const sealed = states.seal({ kind: 'server', server, state, ...after }, exchange, stateExpiry())
@@ -73,7 +73,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStateSe
       const { kind } = answer
       // Servers without this kind of list do not affect the caching of the merged list.
       const sections = gateway.sections(view, exchange.client)
-        .filter(({ catalogue }) => catalogue === undefined || announcesList(catalogue.capabilities, kind))
+        .filter(({ catalogue }) => catalogue === undefined || declaresList(catalogue.capabilities, kind))
       const caching =
         mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isAnonymous)
       const owner = chargedOwnerOf(view.principal, exchange.address)
@@ -91,7 +91,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStateSe
 }
 
 /** Checks that the user accepted every elicitation. @throws RpcError otherwise */
-export function requireAcceptedElicitations (answersText: string): void {
+export function requireElicitationsAccepted (answersText: string): void {
   const answers = Object.values(JSON.parse(answersText) as Record<string, unknown>)
   const isAccepted = answers.length > 0 && answers.every((each) => isObject(each) && each.action === 'accept')
   if (!isAccepted) throw new RpcError(rpcCode.invalidRequest, 'The request requires the input that was declined')

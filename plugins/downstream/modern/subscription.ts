@@ -163,7 +163,7 @@ export class Subscription implements Client, Listener<View> {
 }
 
 /** A request that the gateway makes on behalf of a subscription. */
-export class SubscriptionRequest implements Exchange<View> {
+export class SubscriptionExchange implements Exchange<View> {
   view: View
   readonly method: string
   readonly params: Record<string, unknown>

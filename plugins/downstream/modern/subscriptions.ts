@@ -5,13 +5,13 @@ import type { Gateway } from '../../gateway/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import { EventStream } from '../event-stream.ts'
 import type { InboundRequest, LogError, HttpRequestContext } from '../endpoint.ts'
-import { withoutHeaders } from '../../../protocol/exchange.ts'
+import { omitHeaders } from '../../../protocol/exchange.ts'
 import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { parseSubscriptionFilter, Subscription, SubscriptionRequest, type SubscriptionFilter } from './subscription.ts'
+import { parseSubscriptionFilter, Subscription, SubscriptionExchange, type SubscriptionFilter } from './subscription.ts'
 import { requireTasksExtension } from './tasks.ts'
 import { TaskWatch } from './task-watch.ts'
-import type { ClientLeases } from './leases.ts'
+import type { ModernClientPool } from './leases.ts'
 import type { ModernRequest } from './request.ts'
 import { downstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
@@ -19,12 +19,12 @@ import { gatewayLimits } from '../../gateway/index.ts'
 /** The open subscriptions of modern clients. */
 export class ClientSubscriptions {
   readonly #gateway: Gateway
-  readonly #leases: ClientLeases
+  readonly #leases: ModernClientPool
   readonly #logError: LogError
   readonly #open = new Set<Subscription>()
   readonly #shares = new Shares(downstreamLimits.listens, 'open subscriptions')
 
-  constructor (gateway: Gateway, leases: ClientLeases, logError: LogError) {
+  constructor (gateway: Gateway, leases: ModernClientPool, logError: LogError) {
     this.#gateway = gateway
     this.#leases = leases
     this.#logError = logError
@@ -43,7 +43,7 @@ export class ClientSubscriptions {
     if (filter.taskIds.length > 0) requireTasksExtension(request)
     const owner = chargedOwnerOf(view.principal, address)
     const release = this.#shares.take(owner)
-    const ownHeaders = credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
+    const ownHeaders = credentialHeader === undefined ? headers : omitHeaders(headers, [credentialHeader])
     const stream = new EventStream(raw, {})
     const client = this.#leases.hold(view, address, request.capabilities, request.capabilitiesText, request.logLevel)
     const subscription = new Subscription(request.idText, view, client, owner, ownHeaders, stream)
@@ -99,7 +99,7 @@ export class ClientSubscriptions {
     const accepted = new Set<string>()
     const subscribe = async (uri: string): Promise<void> => {
       try {
-        await this.#gateway.handle(new SubscriptionRequest(subscription, 'resources/subscribe', { uri }, address))
+        await this.#gateway.handle(new SubscriptionExchange(subscription, 'resources/subscribe', { uri }, address))
         accepted.add(uri)
       } catch (error) {
         // The resource is omitted from the acknowledgement.

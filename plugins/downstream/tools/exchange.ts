@@ -24,7 +24,7 @@ export class PlainHttpExchange implements Exchange<View> {
     method: string,
     params: Record<string, unknown>,
     { headers, address }: { headers: RequestHeaders, address: string },
-    client: Client = sessionlessClient(view, address),
+    client: Client = createSessionlessClient(view, address),
     paramsText = JSON.stringify(params)
   ) {
     this.view = view
@@ -59,7 +59,7 @@ const plainClient = new NonMcpClient('', '')
  * Returns a client that stands for a plain HTTP caller without a session.
  * @param address the IP address of the caller, to which resources are charged if the caller has no credential
  */
-export const sessionlessClient = ({ principal }: View, address = ''): Client =>
+export const createSessionlessClient = ({ principal }: View, address = ''): Client =>
   new NonMcpClient(`rest ${principal.key}`, principal.user, principal.key, false, chargedOwnerOf(principal, address))
 
 /** Signals that a caller has disconnected before the answer. Creating it costs less than an AbortSignal. */

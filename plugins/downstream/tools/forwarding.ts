@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys } from '../../../protocol/modern/envelope.ts'
 import type { Snapshot } from '../../../db/store.ts'
-import { withoutHeaders } from '../../../protocol/exchange.ts'
+import { omitHeaders } from '../../../protocol/exchange.ts'
 import { passthroughHeaderNames } from '../../../schemas/server.ts'
 import type { Principal } from '../../settings/index.ts'
 
@@ -12,7 +12,7 @@ const noChanges: Readonly<Record<string, string | undefined>> = {}
  * Returns the changes for `withMembers` that remove the envelope of a modern server's result: `resultType`, caching,
  * and `serverInfo`. There are no changes for results of legacy servers, where such members have no special meaning.
  */
-export function envelopeRemovalChanges (result: string): Readonly<Record<string, string | undefined>> {
+export function resultEnvelopeRemovalChanges (result: string): Readonly<Record<string, string | undefined>> {
   if (!result.includes('"resultType"') || memberOf(result, 'resultType') === undefined) return noChanges
   const changes = { resultType: undefined, ttlMs: undefined, cacheScope: undefined }
   const meta = result.includes(metaKeys.serverInfo) ? memberOf(result, '_meta') : undefined
@@ -22,8 +22,8 @@ export function envelopeRemovalChanges (result: string): Readonly<Record<string,
 }
 
 /** Removes the envelope from the result of a modern server. Results of legacy servers keep their bytes. */
-export function withoutEnvelope (result: string): string {
-  const changes = envelopeRemovalChanges(result)
+export function withoutResultEnvelope (result: string): string {
+  const changes = resultEnvelopeRemovalChanges(result)
   return changes === noChanges ? result : withMembers(result, changes)
 }
 
@@ -39,5 +39,5 @@ export const createHeaderSelector = (snapshot: () => Snapshot): SelectHeaders =>
   const config = snapshot().servers.get(server)?.config
   if (config === undefined || passthroughHeaderNames(config).length === 0) return headers
   const isByToken = kind === 'access-token' || (kind === 'user' && headers['x-auth-token'] === undefined)
-  return isByToken ? withoutHeaders(headers, ['authorization']) : headers
+  return isByToken ? omitHeaders(headers, ['authorization']) : headers
 }

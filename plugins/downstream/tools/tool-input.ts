@@ -2,7 +2,9 @@ import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import { errors } from '../../base/errors/index.ts'
-import { checkArguments, createQuickCheck, type QuickCheck, inputShapeOf } from '../../base/json-schema/index.ts'
+import {
+  convertAndCheckArguments, createQuickCheck, type QuickCheck, inputShapeOf
+} from '../../base/json-schema/index.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 interface ConvertedArguments { readonly args: Record<string, unknown>, readonly text: string }
@@ -57,7 +59,7 @@ export class ToolInputSchema {
     const text = JSON.stringify(given)
     if (this.#schemaText === undefined || this.#now() < this.#pausedUntil) return { args: given, text }
     if (text.length <= baseLimits.argumentChecks.quick.args && this.#fitsAsGiven(given)) return { args: given, text }
-    const answer = await checkArguments({ schema: this.#schemaText, args: text }, owner)
+    const answer = await convertAndCheckArguments({ schema: this.#schemaText, args: text }, owner)
     if (answer === undefined) return this.#skipCheck(given, text)
     if (answer.problems.length > 0) {
       throw new errors.InvalidInput(

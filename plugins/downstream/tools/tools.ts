@@ -4,9 +4,9 @@ import { type Access, makeView, chargedOwnerOf, type Principal, type View } from
 import type { FindCurrentPrincipal } from '../../identity/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { type DisconnectSignal, sessionlessClient, PlainHttpExchange } from './exchange.ts'
+import { type DisconnectSignal, createSessionlessClient, PlainHttpExchange } from './exchange.ts'
 import { parseBodyArguments, parseQueryArguments } from './parse-arguments.ts'
-import { envelopeRemovalChanges, withoutEnvelope, type SelectHeaders } from './forwarding.ts'
+import { resultEnvelopeRemovalChanges, withoutResultEnvelope, type SelectHeaders } from './forwarding.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
 import { RestSessions } from './sessions.ts'
 import { findToolInputSchema, type ToolInputSchema } from './tool-input.ts'
@@ -62,7 +62,7 @@ export class HttpTools {
       )
     }
     const added = { toolName: JSON.stringify(name), arguments: JSON.stringify(args) }
-    return withMembers(result, { ...envelopeRemovalChanges(result), ...added })
+    return withMembers(result, { ...resultEnvelopeRemovalChanges(result), ...added })
   }
 
   /**
@@ -71,7 +71,7 @@ export class HttpTools {
    */
   requirePrompt (caller: Pick<HttpCaller, 'principal' | 'address'>, server: string, name: string): void {
     const view = this.#filtered(this.#access.viewOfServer(caller.principal, server), caller)
-    const client = sessionlessClient(view)
+    const client = createSessionlessClient(view)
     const isKnown = this.#gateway.surface(view, client).capabilities.has(server)
     if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuchError('prompt', name)
   }
@@ -91,7 +91,7 @@ export class HttpTools {
     )
     const result = (await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts })).trimStart()
     // The result is not parsed, since it may be many megabytes.
-    const text = result.startsWith('{') ? withoutEnvelope(result) : '{}'
+    const text = result.startsWith('{') ? withoutResultEnvelope(result) : '{}'
     return memberOf(text, 'messages')?.startsWith('[') === true ? text : withMembers(text, { messages: '[]' })
   }
 
@@ -114,7 +114,7 @@ export class HttpTools {
         `Server ${JSON.stringify(server)} returned something that is not the content of a resource`
       )
     }
-    return withoutEnvelope(result)
+    return withoutResultEnvelope(result)
   }
 
   /**
@@ -142,12 +142,12 @@ export class HttpTools {
       return args
     }
     const exposed = this.#exposedName(view, server, tool)
-    const { providers } = this.#gateway.surface(view, sessionlessClient(view))
+    const { providers } = this.#gateway.surface(view, createSessionlessClient(view))
     if (exposed === undefined && !providers.includes(server)) throw noSuchError('server', server)
     try {
       const known = exposed ?? await this.#findExposedName(caller, view, server, tool, read)
       const input = this.#inputOf(server, tool)
-      return withoutEnvelope(await this.#convertAndCall(caller, view, server, input, known, read()))
+      return withoutResultEnvelope(await this.#convertAndCall(caller, view, server, input, known, read()))
     } catch (error) {
       // The error names the tool as the route does. The view may have another name for it.
       throw error instanceof errors.NoSuch ? noSuchError('tool', tool) : error
@@ -184,7 +184,7 @@ export class HttpTools {
 
   /** Returns the input schema of a tool, by its name in the view. */
   #input (view: View, name: string): ToolInputSchema | undefined {
-    const target = this.#gateway.lookUp(view, sessionlessClient(view), 'tools', name)
+    const target = this.#gateway.lookUp(view, createSessionlessClient(view), 'tools', name)
     return target && this.#inputOf(target.provider, target.key)
   }
 
@@ -195,7 +195,7 @@ export class HttpTools {
 
   /** Returns the name of a tool in a view; undefined if the view does not show it. */
   #exposedName (view: View, server: string, tool: string): string | undefined {
-    return this.#gateway.exposedName(view, sessionlessClient(view), 'tools', server, tool)
+    return this.#gateway.exposedName(view, createSessionlessClient(view), 'tools', server, tool)
   }
 
   /**

@@ -5,7 +5,7 @@ import type {
 import type { ActivityList, ActivityStats } from '../../../schemas/activities.ts'
 import type { Principal } from '../../settings/index.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
-import { awaitRecordsQuery, errors, noSuchError } from '../../base/errors/index.ts'
+import { awaitActivityOrAuditQuery, errors, noSuchError } from '../../base/errors/index.ts'
 
 /** A query for activities: exact values of some fields, and a date range. */
 type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
@@ -69,7 +69,7 @@ export class ActivityReader {
     const filter = this.#filterOf(principal, query)
     const { activities, total, approximate } = filter === undefined
       ? { activities: [], total: 0, approximate: false }
-      : await awaitRecordsQuery(this.#activities.list(filter, page, limit))
+      : await awaitActivityOrAuditQuery(this.#activities.list(filter, page, limit))
     const totalPages = Math.ceil(total / limit)
     return {
       data: activities.map(toShown),
@@ -79,7 +79,7 @@ export class ActivityReader {
 
   /** Returns an activity by its id. @throws NoSuch, also for an activity that the principal may not see */
   async find (principal: Principal, id: string): Promise<ShownActivity> {
-    const found = await awaitRecordsQuery(this.#activities.find(id))
+    const found = await awaitActivityOrAuditQuery(this.#activities.find(id))
     if (found === undefined || !(principal.isAdmin || this.#belongsTo(principal, found))) {
       throw noSuchError('activity', id)
     }
@@ -88,7 +88,7 @@ export class ActivityReader {
 
   /** Returns the time of each user's last call to a server, in ms since 1970; empty if calls are not recorded. */
   async lastUseByUser (server: string): Promise<ReadonlyMap<string, number>> {
-    return this.isAvailable ? await awaitRecordsQuery(this.#activities.lastUses(server)) : new Map()
+    return this.isAvailable ? await awaitActivityOrAuditQuery(this.#activities.lastUses(server)) : new Map()
   }
 
   /** Counts the calls that a principal may see, and computes their mean duration, in ms. @throws InvalidInput */
@@ -96,7 +96,7 @@ export class ActivityReader {
     const filter = this.#filterOf(principal, query)
     const { total, errors: failed, duration } = filter === undefined
       ? { total: 0, errors: 0, duration: 0 }
-      : await awaitRecordsQuery(this.#activities.stats(filter))
+      : await awaitActivityOrAuditQuery(this.#activities.stats(filter))
     return { totalCalls: total, successCount: total - failed, errorCount: failed, avgDuration: duration }
   }
 
@@ -109,7 +109,7 @@ export class ActivityReader {
     principal: Principal, query: Omit<ActivityQuery, 'endDate'>, spans: TimeIntervals
   ): Promise<ReadonlyArray<{ readonly at: number, readonly ok: number, readonly failed: number }>> {
     const filter = this.#filterOf(principal, query)
-    const found = filter ? await awaitRecordsQuery(this.#activities.series(filter, spans)) : []
+    const found = filter ? await awaitActivityOrAuditQuery(this.#activities.series(filter, spans)) : []
     return Array.from({ length: spans.count }, (_, index) => {
       const { total, errors: failed } = found[index] ?? { total: 0, errors: 0 }
       return { at: spans.from + index * spans.length, ok: total - failed, failed }
@@ -122,19 +122,19 @@ export class ActivityReader {
    */
   async p95 (principal: Principal, query: ActivityQuery): Promise<number | undefined> {
     const filter = this.#filterOf(principal, query)
-    return filter && await awaitRecordsQuery(this.#activities.durationQuantile(filter, 0.95))
+    return filter && await awaitActivityOrAuditQuery(this.#activities.durationQuantile(filter, 0.95))
   }
 
   /** Returns the distinct servers, tools, groups, users and keys of the activities that a principal may see. */
   async filterValues (principal: Principal): Promise<ActivityFilterValues> {
     const activities = this.#activities
     const filter = this.#filterOf(principal, {})
-    return filter ? await awaitRecordsQuery(activities.listFilterValues(filter)) : noFilterValues
+    return filter ? await awaitActivityOrAuditQuery(activities.listFilterValues(filter)) : noFilterValues
   }
 
   /** Removes activities that are older than a number of days. @returns the number of removed activities */
   async removeOlderThan (days: number): Promise<number> {
-    return await awaitRecordsQuery(this.#activities.removeBefore(Date.now() - days * dayInMs))
+    return await awaitActivityOrAuditQuery(this.#activities.removeBefore(Date.now() - days * dayInMs))
   }
 
   /**

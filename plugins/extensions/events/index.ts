@@ -10,7 +10,7 @@ import {
   canUseMcp, configuredBaseUrl, isOfFormerAccount, makeView, type Principal, type View
 } from '../../settings/index.ts'
 import { routePathOf } from '../policies/facts.ts'
-import type { SubscriptionRoute } from './subscription.ts'
+import type { StoredRoute } from './subscription.ts'
 import type { WebhookDeps, Webhooks } from './webhooks.ts'
 
 declare module 'fastify' {
@@ -59,7 +59,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   const viewOf = async ({ credential, route, event }: EventSubscription): Promise<View | undefined> => {
     const principal = await app.auth.principalOfCredential(credential)
     if (principal === undefined || !canUseMcp(principal)) return undefined
-    const { scope, presentation, address } = route as SubscriptionRoute
+    const { scope, presentation, address } = route as StoredRoute
     const view = makeView({ ...principal, address }, scope, presentation)
     const isVisible = app.access.isViewCurrent(view, principal) &&
       app.access.visibleServers(view).some(({ server }) => isServer(server, event))

@@ -40,7 +40,7 @@ export function parseWebhookSecret ({ delivery }: Exchange['params']): string {
 export const createWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
 /** The stored form of a subscription's route. `address`: the IP address of the client that last subscribed. */
-export type SubscriptionRoute = Pick<View, 'scope' | 'presentation'> & { readonly address?: string }
+export type StoredRoute = Pick<View, 'scope' | 'presentation'> & { readonly address?: string }
 
 /** Returns a copy of a value with sorted members of objects, so that equal values have equal JSON texts. */
 const withSortedMembers = (value: unknown): unknown => isObject(value)
@@ -97,7 +97,7 @@ export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: Del
 export function createUnsubscribeRequest (
   { id, owner, user, route, event, argumentsText }: EventSubscription, callback: string
 ): OwnRequest {
-  const { scope, presentation } = route as SubscriptionRoute
+  const { scope, presentation } = route as StoredRoute
   return new OwnRequest({
     view: makeView({ key: owner, kind: 'user-key', user, isAdmin: false }, scope, presentation),
     client: new NonMcpClient(`events ${id}`, user, owner, false, owner),

@@ -12,7 +12,7 @@ import type { View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { WebhookSender, WebhookDestination } from './webhook-sender.ts'
 import {
-  argumentsTextOf, parseCallbackUrl, deliveryStatusText, type SubscriptionRoute, createWebhookSecret,
+  argumentsTextOf, parseCallbackUrl, deliveryStatusText, type StoredRoute, createWebhookSecret,
   requestedLifetimeText, parseWebhookSecret, subscriptionExpiryOf, subscriptionIdOf, createUnsubscribeRequest
 } from './subscription.ts'
 import { Deliveries } from './deliveries.ts'
@@ -99,7 +99,7 @@ export class Webhooks {
         scope: view.scope,
         presentation: view.presentation,
         address: exchange.address
-      } satisfies SubscriptionRoute,
+      } satisfies StoredRoute,
       name: String(params.name),
       event: { provider, server, key },
       argumentsText: argumentsTextOf(exchange),

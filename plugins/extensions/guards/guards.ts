@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { RuleRefusalError, RpcError } from '../../../protocol/errors.ts'
 import { streamMethod } from '../../../protocol/events.ts'
 import { memberOf, withMembers } from '../../../protocol/json.ts'
-import { toRpcError } from '../../../protocol/message.ts'
+import { parseRpcError } from '../../../protocol/message.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
@@ -224,7 +224,7 @@ export class Guards {
     const searched = new SearchedCharacterCounter()
     for (const guard of guards) text = await this.#deps.screen.apply(guard, text, origin, ownerOf(call), searched)
     if (text === original) return error
-    const { code, message } = toRpcError(text)
+    const { code, message } = parseRpcError(text)
     return new RpcError(code, message, error.reason, text)
   }
 

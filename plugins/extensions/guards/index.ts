@@ -4,7 +4,7 @@ import type { Guard } from '../../../schemas/guards.ts'
 import { errors, invalidMemberError } from '../../base/errors/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import type { GatewayCall, GuardFinding } from '../../gateway/index.ts'
-import { OrderedEntries } from '../../settings/index.ts'
+import { OrderedEntityEntries } from '../../settings/index.ts'
 import type { DetectedKind } from './detect/mask.ts'
 import type { Guards } from './guards.ts'
 import { activeGuards } from './rules.ts'
@@ -13,7 +13,7 @@ import type { ContentFinding } from './screen.ts'
 declare module 'fastify' {
   interface FastifyInstance {
     /** The configured content guards, for the management API. */
-    guards: OrderedEntries<'guards'>
+    guards: OrderedEntityEntries<'guards'>
   }
 }
 
@@ -89,7 +89,7 @@ export default fp(async (app) => {
   app.gateway.addHook('onError', (call, error) => applyGuards(error, (by) => by.onError(call, error)))
   app.gateway.addHook('onNotification', (server, paramsText) =>
     applyGuards<string | undefined>(paramsText, (by) => by.onNotification(server, paramsText)))
-  app.decorate('guards', new OrderedEntries(app.settings, 'guards', {
+  app.decorate('guards', new OrderedEntityEntries(app.settings, 'guards', {
     noun: 'guard',
     check: checkGuard,
     show: toShownGuard,

@@ -3,7 +3,7 @@ import type { PinStore } from '../../../db/ports/pins.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { DefinitionChange } from '../../../schemas/definitions-api.ts'
 import { Semaphore } from '../../base/limits/index.ts'
-import type { CatalogueReview } from '../../upstream/index.ts'
+import type { CatalogueReviewer } from '../../upstream/index.ts'
 import { acceptPending, compareWithPins, withoutTexts, type Pin, type PinMode, type ServerPins } from './compare.ts'
 import { definitionsOf, definitionKeyOf, type Definition } from './definitions.ts'
 import { listedCatalogueOf, type ListedCatalogue, type UnacceptedState } from './listed-catalogue.ts'
@@ -38,7 +38,7 @@ interface ExaminedCatalogue {
 const maxAttempts = 10
 
 /** Pins the definitions of servers, and decides which definitions of their catalogues are listed. */
-export class Pins implements CatalogueReview {
+export class Pins implements CatalogueReviewer {
   readonly #deps: PinsDeps
   /** The pins of each server, as known to this replica. */
   readonly #states = new Map<string, ServerState>()
@@ -59,7 +59,7 @@ export class Pins implements CatalogueReview {
    * Compares a new catalogue with the pins, stores changed pins, and reports changes to admins.
    * @param user the user whose connection listed the catalogue; undefined for a connection of the gateway itself
    */
-  readonly examine: CatalogueReview['examine'] = async (server, catalogue, user) => {
+  readonly examine: CatalogueReviewer['examine'] = async (server, catalogue, user) => {
     const source = JSON.stringify([user ?? null, catalogue.capabilityClass])
     this.#examined.set(catalogue, { source })
     const definitions = await definitionsOf(catalogue)
@@ -131,7 +131,7 @@ export class Pins implements CatalogueReview {
   }
 
   /** Returns the catalogue to list in place of a catalogue of a server. */
-  readonly listed: CatalogueReview['listed'] = (server, catalogue) => this.#listed(server, catalogue).catalogue
+  readonly listed: CatalogueReviewer['listed'] = (server, catalogue) => this.#listed(server, catalogue).catalogue
 
   #listed (server: string, catalogue: Catalogue): ListedCatalogue {
     const mode = this.#deps.modeOf(server)

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Approvals } from '../../../db/ports/approvals.ts'
 import type { Policy, PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
 import { invalidMemberError } from '../../base/errors/index.ts'
-import { OrderedEntries, type Principal } from '../../settings/index.ts'
+import { OrderedEntityEntries, type Principal } from '../../settings/index.ts'
 import { CallApprovals } from './approvals.ts'
 import { compileCondition, InvalidCondition } from './cel.ts'
 import { PolicyEnforcer } from './enforcer.ts'
@@ -16,7 +16,7 @@ interface PolicyOptions { store: Approvals }
 
 /** Management of policies and approvals. */
 export interface Policies {
-  readonly entries: OrderedEntries<'policies'>
+  readonly entries: OrderedEntityEntries<'policies'>
   readonly approvals: CallApprovals
   /** Tells what the policies decide about a call, without making it. @throws InvalidInput, NoSuch, NotRecorded */
   readonly test: (by: Principal, input: PolicyTest) => Promise<PolicyTestResult>
@@ -45,7 +45,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
     if (next.policies !== former.policies) app.gateway.announceChanges()
   })
   app.decorate('policies', {
-    entries: new OrderedEntries(app.settings, 'policies', {
+    entries: new OrderedEntityEntries(app.settings, 'policies', {
       noun: 'policy',
       check: checkPolicy,
       show: (policy) => ({ ...policy, mode: policy.mode ?? 'enforce' }),

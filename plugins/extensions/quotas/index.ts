@@ -6,7 +6,7 @@ import type { Quota } from '../../../schemas/quotas.ts'
 import { invalidMemberError } from '../../base/errors/index.ts'
 import { WorkerPool } from '../../base/threads/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { toBearerKeyIdentity, OrderedEntries, type Principal } from '../../settings/index.ts'
+import { toBearerKeyIdentity, OrderedEntityEntries, type Principal } from '../../settings/index.ts'
 import { isRecordableCall, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import { Quotas } from './quotas.ts'
@@ -16,7 +16,7 @@ import { UsageRecorder } from './usage.ts'
 declare module 'fastify' {
   interface FastifyInstance {
     /** The configured quotas, for the management API. */
-    quotas: OrderedEntries<'quotas'>
+    quotas: OrderedEntityEntries<'quotas'>
     /** The usage counters. `read` returns the usage that a principal may see; see `UsageRecorder.read`. */
     usage: {
       read: (principal: Principal, query: Parameters<UsageRecorder['read']>[1]) => ReturnType<UsageRecorder['read']>
@@ -113,7 +113,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
       resultTokens: resultTokens ?? 0
     }, isCall ? 1 : 0, createdAtOf(user))
   })
-  app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', {
+  app.decorate('quotas', new OrderedEntityEntries(app.settings, 'quotas', {
     noun: 'quota',
     check: checkQuota,
     warn: async (quota) => (await import('../references.ts')).quotaReferenceWarnings(quota, app)

@@ -5,7 +5,7 @@ import type { Quota } from '../../../schemas/quotas.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
-import { counterKeys, quotaSubjectsOf, quotaPeriodOf } from './targets.ts'
+import { counterKeys, quotaSubjectsOf, quotaPeriodInMs } from './targets.ts'
 
 type QuotasSnapshot = Pick<Snapshot, 'quotas' | 'teams' | 'users'>
 
@@ -85,7 +85,7 @@ export class Quotas {
     const tokens: Array<readonly [string, number]> = []
     this.#taken.set(call.exchange, { calls, tokens })
     for (const quota of quotas) {
-      const window = quotaPeriodOf(quota)
+      const window = quotaPeriodInMs(quota)
       const keys = counterKeys(quota, subjects)
       for (const key of keys) {
         if (quota.resultTokens !== undefined) {
@@ -111,7 +111,7 @@ export class Quotas {
     if (limits.tokens === 0 || limits.calls === 0) {
       // A quota of 0 never becomes free, but an admin may change it.
       throw new RuleRefusalError(
-        'quota', `The quota ${name} allows no calls`, { retryAfter: quotaPeriodOf(quota) / 1_000 }
+        'quota', `The quota ${name} allows no calls`, { retryAfter: quotaPeriodInMs(quota) / 1_000 }
       )
     }
     // The quota becomes free when all of its exhausted counters are free.

@@ -6,7 +6,7 @@ import { usernameOf } from '../activities/describe.ts'
 
 const minuteInMs = 60_000
 /** Returns the period of a quota, in ms. */
-export const quotaPeriodOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
+export const quotaPeriodInMs = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
 
 /** Returns the tool that a request calls, or to whose task it refers; undefined for prompts and resources. */
 export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchange' | 'item'>): string | undefined =>

@@ -10,7 +10,7 @@ import { gatewayLimits } from '../limits.ts'
 interface BuiltIn { readonly id: string, readonly enabled?: boolean }
 
 /** What differs between the kinds of built-in items: prompts, resources and skills. */
-export interface BuiltInKind<Item extends BuiltIn, Shown> {
+export interface BuiltInKindDefinition<Item extends BuiltIn, Shown> {
   /** The name of the section of the settings, and of the MCP list. */
   readonly list: 'prompts' | 'resources' | 'skills'
   /** A built-in item must not have the name or URI of an item of this kind on an admin's server. */
@@ -38,9 +38,9 @@ const adminView = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway'
 export class BuiltInEntries<Item extends BuiltIn, Shown> {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'surface'>
-  readonly #kind: BuiltInKind<Item, Shown>
+  readonly #kind: BuiltInKindDefinition<Item, Shown>
 
-  constructor (settings: Settings, gateway: Pick<Gateway, 'surface'>, kind: BuiltInKind<Item, Shown>) {
+  constructor (settings: Settings, gateway: Pick<Gateway, 'surface'>, kind: BuiltInKindDefinition<Item, Shown>) {
     this.#settings = settings
     this.#gateway = gateway
     this.#kind = kind

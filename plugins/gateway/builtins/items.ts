@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { makeCatalogue, isSameCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { makeStaticCatalogue, isSameCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import type { BuiltInPrompt, BuiltInResource } from '../../../schemas/builtins.ts'
 
 /** The provider's name. No server has it, since names of servers do not start with `$`. */
@@ -24,7 +24,7 @@ export function collectBuiltIns (
 ): BuiltInItems {
   const prompts = byKey(snapshot.prompts.values(), ({ name }) => name)
   const resources = byKey(snapshot.resources.values(), ({ uri }) => uri)
-  const made = makeCatalogue({
+  const made = makeStaticCatalogue({
     name: builtInProviderName,
     version,
     prompts: [...prompts.values()].map(({ name, title, description, arguments: declared }) => ({

@@ -3,7 +3,7 @@ import {
 } from '../../../schemas/builtins.ts'
 import { reservedNameProblem } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
-import type { BuiltInKind } from './entries.ts'
+import type { BuiltInKindDefinition } from './entries.ts'
 import { gatewayLimits } from '../limits.ts'
 
 /** Matches control characters, lone surrogates, characters that reorder text, and line and paragraph separators. */
@@ -35,7 +35,7 @@ function checkName (place: string, name: string): void {
   if (name !== name.normalize('NFC')) refuse(place, 'must be in Unicode NFC (composed characters)')
 }
 
-export const promptKind: BuiltInKind<BuiltInPrompt, PromptRecord> = {
+export const promptKind: BuiltInKindDefinition<BuiltInPrompt, PromptRecord> = {
   list: 'prompts',
   claims: 'prompts',
   noun: 'prompt',
@@ -65,7 +65,7 @@ export const promptKind: BuiltInKind<BuiltInPrompt, PromptRecord> = {
     ({ id, name, title, description, template, arguments: declared, enabled })
 }
 
-export const resourceKind: BuiltInKind<BuiltInResource, ResourceRecord> = {
+export const resourceKind: BuiltInKindDefinition<BuiltInResource, ResourceRecord> = {
   list: 'resources',
   claims: 'resources',
   noun: 'resource',

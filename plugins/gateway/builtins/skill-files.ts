@@ -45,7 +45,7 @@ const refuse = (sentence: string): never => { throw new errors.InvalidInput(sent
  * @param files the contents in base64, by path
  * @throws InvalidInput
  */
-export async function readSkill (
+export async function parseSkillFiles (
   files: Readonly<Record<string, string>>
 ): Promise<Pick<BuiltInSkill, 'name' | 'frontmatter' | 'files'>> {
   const { skillFiles: most, name: longest } = gatewayLimits.builtIns

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
-import { isSameCatalogue, makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { isSameCatalogue, makeStaticCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { Response } from '../../../protocol/message.ts'
 import type { Provider } from '../../../protocol/provider.ts'
@@ -67,7 +67,7 @@ export class SkillProvider implements Provider {
     this.#skills = enabledSkills(snapshot)
     this.#files = new Map([...this.#skills.values()].flatMap((skill) =>
       Object.keys(skill.files).map((path) => [skillUri(skill.name, path), [skill, path]] as const)))
-    const made = makeCatalogue({
+    const made = makeStaticCatalogue({
       name: skillProviderName, version: this.#version, skills: [...this.#skills.values()].map(entryOf)
     })
     const isSame = this.#catalogue !== undefined && isSameCatalogue(this.#catalogue, made)

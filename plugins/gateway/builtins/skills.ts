@@ -3,12 +3,12 @@ import type { BuiltInSkill, NewSkill, SkillRecord, SkillUpdate } from '../../../
 import { errors } from '../../base/errors/index.ts'
 import { findGroupByName, type Principal, type Settings } from '../../settings/index.ts'
 import type { Gateway } from '../gateway.ts'
-import { BuiltInEntries, type BuiltInKind } from './entries.ts'
-import { fileDigestAndSize, skillMainFile, readSkill, skillUri } from './skill-files.ts'
+import { BuiltInEntries, type BuiltInKindDefinition } from './entries.ts'
+import { fileDigestAndSize, skillMainFile, parseSkillFiles, skillUri } from './skill-files.ts'
 
 const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
 
-const skillKind: BuiltInKind<BuiltInSkill, SkillRecord> = {
+const skillKind: BuiltInKindDefinition<BuiltInSkill, SkillRecord> = {
   list: 'skills',
   // The files of a skill are resources.
   claims: 'resources',
@@ -49,7 +49,7 @@ export class BuiltInSkills {
 
   /** @throws InvalidInput, Duplicate, LimitReached */
   async create (principal: Principal, { content, files = {}, ...routes }: NewSkill): Promise<SkillRecord> {
-    const own = await readSkill({ [skillMainFile]: toBase64(content), ...withoutMain(files) })
+    const own = await parseSkillFiles({ [skillMainFile]: toBase64(content), ...withoutMain(files) })
     return await this.#entries.create(principal, { ...own, ...this.#withGroupIds(routes) })
   }
 
@@ -58,7 +58,7 @@ export class BuiltInSkills {
     const { content, files, ...routes } = change
     const own = content === undefined && files === undefined
       ? {}
-      : await readSkill(changedFiles(this.#settings.current.skills.get(id)?.files ?? {}, change))
+      : await parseSkillFiles(changedFiles(this.#settings.current.skills.get(id)?.files ?? {}, change))
     return await this.#entries.update(principal, id, { ...own, ...this.#withGroupIds(routes) })
   }
 
@@ -68,7 +68,7 @@ export class BuiltInSkills {
    * @throws InvalidInput, Duplicate, LimitReached
    */
   async put (principal: Principal, files: Readonly<Record<string, string>>): Promise<SkillRecord> {
-    const own = await readSkill(files)
+    const own = await parseSkillFiles(files)
     const former = [...this.#settings.current.skills.values()].find(({ name }) => name === own.name)
     return former
       ? await this.#entries.update(principal, former.id, own)

@@ -1,13 +1,13 @@
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { requestingInstance, markForwarded } from '../../../protocol/instance.ts'
-import { announcesList, listExtensionOf, type ListKind } from '../../../protocol/lists.ts'
+import { requestingInstance, markItemForwarded } from '../../../protocol/instance.ts'
+import { declaresList, listExtensionOf, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
 import { NotConnectedError, unknownFolderError, unknownResourceError, unknownSkillError } from '../resolve.ts'
 import { findResourceTarget, type Surface } from '../surface.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
-import { needsTask, withTaskHandle } from './tasks.ts'
+import { needsTask, recordCreatedTask } from './tasks.ts'
 
 /** Handles `tools/call`. */
 export async function callTool (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
@@ -29,7 +29,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   if (view.presentation !== 'raw') links.record(result, view.principal.key, target.provider)
   return exchange.taskForm === undefined
     ? result
-    : withTaskHandle(parts, exchange, target.provider, target.key, result)
+    : recordCreatedTask(parts, exchange, target.provider, target.key, result)
 }
 
 /**
@@ -145,7 +145,7 @@ export const createListMethod = (kind: ListKind): MethodHandler => async ({ reso
   resolver.requireCatalogue(view, surface, client)
   // On merged routes, a list of MCP itself that no server announces is empty, since clients request it nevertheless.
   if (
-    (view.scope.kind === 'server' || listExtensionOf(kind) !== undefined) && !announcesList(surface.announced, kind)
+    (view.scope.kind === 'server' || listExtensionOf(kind) !== undefined) && !declaresList(surface.announced, kind)
   ) {
     throw new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
   }
@@ -159,7 +159,7 @@ export const createListMethod = (kind: ListKind): MethodHandler => async ({ reso
   const asking = requestingInstance(exchange.params)
   if (asking !== undefined) {
     entries = entries.flatMap((entry) => {
-      const text = markForwarded(entry.text, asking)
+      const text = markItemForwarded(entry.text, asking)
       return text === undefined ? [] : [{ ...entry, text }]
     })
   }

@@ -6,7 +6,7 @@ import { memoized } from '../../../protocol/memoized.ts'
 import { isToolErrorResult } from '../../../protocol/message.ts'
 import { replaceTaskId, translateTaskReferences } from '../../../protocol/task-ids.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
-import { taskListKey, taskRunOf, unknownTaskError } from '../running-tasks.ts'
+import { providerTaskKey, providerRunOfTask, unknownTaskError } from '../running-tasks.ts'
 import { serverFingerprint, type TaskTarget } from '../task-handles.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
 
@@ -76,7 +76,7 @@ function isServerUnchanged (
 ): boolean {
   const section = surfaces.sections(exchange.view, exchange.client).find((each) => each.server.name === provider)
   return section !== undefined && serverFingerprint(provider, section.server.config) === server &&
-    taskRunOf(providers.get(provider), exchange, id) === run
+    providerRunOfTask(providers.get(provider), exchange, id) === run
 }
 
 /**
@@ -104,7 +104,7 @@ export const needsTask = memoized(({ text }: Item) =>
  * If the result of a call creates a task, records the task, and replaces its id by a handle for the client.
  * @param tool the provider's name of the called tool
  */
-export function withTaskHandle (
+export function recordCreatedTask (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
 ): string | Promise<string> {
   const task = createdTaskIn(result, exchange)
@@ -116,7 +116,7 @@ export function withTaskHandle (
   const server = serverFingerprint(provider, section?.server.config)
   // If the run is undefined, the task has already ended with its server's process. The run '' then makes the handle
   // invalid, since no process of the server has this run.
-  const run = taskRunOf(providers.get(provider), exchange, id) ?? ''
+  const run = providerRunOfTask(providers.get(provider), exchange, id) ?? ''
   const target = { provider, server, tool, id, run }
   const handle = taskHandles.seal(view, client, target)
   return runningTasks.recordState(view, client, target, handle, task).then(() => replaceTaskId(result, id, handle))
@@ -185,7 +185,8 @@ async function ownTasks (
   const own: string[] = []
   for (const text of elementsOf(memberOf(list, 'tasks') ?? '[]')) {
     const id = text.startsWith('{') ? parseSmallMember(text, 'taskId') : undefined
-    const handle = parts.taskHandles.find(view, client, provider, id) ?? handles.get(taskListKey(provider, String(id)))
+    const handle =
+      parts.taskHandles.find(view, client, provider, id) ?? handles.get(providerTaskKey(provider, String(id)))
     const target = handle === undefined ? undefined : parts.taskHandles.open(view, handle)
     if (target && await isShown(parts, exchange, target)) own.push(replaceTaskId(text, target.id, String(handle)))
   }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { countVisibleServers, makeView, type Principal, findBaseUrlSetting } from '../../settings/index.ts'
 import { isLoopback } from '../../base/config/index.ts'
-import { secretAdvice } from '../../base/secrets/index.ts'
+import { loginSecretAdvice } from '../../base/secrets/index.ts'
 
 /** Interval at which the error log about `routing.skipAuth` is repeated, in ms. */
 const warningInterval = 15 * 60_000
@@ -123,9 +123,10 @@ const placeholderSecrets = new Set(['secret', 'changeme', 'change-me', 'password
 export function warnOfWeakSecret (app: FastifyInstance, secret: string | undefined): void {
   if (secret === undefined) {
     app.log.warn(
-      `JWT_SECRET is not set, and no secret is stored: logins end when the gateway stops. Set it to ${secretAdvice}`
+      'JWT_SECRET is not set, and no secret is stored: logins end when the gateway stops. Set it to ' +
+      loginSecretAdvice
     )
   } else if (Buffer.byteLength(secret) < 32 || placeholderSecrets.has(secret.toLowerCase())) {
-    app.log.warn(`JWT_SECRET is weak: use ${secretAdvice}`)
+    app.log.warn(`JWT_SECRET is weak: use ${loginSecretAdvice}`)
   }
 }

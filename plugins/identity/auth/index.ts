@@ -3,7 +3,7 @@ import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { bearerKeyHeaderName, canUseMcp, type Principal, findBaseUrlSetting } from '../../settings/index.ts'
-import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { accountMarkOf, principalOfUser, accountSubjectOf } from '../users/account.ts'
@@ -143,7 +143,8 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       app.refusals.noteInactiveKey(request.ip, known)
       return
     }
-    const isToken = app.settings.current.system.oauthServer?.enabled === true && !text.includes(credentialPrefixes.key)
+    const isToken =
+      app.settings.current.system.oauthServer?.enabled === true && !text.includes(ownCredentialPrefixes.key)
     app.refusals.note(isToken ? 'token' : 'key', request.ip)
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import type { Snapshot } from '../../../db/store.ts'
-import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import type { AuthStep } from './chain.ts'
@@ -25,14 +25,14 @@ export class InternalCredentials {
 
   /** Creates a credential. @param resolve called for each MCP request with the credential */
   issue (resolve: ResolvePrincipal): InternalCredential {
-    const token = `${credentialPrefixes.internal}${randomBytes(32).toString('hex')}`
+    const token = `${ownCredentialPrefixes.internal}${randomBytes(32).toString('hex')}`
     const hash = sha256(token)
     this.#resolvers.set(hash, resolve)
     return { token, revoke: () => { this.#resolvers.delete(hash) } }
   }
 
   readonly step: AuthStep = ({ headers: { authorization }, socket }, routes, snapshot) => {
-    const isInternal = authorization?.startsWith(`Bearer ${credentialPrefixes.internal}`) === true
+    const isInternal = authorization?.startsWith(`Bearer ${ownCredentialPrefixes.internal}`) === true
     if (routes !== 'mcp' || !isInternal) return undefined
     return socket instanceof Socket ? undefined : this.#resolvers.get(sha256(authorization.slice(7)))?.(snapshot)
   }

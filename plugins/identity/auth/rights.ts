@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../base/errors/index.ts'
 import { canonicalUsername } from '../users/rules.ts'
@@ -68,7 +68,7 @@ export function credentialProblem (headers: FastifyRequest['headers'], snapshot:
   const name = routing?.bearerAuthHeaderName ?? 'Authorization'
   const header = headers[bearerKeyHeaderName(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
   if (header !== undefined) {
-    const isKey = !takesTokens || String(header).includes(credentialPrefixes.key)
+    const isKey = !takesTokens || String(header).includes(ownCredentialPrefixes.key)
     return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
   }
   if (!takesTokens) return `A bearer key is required in the ${name} header`

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
-import { owningTeam, type Principal, responsibleUsersOf } from '../../settings/index.ts'
+import { teamOfKeyOwner, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { storedUsernameOf } from '../users/rules.ts'
 import { parseKeyExpiry } from './expiry.ts'
 
@@ -67,7 +67,7 @@ export function ownerAndCreatorOf (
         : '"owner" must be the name of an admin: there is no account behind your credential'
     )
   }
-  if (owner !== undefined && !users.has(owner) && !(kind === 'user' && owningTeam({ teams, users }, owner))) {
+  if (owner !== undefined && !users.has(owner) && !(kind === 'user' && teamOfKeyOwner({ teams, users }, owner))) {
     throw new errors.InvalidInput(owner.startsWith('@') && teams.has(owner.slice(1))
       ? '"owner": a key of a team is of kind "user"'
       : `"owner": there is no ${owner.startsWith('@') ? 'team' : 'user'} named ${JSON.stringify(owner)}`)

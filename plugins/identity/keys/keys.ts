@@ -1,10 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
-import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { hasControlCharacters, reservedNameProblem } from '../../../schemas/names.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { owningTeam, type Principal, type Settings, responsibleUsersOf, withHashedToken } from '../../settings/index.ts'
+import {
+  teamOfKeyOwner, type Principal, type Settings, responsibleUsersOf, withHashedToken
+} from '../../settings/index.ts'
 import { checkReadOnlyMembers } from '../../base/body/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { legacyKeyIgnoredWarning, convertLegacyKey, legacyKeyConvertedWarning } from './legacy-key.ts'
@@ -140,7 +142,7 @@ export class BearerKeys {
     if (!principal.isAdmin && input.owner?.startsWith('@') === true && input.owner !== principal.username) {
       throw new errors.Forbidden('Only admins can create keys of teams')
     }
-    const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
+    const token = `${ownCredentialPrefixes.key}${randomBytes(32).toString('hex')}`
     const base = {
       id: randomUUID(),
       name,
@@ -275,7 +277,7 @@ function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
     ...allowedServers.length > 0 && (accessType === 'all' || accessType === 'groups') ? ['allowedServers'] : []
   ].map((list) => `"${list}" has no effect, since "accessType" is "${accessType}"`)
   const userWarnings = [
-    ...owner === undefined || users.has(owner) || owningTeam(snapshot, owner)
+    ...owner === undefined || users.has(owner) || teamOfKeyOwner(snapshot, owner)
       ? []
       : [`There is no user ${JSON.stringify(owner)}, the owner of the ` +
         `key${kind === 'user' ? ', so it is not valid' : ''}`],

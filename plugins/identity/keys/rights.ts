@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
-import { owningTeam } from '../../settings/index.ts'
+import { teamOfKeyOwner } from '../../settings/index.ts'
 import { keyExpiryOf } from './expiry.ts'
 
 type Users = Snapshot['users']
@@ -22,7 +22,7 @@ export function keyInactivityReason (
   if (key.enabled === false) return 'it is disabled'
   if (key.expiresAt !== undefined && keyExpiryOf(key) <= Date.now()) return `it expired at ${key.expiresAt}`
   const { kind, owner } = key
-  if (kind === 'user' && (owner === undefined || !(users.has(owner) || owningTeam({ teams, users }, owner)))) {
+  if (kind === 'user' && (owner === undefined || !(users.has(owner) || teamOfKeyOwner({ teams, users }, owner)))) {
     return owner === undefined ? 'it has no owner' : `its owner ${JSON.stringify(owner)} does not exist`
   }
   const nonAdmin = requiredAdminsOf(key).find((name) => !isAdmin(users, name))

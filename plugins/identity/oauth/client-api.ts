@@ -4,7 +4,7 @@ import { type OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oaut
 import { reservedNameProblem } from '../../../schemas/names.ts'
 import { checkReadOnlyMembers } from '../../base/body/index.ts'
 import { errors, OAuthError } from '../../base/errors/index.ts'
-import { checkRedirectUris, type ClientMetadata } from './client-metadata.ts'
+import { readRedirectUris, type ClientMetadata } from './client-metadata.ts'
 import { allGrantTypes, manageScope, type OAuthSettings } from './settings.ts'
 
 /** The members that an admin sends to the management API, to create or change an OAuth client. */
@@ -98,7 +98,7 @@ function nameOf (name: string): string {
 
 function urisOf (uris: readonly string[]): readonly string[] {
   try {
-    return checkRedirectUris(uris, 'redirectUris')
+    return readRedirectUris(uris, 'redirectUris')
   } catch (error) {
     throw error instanceof OAuthError ? new errors.InvalidInput(error.message) : error
   }

@@ -80,7 +80,7 @@ function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }
 export function readClientMetadata (
   metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings
 ): ClientMetadata {
-  const redirectUris = checkRedirectUris(metadata.redirect_uris)
+  const redirectUris = readRedirectUris(metadata.redirect_uris)
   const grantTypes = grantTypesOf(metadata, settings)
   const responseTypes = readTextList(metadata, 'response_types') ?? ['code']
   if (responseTypes.length !== 1 || responseTypes[0] !== 'code') {
@@ -182,7 +182,7 @@ function redirectUriProblem (uri: string): string | undefined {
  * @param name the name of the member in error messages
  * @throws OAuthError `invalid_redirect_uri`
  */
-export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
+export function readRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
   const isList = Array.isArray(uris) && uris.length > 0 && uris.every((uri): uri is string => typeof uri === 'string')
   if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of at least one URI`)
   if (uris.length > identityLimits.oauth.redirectUris) {

@@ -5,7 +5,7 @@ import type { Provider } from 'oidc-provider'
 import type { OAuthClient, OAuthClients } from '../../../db/ports/clients.ts'
 import type { Consent, Consents } from '../../../db/ports/consents.ts'
 import type { OneTimeValues } from '../../../db/ports/grants.ts'
-import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { BrowserStates } from '../../../db/ports/login-states.ts'
 import type { OAuthTokens } from '../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { ConsentRecord } from '../../../schemas/oauth.ts'
@@ -31,7 +31,7 @@ interface OAuthPorts {
   readonly tokens: OAuthTokens
   readonly clients: OAuthClients
   readonly consents: Consents
-  readonly loginStates: LoginStates
+  readonly loginStates: BrowserStates
 }
 
 interface OAuth {

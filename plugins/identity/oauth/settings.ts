@@ -1,19 +1,19 @@
 import { Value } from '@sinclair/typebox/value'
 import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { memoized } from '../../../protocol/memoized.ts'
-import { OAuthServerConfig } from '../../../schemas/oauth.ts'
+import { AuthorizationServerConfig } from '../../../schemas/oauth.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { isLoopback, parseTrustProxy } from '../../base/config/index.ts'
 import { findBaseUrlSetting, withDefaults } from '../../settings/index.ts'
 
 /** `systemConfig.oauthServer` with all defaults filled in. Lifetimes are in seconds. */
-export type OAuthSettings = Required<Omit<OAuthServerConfig, 'dynamicRegistration'>> & {
-  dynamicRegistration: Required<NonNullable<OAuthServerConfig['dynamicRegistration']>>
+export type OAuthSettings = Required<Omit<AuthorizationServerConfig, 'dynamicRegistration'>> & {
+  dynamicRegistration: Required<NonNullable<AuthorizationServerConfig['dynamicRegistration']>>
 }
 
 /** Returns the settings of the authorization server. */
 export const oauthSettingsOf = memoized(({ oauthServer }: SystemConfig): OAuthSettings =>
-  withDefaults(OAuthServerConfig, oauthServer, { dynamicRegistration: {} }) as OAuthSettings)
+  withDefaults(AuthorizationServerConfig, oauthServer, { dynamicRegistration: {} }) as OAuthSettings)
 
 /** The environment variables that determine the addresses given to clients. */
 interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
@@ -24,7 +24,7 @@ interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, rea
  */
 export function oauthSettingsProblems (system: SystemConfig, addressing: AddressEnv): string[] {
   const { oauthServer } = system
-  const sentences = [...Value.Errors(OAuthServerConfig, oauthServer ?? {})]
+  const sentences = [...Value.Errors(AuthorizationServerConfig, oauthServer ?? {})]
     .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its ` +
       'default applies instead')
   const address = oauthServer?.enabled === true ? addressProblem(system, addressing) : undefined

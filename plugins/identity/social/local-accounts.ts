@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { createHash } from 'node:crypto'
 import { foldUsername } from '../../../db/invariants.ts'
-import type { SocialIdentity, SocialLogins } from '../../../db/ports/social-logins.ts'
+import type { SocialIdentityLink, SocialLogins } from '../../../db/ports/social-logins.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Settings } from '../../settings/index.ts'
@@ -120,7 +120,7 @@ export class SocialAccounts {
 
   async #bind (person: Person, hash: string, user: User, created: boolean): Promise<void> {
     const { username } = user
-    const identity: SocialIdentity = {
+    const identity: SocialIdentityLink = {
       hash,
       provider: person.provider,
       username,

@@ -5,9 +5,9 @@ import type { Team } from '../../../schemas/teams.ts'
 import { checkReadOnlyMembers } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import {
-  isMemberByLogin, owningTeam, type Principal, type Settings, teamMembers, teamReference, teamsOf
+  isMemberByLogin, teamOfKeyOwner, type Principal, type Settings, teamMembers, teamReference, teamsOf
 } from '../../settings/index.ts'
-import { changesForUnsharing } from '../users/account.ts'
+import { changesForUnsharingWith } from '../users/account.ts'
 import { canonicalUsername, storedUsernameOf, usernameProblem } from '../users/rules.ts'
 
 /**
@@ -78,11 +78,11 @@ export class Teams {
     await this.#settings.change((base) => {
       const team = requireTeam(base, name)
       const keys = [...base.keys.values()].filter(({ kind, owner }) =>
-        kind === 'user' && owningTeam(base, owner) === team)
+        kind === 'user' && teamOfKeyOwner(base, owner) === team)
       return [
         { entity: 'teams', key: team.name, value: undefined },
         ...keys.map(({ id }): Change => ({ entity: 'bearerKeys', key: id, value: undefined })),
-        ...changesForUnsharing(base, teamReference(team.name))
+        ...changesForUnsharingWith(base, teamReference(team.name))
       ]
     }, by)
   }

@@ -98,7 +98,7 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
     changes.push({ entity: 'policies', key: policy.id, value: { ...policy, approvers } })
   }
   // `admin` is the default owner, even if no user has that name.
-  if (username === defaultOwner) return [...changes, ...changesForUnsharing(snapshot, username)]
+  if (username === defaultOwner) return [...changes, ...changesForUnsharingWith(snapshot, username)]
   for (const server of servers.values()) {
     const { name, config, problem } = server
     const isOwned = config.owner === username
@@ -134,7 +134,7 @@ function withoutShare (config: ServerConfig, name: string): ServerConfig {
  * team of the same name could use these servers.
  * @param name the entry in `sharedWithUsers`
  */
-export const changesForUnsharing = ({ servers }: Snapshot, name: string): Change[] =>
+export const changesForUnsharingWith = ({ servers }: Snapshot, name: string): Change[] =>
   [...servers.values()].flatMap((server): Change[] => {
     const value = withoutShare(server.config, name)
     return value === server.config ? [] : [{ entity: 'mcpServers', key: server.name, value }]

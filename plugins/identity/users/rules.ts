@@ -95,7 +95,10 @@ function checkRules (rules: readonly PasswordRule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
-/** The rules for passwords that admins set. Passwords that users choose may break some (`checkUserChosenPassword`). */
+/**
+ * The rules for passwords that admins set. Passwords that users choose may break some
+ * (`checkUserChosenPasswordWithWarnings`).
+ */
 const allRules = [lengthRule(8), sizeRule, ...classRules]
 
 /**
@@ -109,7 +112,7 @@ export function checkAdminSetPassword (password: string): void { checkRules(allR
  * @returns a sentence for each advisory rule that the password breaks
  * @throws WeakPassword with `errors`, a sentence for each other rule that the password breaks
  */
-export function checkUserChosenPassword (password: string): string[] {
+export function checkUserChosenPasswordWithWarnings (password: string): string[] {
   checkRules([lengthRule(6), sizeRule], password)
   return brokenRules(classRules, password)
 }

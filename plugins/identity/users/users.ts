@@ -8,7 +8,8 @@ import { needsRehash, Passwords } from '../../base/secrets/index.ts'
 import { type Principal, type Settings, responsibleUsersOf } from '../../settings/index.ts'
 import { changesForDemotion, changesForRemoval } from './account.ts'
 import {
-  canonicalUsername, checkUserChosenPassword, checkAdminSetPassword, defaultOwner, isDefaultOwnerName, usernameProblem
+  canonicalUsername, checkUserChosenPasswordWithWarnings, checkAdminSetPassword, defaultOwner, isDefaultOwnerName,
+  usernameProblem
 } from './rules.ts'
 import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 import { identityLimits } from '../limits.ts'
@@ -131,7 +132,7 @@ export class Users {
       ? undefined
       : this.#nameRules.map((rule) => rule(name)).find((each) => each !== undefined)
     if (refused !== undefined) throw new errors.InvalidInput(`"username": ${refused}`)
-    const warnings = checkUserChosenPassword(password)
+    const warnings = checkUserChosenPasswordWithWarnings(password)
     return { user: await this.#add(by, { username: name, password, isAdmin }), warnings }
   }
 
@@ -183,7 +184,7 @@ export class Users {
    * Returns the advisory rules that a password breaks, as sentences.
    * @throws WeakPassword if it breaks another rule
    */
-  checkNewPassword (password: string): string[] { return checkUserChosenPassword(password) }
+  checkNewPassword (password: string): string[] { return checkUserChosenPasswordWithWarnings(password) }
 
   /** Returns the account of a principal. @throws Forbidden if the principal has no account, and so no password */
   accountOf ({ username }: Principal): User {
@@ -202,7 +203,7 @@ export class Users {
    * @throws WeakPassword, Unauthorized if the account changed meanwhile
    */
   async changePassword (user: User, newPassword: string): Promise<User> {
-    checkUserChosenPassword(newPassword)
+    checkUserChosenPasswordWithWarnings(newPassword)
     const password = await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change(({ users }) => {
       const current = users.get(user.username)

@@ -13,7 +13,7 @@ import { Shares } from '../../base/limits/index.ts'
 import { type ArchiveBounds, ArchiveError } from './archive/archive.ts'
 import { BundlesFolder } from './folder.ts'
 import {
-  bundleNamesOf, bundleReferencesIn, createBundleCheck, currentVersionLink, maskManifest, resolveLaunch
+  bundleNamesOf, bundleReferencesIn, createBundleProblemFinder, currentVersionLink, maskManifest, resolveLaunch
 } from './launch.ts'
 import { findCommand, parseManifest } from './manifest.ts'
 import { type MultipartPart, receiveFile } from './receive.ts'
@@ -71,9 +71,9 @@ export class Bundles {
     owner: string, parts: AsyncIterable<MultipartPart>, signal: AbortSignal
   ): Promise<Record<string, string>> {
     return await this.#receive(owner, parts, 'skillFile', signal, async (archive, unpacked) => {
-      const { readSkillFolder } = await import('./skill-folder.ts')
+      const { readSkillArchive } = await import('./skill-folder.ts')
       try {
-        return await readSkillFolder(archive, unpacked, signal)
+        return await readSkillArchive(archive, unpacked, signal)
       } catch (error) {
         throw error instanceof ArchiveError ? new errors.InvalidInput(`The archive: ${error.message}`) : error
       }
@@ -205,7 +205,7 @@ export class Bundles {
 }
 
 /** Unpacks an archive that is not a bundle, such as a backup, into a new folder. @throws ArchiveError */
-export async function unpackArchive (archive: string, folder: string, bounds: ArchiveBounds): Promise<void> {
+export async function unpackBackupArchive (archive: string, folder: string, bounds: ArchiveBounds): Promise<void> {
   await (await import('./unpack.ts')).unpackAll(archive, folder, bounds)
 }
 
@@ -251,7 +251,7 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
         'folders that contain it'
   })
   app.decorate('bundles', bundles)
-  app.upstreamHooks.beforeStart(createBundleCheck(resolve(root)))
+  app.upstreamHooks.beforeStart(createBundleProblemFinder(resolve(root)))
   const removeUnused = (next: Snapshot, former: Snapshot): void => {
     bundles.removeUnused(next, former)
       .catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })

@@ -212,7 +212,9 @@ export const bundleReferencesIn = (
  * cannot be started: its bundle is not on this machine, or an option of the bundle has no value; otherwise undefined.
  * @param root the folder of all bundles
  */
-export const createBundleCheck = (root: string) => async (config: ServerConfig): Promise<string | undefined> => {
+export const createBundleProblemFinder = (root: string) => async (
+  config: ServerConfig
+): Promise<string | undefined> => {
   const names = bundleNamesOf(root, config)
   for (const name of names) {
     const isInstalled = await access(join(root, name, currentVersionLink)).then(() => true, () => false)

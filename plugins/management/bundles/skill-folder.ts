@@ -16,7 +16,7 @@ const isLeftover = (path: string): boolean => /^__MACOSX(?:\/|$)|(?:^|\/)\.DS_St
  * @returns the files as base64, by their paths in the folder of the skill; `SKILL.md` comes first
  * @throws ArchiveError
  */
-export async function readSkillFolder (
+export async function readSkillArchive (
   archive: string, unpacked: string, signal: AbortSignal
 ): Promise<Record<string, string>> {
   const { skillBounds: bounds } = managementLimits.bundles

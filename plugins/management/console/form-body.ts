@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
-  checkFormFieldCount, chunkedBodyReserver, createBodyMemoryHook, readBodyText
+  limitFormFields, chunkedBodyReserver, createBodyMemoryHook, readBodyText
 } from '../../base/body/index.ts'
 import { ownerOfAddress } from '../../base/limits/index.ts'
 import { chargedOwnerOf, type Principal } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
 /** Adds a parser of URL-encoded forms, and removes all other parsers. A field that occurs several times is a list. */
-export function addFormBodyParser (scope: FastifyInstance): void {
+export function acceptOnlyFormBodies (scope: FastifyInstance): void {
   const max = managementLimits.console.formSize
   const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
     principal ? chargedOwnerOf(principal, ip) : ownerOfAddress(ip)
@@ -15,7 +15,7 @@ export function addFormBodyParser (scope: FastifyInstance): void {
   scope.addHook('preParsing', createBodyMemoryHook({ limit: () => max, ownerOf: senderOf }))
   scope.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => fieldsOf(checkFormFieldCount(await readBodyText(payload, max, chunkedBodyReserver(request)))))
+  ) => fieldsOf(limitFormFields(await readBodyText(payload, max, chunkedBodyReserver(request)))))
 }
 
 function fieldsOf (text: string): Record<string, string | string[]> {

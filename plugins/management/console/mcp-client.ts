@@ -5,7 +5,7 @@ import {
   encodeHeader, headerNames, latestModernVersion, metaKeys, mcpNameMemberOf
 } from '../../../protocol/modern/envelope.ts'
 import { argumentText, parseParamHeaders } from '../../../protocol/modern/param-headers.ts'
-import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { estimateTokens } from './costs.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -143,7 +143,8 @@ export class McpClient {
   /** Returns the name of the header for a credential: for bearer keys, `routing.bearerAuthHeaderName`. */
   #headerOf (credential: string): string {
     const { routing } = this.#outer.settings.current.system
-    const name = [credentialPrefixes.token, credentialPrefixes.internal].some((prefix) => credential.startsWith(prefix))
+    const { token, internal } = ownCredentialPrefixes
+    const name = [token, internal].some((prefix) => credential.startsWith(prefix))
       ? undefined
       : routing?.bearerAuthHeaderName
     return (name ?? 'authorization').toLowerCase()

@@ -6,9 +6,9 @@ import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, F
 import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import { percentDecode } from '../../../protocol/text.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { errors, toPageError } from '../../base/errors/index.ts'
+import { errors, preparePageError } from '../../base/errors/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
-import { enterScope } from '../../base/scopes/index.ts'
+import { setRouteScope } from '../../base/scopes/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { findBaseUrlSetting } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
@@ -19,7 +19,7 @@ import {
   consoleCookieNames, isTheme, setCreatedKeyCookie, setThemeCookie, setNoticeCookie, type CreatedKey, type Notice,
   takeCreatedKey
 } from './cookies.ts'
-import { addFormBodyParser } from './form-body.ts'
+import { acceptOnlyFormBodies } from './form-body.ts'
 import { McpClient } from './mcp-client.ts'
 import { isAutoRefresh, LiveStreams, type LoadLivePageData } from './live.ts'
 import { SchemaForm } from './forms/schema-form.ts'
@@ -106,7 +106,7 @@ const pageHeaders = {
 export async function serveConsole (
   app: FastifyInstance, main: FastifyInstance, stored: ConsoleSessions, pages: FastifyPluginAsync
 ): Promise<LiveStreams> {
-  enterScope(app, 'console-open')
+  setRouteScope(app, 'console-open')
   const { version, env: { READONLY: readonly, JWT_SECRET: secret } } = app.config
   const { base } = app.console
   const { folder, names } = await findOrBuildAssets()
@@ -121,7 +121,7 @@ export async function serveConsole (
     logLevel: 'debug'
   })
   await app.register(async (assets) => {
-    enterScope(assets, 'console-assets')
+    setRouteScope(assets, 'console-assets')
     await assets.register(files, {
       root: folder,
       prefix: `${base}/assets/`,
@@ -185,7 +185,7 @@ export async function serveConsole (
     return token
   })
   await app.register(async (scope) => {
-    addFormBodyParser(scope)
+    acceptOnlyFormBodies(scope)
     checkRequests(scope, sessions)
     scope.setNotFoundHandler((request, reply) => {
       if (request.principal) void showError(new errors.NotFound(), request, reply)
@@ -251,7 +251,7 @@ const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in',
 
 /** Sends a page with the message of an error, and its status. */
 function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, text, code } = toPageError(given, request, reply)
+  const { status, text, code } = preparePageError(given, request, reply)
   const title = titles[status] ?? 'This did not work'
   const { principal, server: { kit: { base, renderer } } } = request
   const data = {

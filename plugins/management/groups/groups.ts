@@ -14,7 +14,7 @@ import {
 import { findGroupByName, makeView, type Principal, type Settings } from '../../settings/index.ts'
 import { checkServerOrGroupQuota, checkGroupName, sameNameWarnings } from '../checks.ts'
 import {
-  compactMember, type MemberConfig, requireMember, updatedMembers, parseGroupMembers, unlistedItemWarnings,
+  compactMember, type MemberConfig, assertVisibleMember, updatedMembers, parseGroupMembers, unlistedItemWarnings,
   visibleMembers, withDefaultSelectors, withOwnItemNames
 } from './members.ts'
 
@@ -140,7 +140,7 @@ export class Groups {
   /** Removes a member. @throws NoSuch if it is not a member, or one that the principal may not see; Forbidden */
   async removeServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
-      requireMember(base, principal, stored, name)
+      assertVisibleMember(base, principal, stored, name)
       return stored.filter((member) => member.name !== name)
     })
   }
@@ -150,7 +150,7 @@ export class Groups {
     principal: Principal, idOrName: string, name: string, tools: 'all' | string[]
   ): Promise<ChangedGroup> {
     const data = await this.#changeMembers(principal, idOrName, (base, stored) => {
-      requireMember(base, principal, stored, name)
+      assertVisibleMember(base, principal, stored, name)
       return stored.map((member) =>
         member.name === name ? this.#convertMember(principal, { ...member, tools }) : member)
     })
@@ -176,7 +176,7 @@ export class Groups {
   assertCanManage (principal: Principal, idOrName: string, member?: string): void {
     const snapshot = this.#settings.current
     const { members } = managedGroup(snapshot, principal, idOrName)
-    if (member !== undefined) requireMember(snapshot, principal, members, member)
+    if (member !== undefined) assertVisibleMember(snapshot, principal, members, member)
   }
 
   /** Removes a group, also from keys that are limited to it. @throws NoSuch, Forbidden */

@@ -89,7 +89,7 @@ export function compactMember (member: GroupMember): string | GroupMember {
 }
 
 /** Checks that a server is a member of a group. @throws NoSuch if it is not, or if the principal may not see it */
-export function requireMember (
+export function assertVisibleMember (
   snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string
 ): void {
   const member = stored.find((each) => each.name === name)

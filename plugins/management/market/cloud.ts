@@ -3,7 +3,7 @@ import { isObject } from '../../../protocol/json.ts'
 import type { CloudServer, CloudTool } from '../../../schemas/catalogues.ts'
 import { configProblem } from '../../../schemas/server.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { toValidServerName, checkConfigText, UnusableEntryError } from './inputs.ts'
+import { toValidServerName, requireSafeConfigText, UnusableEntryError } from './inputs.ts'
 import type { SourceAnswer, CatalogueSource } from './source.ts'
 import { managementLimits } from '../limits.ts'
 import { baseLimits } from '../../base/limits/index.ts'
@@ -130,7 +130,7 @@ const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').
 function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 'reason'> {
   if (address === '') return { required: [], reason: 'the service provides no address for it' }
   try {
-    const url = checkConfigText(address, 'server_url')
+    const url = requireSafeConfigText(address, 'server_url')
     const problem = configProblem({ type: 'streamable-http', url })
     if (problem !== undefined) throw new UnusableEntryError(problem)
     return {

@@ -47,7 +47,7 @@ export class ConfigInputResolver {
   resolveInput (input: RegistryInputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
     const { value, default: defaultValue, isRequired = false } = input
     if (value !== undefined) return this.#composeValue(value, input, place, title, isNeeded)
-    if (defaultValue !== undefined) return checkConfigText(defaultValue, title)
+    if (defaultValue !== undefined) return requireSafeConfigText(defaultValue, title)
     if (!isRequired && !isNeeded) return this.#omit(input, place, title)
     return `\${${this.#placeholderKey(input, place, title)}}`
   }
@@ -110,7 +110,7 @@ const toUpperName = (text: string): string =>
   text.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 64)
 
 /** Checks an untrusted text for use in a config. @returns the text @throws UnusableEntryError */
-export const checkConfigText = (text: string, title: string): string =>
+export const requireSafeConfigText = (text: string, title: string): string =>
   checkReferences(checkControlCharacters(text, title), title)
 
 /** Checks that an untrusted text has no control characters. @returns the text @throws UnusableEntryError */

@@ -2,7 +2,9 @@ import type { ConvertedPackage } from '../../../schemas/catalogues.ts'
 import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import type { RegistryArgument, RegistryPackage, RegistryTransport, ServerJson } from '../../../schemas/server-json.ts'
 import { configProblem, ServerConfig } from '../../../schemas/server.ts'
-import { ConfigInputResolver, serverNameOfEntry, checkConfigText, quoteText, UnusableEntryError } from './inputs.ts'
+import {
+  ConfigInputResolver, serverNameOfEntry, requireSafeConfigText, quoteText, UnusableEntryError
+} from './inputs.ts'
 
 /**
  * Returns the body of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason
@@ -219,7 +221,7 @@ function toCommandWords (given: readonly RegistryArgument[], inputs: ConfigInput
     if (argument.name === undefined || argument.name === '') {
       throw new UnusableEntryError('it has a named argument without a name')
     }
-    const name = checkConfigText(argument.name, 'an argument')
+    const name = requireSafeConfigText(argument.name, 'an argument')
     // A boolean argument is a switch, present or absent.
     const isSwitch = argument.format === 'boolean'
     if (isSwitch && argument.isRequired === true && argument.value === undefined && argument.default === undefined) {

@@ -2,7 +2,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { normalizeSecurity } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import {
-  addressPlaces, jsonPointerOf, type StoredByUser, createUserAuthorshipCheck
+  addressPlaces, jsonPointerOf, type ValuesStoredByUser, createUserAuthorshipCheck
 } from '../../../schemas/stored-by-user.ts'
 import { containsMask } from '../../base/secrets/index.ts'
 
@@ -14,7 +14,7 @@ import { containsMask } from '../../base/secrets/index.ts'
  * @param next the config after it, with masks replaced by the stored secrets
  * @returns undefined if there are no such values
  */
-export function storedByUserAfterEdit (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
+export function valuesStoredByUserAfterEdit (stored: ServerConfig | undefined, next: ServerConfig): ValuesStoredByUser {
   if (stored?.storedByUser === undefined) return undefined
   const isByUser = createUserAuthorshipCheck(stored.storedByUser)
   const places: string[] = []

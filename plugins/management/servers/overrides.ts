@@ -4,8 +4,8 @@ import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import {
-  isIdentifiedByUri, type ItemKind, type OverrideChange, mapToOwnNames, ownOverrideOf, type Principal, type Settings,
-  withOverride
+  isIdentifiedByUri, type ItemKind, type OverrideChange, mapToOwnNames, individualOverrideOf, type Principal,
+  type Settings, withOverride
 } from '../../settings/index.ts'
 import { requireManagedServer, requireVisibleServer } from '../checks.ts'
 import { findPresentedItem, type PresentedItem, unlistedItem } from './present.ts'
@@ -26,7 +26,8 @@ export function findItemToOverride (
   const server = requireManagedServer(snapshot, principal, name)
   const catalogues = gateway.catalogues(name)
   const isKnown =
-    findPresentedItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
+    findPresentedItem(kind, key, server, catalogues) !== undefined ||
+    individualOverrideOf(server, kind, key) !== undefined
   if (catalogues.length === 0 || isKnown) return { server, ownKey: key }
   const listed = isIdentifiedByUri(kind) ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
   const ownKey = mapToOwnNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)

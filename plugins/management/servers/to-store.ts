@@ -4,14 +4,14 @@ import { translateConfig } from '../../../schemas/foreign-config.ts'
 import { schemaProblems } from '../../../schemas/problem.ts'
 import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import { configProblem, isolationOf, ServerConfig } from '../../../schemas/server.ts'
-import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
+import type { ValuesStoredByUser } from '../../../schemas/stored-by-user.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { countValues, countWords } from '../../base/body/index.ts'
 import { errors, invalidInputError } from '../../base/errors/index.ts'
 import { canManage, keepsStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
-import { storedByUserAfterEdit, secretTargetsOf } from './authorship.ts'
+import { valuesStoredByUserAfterEdit, secretTargetsOf } from './authorship.ts'
 import { checkConfigQuota, checkConfigAllowed, requireManagedServer } from '../checks.ts'
 import { invalidNameProblem, withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
@@ -50,7 +50,7 @@ export function toServerChange (
   if (problem !== undefined) throw new errors.InvalidInput(`"config": ${problem}`)
   // After a change by a user, all values count as the user's: the change may send an admin's header to another address.
   const storedByUser = !principal.isAdmin || (stored
-    ? storedByUserAfterEdit(stored.config, checked)
+    ? valuesStoredByUserAfterEdit(stored.config, checked)
     : parseStoredByUser(sentStoredByUser))
   const value = {
     ...withOwner(snapshot, principal, checked, stored),
@@ -118,7 +118,7 @@ export function isAlreadyStored (
 }
 
 /** Returns a sent `storedByUser`; undefined if it is absent or invalid. */
-function parseStoredByUser (sent: unknown): StoredByUser {
+function parseStoredByUser (sent: unknown): ValuesStoredByUser {
   if (sent === true) return true
   const pointers = Array.isArray(sent) ? sent.filter((each) => typeof each === 'string') : []
   return pointers.length === 0 ? undefined : pointers

@@ -4,7 +4,7 @@ import { anyVariablePattern } from '../../../schemas/foreign-variables.ts'
 import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { ServerConfig } from '../../../schemas/server.ts'
 import { GroupMember } from '../../../schemas/settings.ts'
-import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
+import type { ValuesStoredByUser } from '../../../schemas/stored-by-user.ts'
 import { type SentTemplate, Template, TemplateGroup } from '../../../schemas/templates.ts'
 import { isCommentName, quoteName } from '../../../schemas/unknown-members.ts'
 import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
@@ -35,7 +35,7 @@ const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
 /**
  * Returns the members of a config that a template contains. Default values of `visibility` and `enabled` are omitted.
  */
-export function toPortable (config: Readonly<Json>): Json {
+export function pickPortableMembers (config: Readonly<Json>): Json {
   const kept = pick(config, portableMembers)
   if (kept.visibility === 'private') delete kept.visibility
   if (kept.enabled === true) delete kept.enabled
@@ -61,7 +61,7 @@ export function referencedVariables ({ env, headers, url, args, proxy, oauth, op
 export function replaceSecrets (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isByUser = isWrittenByUser(config)
   const replace = variables.createReplacer(name, { isByUser })
-  const { env, ...rest } = isByUser ? withoutUsersVariables(name, config, variables) : toPortable(config)
+  const { env, ...rest } = isByUser ? withoutUsersVariables(name, config, variables) : pickPortableMembers(config)
   const withoutSecrets = Object.fromEntries(Object.entries(maskConfig(rest, replace)).map(([key, value]) => {
     if (membersWithoutSecrets.has(key)) return [key, value]
     return [key, key === 'openapi' ? replaceOpenApiTokens(value, replace) : replaceTokens(value, replace)]
@@ -81,8 +81,8 @@ const isWrittenByUser = ({ storedByUser }: Readonly<Json>): boolean =>
  * `${user.…}` are kept.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
-  const isUnexpanded = createNonExpandableCheck(config.storedByUser as StoredByUser)
-  const portable = toPortable(config) as ServerConfig
+  const isUnexpanded = createNonExpandableCheck(config.storedByUser as ValuesStoredByUser)
+  const portable = pickPortableMembers(config) as ServerConfig
   return mapExpandableTexts(portable, (text, place, ...within) => isUnexpanded(place, ...within)
     ? text.replace(anyVariablePattern, (written) => isEmptyOrVariable(written) && written.startsWith('${user.')
       ? written
@@ -133,7 +133,7 @@ export function parseTemplateServer (name: string, value: unknown): { config: Js
   }
   const { config, warnings } = translateConfig(value)
   const dropped = localMembersIn(config).map((path) => `${quoteName(path)} has no effect in a template`)
-  return { config: toPortable(config), warnings: uniqueWarnings([...dropped, ...warnings]) }
+  return { config: pickPortableMembers(config), warnings: uniqueWarnings([...dropped, ...warnings]) }
 }
 
 /**

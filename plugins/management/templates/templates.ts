@@ -15,7 +15,7 @@ import type { Groups, ShownGroup } from '../groups/groups.ts'
 import { refusalMessage } from '../servers/add-many.ts'
 import type { Servers } from '../servers/servers.ts'
 import {
-  toPortable, parseTemplateGroup, parseTemplateServer, referencedVariables, templateWarnings, replaceSecrets
+  pickPortableMembers, parseTemplateGroup, parseTemplateServer, referencedVariables, templateWarnings, replaceSecrets
 } from './config.ts'
 import { TemplateVariables } from './variables.ts'
 import { identityLimits } from '../../identity/index.ts'
@@ -80,7 +80,9 @@ export class Templates {
       undecryptableReasonOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
     const variables =
-      new TemplateVariables(configs.flatMap(([, config]) => referencedVariables(toPortable(config))), this.#environment)
+      new TemplateVariables(
+        configs.flatMap(([, config]) => referencedVariables(pickPortableMembers(config))), this.#environment
+      )
     const withoutSecrets: Array<[name: string, config: Record<string, unknown>]> = []
     for (const [each, config] of configs) {
       withoutSecrets.push([each, replaceSecrets(each, config, variables)])

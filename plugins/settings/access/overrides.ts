@@ -24,7 +24,7 @@ export interface OverriddenServer { readonly name?: string, readonly config: Ser
  * each item whose own override does not state `enabled`.
  */
 export function overrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
-  const own = ownOverrideOf(server, kind, key)
+  const own = individualOverrideOf(server, kind, key)
   if (isIdentifiedByUri(kind) || own?.enabled !== undefined || server.config[kind]?.[allItemsKey]?.enabled !== false) {
     return own
   }
@@ -32,7 +32,7 @@ export function overrideOf (server: OverriddenServer, kind: ItemKind, key: strin
 }
 
 /** Finds the override of one item like `overrideOf`, but ignores the override for all items (`*`). */
-export function ownOverrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
+export function individualOverrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const section = server.config[kind]
   if (section === undefined) return undefined
   if (Object.hasOwn(section, key)) return section[key]

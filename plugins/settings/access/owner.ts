@@ -18,7 +18,7 @@ export function chargedOwnerOf (principal: Principal, address: string): string {
  * Returns the user that the cost of a server is charged to; undefined for servers of admins, which have no limits per
  * owner.
  */
-export const chargedUserOf = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined =>
+export const chargedUserOfServer = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined =>
   isAdminOwner(snapshot, owner) ? undefined : owner
 
 /**

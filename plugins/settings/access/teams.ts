@@ -52,7 +52,7 @@ export const teamReference = (name: string): string => `@${name}`
  * user, not a team.
  * @returns undefined if the owner is not a team
  */
-export function owningTeam ({ teams, users }: Teams, owner: string | undefined): Team | undefined {
+export function teamOfKeyOwner ({ teams, users }: Teams, owner: string | undefined): Team | undefined {
   return owner?.startsWith('@') === true && !users.has(owner) ? teams.get(owner.slice(1)) : undefined
 }
 

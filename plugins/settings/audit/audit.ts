@@ -3,7 +3,7 @@ import { messageOf } from '../../../db/errors.ts'
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trail.ts'
 import type { Author } from '../access/author.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
-import { awaitRecordsQuery, errors } from '../../base/errors/index.ts'
+import { awaitActivityOrAuditQuery, errors } from '../../base/errors/index.ts'
 import type { CommitEvent } from '../settings.ts'
 import { entriesOfCommit, toAuditEntry, type AuditedChange } from './entries.ts'
 import { BoundedAuditEntries, type TrailBounds } from './memory-trail.ts'
@@ -90,7 +90,9 @@ export class AuditLog {
     const { limit = defaultLimit, cursor, startDate, endDate, ...equal } = query
     const filter = { ...equal, ...parseDateRange({ startDate, endDate }) }
     const found =
-      await awaitRecordsQuery(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
+      await awaitActivityOrAuditQuery(
+        this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor))
+      )
     if (found === undefined) {
       throw new errors.InvalidInput('"cursor" is not (or no longer) valid for this list: start again without it')
     }

@@ -18,7 +18,7 @@ import { upstreamLimits } from '../limits.ts'
 const maxStoredClasses = 8
 
 /** The catalogues (all lists) of one upstream, by class of client capabilities. Slots hold those of single clients. */
-export class Catalogues {
+export class UpstreamCatalogues {
   readonly outdated: OutdatedLists
   readonly #deps: CataloguesDeps
   readonly #byClass = new BoundedMap<string, Catalogue>(upstreamLimits.classesPerServer, {
@@ -38,7 +38,6 @@ export class Catalogues {
   /** Settles when the stored catalogues have been restored. */
   #restoring: Promise<unknown> | undefined
   #known = false
-  /** Sentences about the items that the last reading on the gateway's own link omitted. */
   #omissions: readonly string[] = []
   #closed = false
 
@@ -70,7 +69,7 @@ export class Catalogues {
   }
 
   /** Takes over the former upstream's claims if the owner is the same, and its lists if the source is the same. */
-  takeOver (former: Catalogues): void {
+  takeOver (former: UpstreamCatalogues): void {
     if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
     if (former.#deps.sourceId !== this.#deps.sourceId) { this.#claims.reconfigure(); return }
     this.#known = former.#known

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../../../protocol/lists.ts'
-import type { CatalogueAllowance } from './shares.ts'
+import type { CatalogueLimitsAndStorage } from './shares.ts'
 
 /** The dependencies of `Catalogues`. */
 export interface CataloguesDeps {
@@ -9,7 +9,7 @@ export interface CataloguesDeps {
   owner: string
   /** Called when the lists of any client have changed. */
   onChange: () => void
-  allowance: CatalogueAllowance
+  allowance: CatalogueLimitsAndStorage
   /** Whether each user provides values, so that lists read on a user's link are shown to that user only. */
   isPerUser?: boolean
   /** Called with each catalogue before its items are listed. Must not reject. */

@@ -6,13 +6,13 @@ import type { Placement } from '../links/placement.ts'
 import type { Slot } from '../links/slot.ts'
 import type { ConnectionSupervisor } from '../links/supervisor.ts'
 import { UserActionRequired } from '../login/problems.ts'
-import type { Catalogues } from './catalogues.ts'
+import type { UpstreamCatalogues } from './catalogues.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 interface ListLoaderDeps {
   readonly placement: Placement
-  readonly catalogues: Catalogues
+  readonly catalogues: UpstreamCatalogues
   readonly supervisor: ConnectionSupervisor
   /** Whether the server is not a local process. */
   readonly isRemote: boolean

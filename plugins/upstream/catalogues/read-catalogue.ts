@@ -4,7 +4,7 @@ import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { gatewayName, instanceId, instanceMetaKey } from '../../../protocol/instance.ts'
 import { parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import {
-  type Catalogue, type Item, allListKinds, announcesList, type ListKind, listKinds, nextCatalogueId
+  type Catalogue, type Item, allListKinds, declaresList, type ListKind, listKinds, nextCatalogueId
 } from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
@@ -49,7 +49,7 @@ export async function readCatalogue (
   const { key: { capabilityClass }, identity } = link
   const { capabilities, problems } = removeInvalidCapabilities(identity.capabilities)
   for (const sentence of problems.slice(0, maxProblems)) warn(sentence)
-  const isDeclared = (kind: ListKind): boolean => announcesList(capabilities, kind)
+  const isDeclared = (kind: ListKind): boolean => declaresList(capabilities, kind)
   const listed = allListKinds.filter((kind) => isDeclared(kind) || (kind === 'tools' && undeclared.isWorthAsking))
   const read = async (kind: ListKind): Promise<ListReading> => isDeclared(kind)
     ? await readOne(link, kind, maxSize, warn)

@@ -1,7 +1,7 @@
 import type { Catalogue } from '../../../protocol/lists.ts'
 
 /** Decides which items of the servers' catalogues are listed. */
-export interface CatalogueReview {
+export interface CatalogueReviewer {
   /**
    * Called with each catalogue that was read from a server or restored from disk, before its items are listed. Must not
    * reject.
@@ -16,4 +16,4 @@ export interface CatalogueReview {
 }
 
 /** A review that lets all items be listed. */
-export const noReview: CatalogueReview = { examine: async () => {}, listed: (_server, catalogue) => catalogue }
+export const noReview: CatalogueReviewer = { examine: async () => {}, listed: (_server, catalogue) => catalogue }

@@ -7,7 +7,7 @@ import { upstreamLimits } from '../limits.ts'
  * Limits the size of one server's catalogues and how often they are read, and stores them on disk. Sizes are in bytes
  * of memory.
  */
-export interface CatalogueAllowance {
+export interface CatalogueLimitsAndStorage {
   /** Returns the max total size of the server's catalogues, which exist for several capability classes and clients. */
   readonly remainingSize: () => number
   /** Reports the total size of the server's catalogues. */

@@ -1,4 +1,4 @@
-import type { Catalogues } from '../catalogues/catalogues.ts'
+import type { UpstreamCatalogues } from '../catalogues/catalogues.ts'
 import type { Placement } from '../links/placement.ts'
 import type { UpstreamListener } from '../upstream-deps.ts'
 import type { DispatchDeps } from './dispatch.ts'
@@ -11,7 +11,7 @@ export function createDispatchDeps (
   name: string,
   { broadcast, log, ...listener }: UpstreamListener,
   placement: Placement,
-  catalogues: Catalogues,
+  catalogues: UpstreamCatalogues,
   wake: () => void
 ): DispatchDeps {
   const { base } = placement.pool

@@ -11,7 +11,7 @@ import { ownerOfAddress } from '../../base/limits/index.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
 import { findMessageRecipient, type MessageRecipient } from './attribution.ts'
-import { dispatchStreamEvent } from './stream-events.ts'
+import { dispatchEventStreamNotification } from './stream-events.ts'
 
 /** The dependencies of `dispatchQuestion` and `dispatchNotification`, for one server. */
 export interface DispatchDeps {
@@ -227,7 +227,7 @@ export function dispatchNotification (
       return
     default:
       if (!isStreamNotification(method)) dispatchOther(deps, slot, link, notification, origin)
-      else if (!dispatchStreamEvent(link, notification, origin)) deps.onDropped(method)
+      else if (!dispatchEventStreamNotification(link, notification, origin)) deps.onDropped(method)
   }
 }
 

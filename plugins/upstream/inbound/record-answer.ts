@@ -9,7 +9,7 @@ import type { Slot } from '../links/slot.ts'
  * Records what the answer to a call says about a task: its start, its state, or that its result was fetched. For an
  * error -32042, records the URL elicitations that the client must complete before it repeats the call.
  */
-export function recordTasksOfAnswer (
+export function recordTasksAndElicitations (
   { tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response
 ): void {
   const { client, method, params } = call

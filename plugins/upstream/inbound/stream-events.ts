@@ -7,7 +7,7 @@ import type { Link } from '../links/link.ts'
  * Forwards a notification of an event stream (`events/stream`) to the request that opened the stream.
  * @returns false if that request is not open
  */
-export function dispatchStreamEvent (
+export function dispatchEventStreamNotification (
   link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
 ): boolean {
   const id = streamIdOf(params)

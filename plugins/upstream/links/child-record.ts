@@ -20,7 +20,7 @@ type Log = (level: 'info' | 'warn', sentence: string) => void
  * and start time, and the value of `TOOL_HUB_CHILD` in the environment of the process; the file contains the process id
  * and start time of the process. A left-over process is ended if its id and start time, or its `TOOL_HUB_CHILD`, match.
  */
-export class ChildProcessRegistry {
+export class ChildProcessManager {
   readonly #root: string
   readonly #folder: string
   readonly #gateway = findProcess(process.pid)

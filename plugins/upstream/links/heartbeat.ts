@@ -11,7 +11,7 @@ interface HeartbeatOptions {
 }
 
 /** The timers that check a connected server, and stop it when it is idle. They do not keep this process alive. */
-export class Heartbeat {
+export class ConnectionTimers {
   #timers: NodeJS.Timeout[] = []
 
   start ({ keepAlive, check, idle, idleSince, stop }: HeartbeatOptions): void {

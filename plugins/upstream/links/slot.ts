@@ -8,7 +8,7 @@ import type { Link } from './link.ts'
 import type { LinkKey } from './link-key.ts'
 import type { PassedHeaders } from './passthrough.ts'
 import { SubscriptionTable } from './subscription-table.ts'
-import { TaskRegistry } from './task-registry.ts'
+import { TaskAndElicitationRegistry } from './task-registry.ts'
 
 /** The level at which most servers send log messages if none is set. */
 const defaultLevel: LogLevel = 'info'
@@ -37,7 +37,7 @@ export class Slot {
   readonly subscribing = new Map<string, Promise<string>>()
   readonly subscriptions = new SubscriptionTable()
   /** The tasks and elicitation pages that outlive the calls that started them. */
-  readonly tasks = new TaskRegistry()
+  readonly tasks = new TaskAndElicitationRegistry()
   readonly circuit = new Circuit()
   link: Link | undefined
   /** The attempt to open the link, while it is in progress. */

@@ -6,8 +6,8 @@ import type { ProviderStatus } from '../../../protocol/provider.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { TransportType } from '../../../schemas/transports.ts'
 import { UserActionRequired } from '../login/problems.ts'
-import type { Catalogues } from '../catalogues/catalogues.ts'
-import { backoffDelay, delayResetTime, Heartbeat } from './heartbeat.ts'
+import type { UpstreamCatalogues } from '../catalogues/catalogues.ts'
+import { backoffDelay, delayResetTime, ConnectionTimers } from './heartbeat.ts'
 import type { Circuits } from './circuits.ts'
 import { type ConnectDeps, type ConnectionSettings, EraMemory, openLink } from './connect.ts'
 import type { Link, LinkHandlers } from './link.ts'
@@ -68,9 +68,9 @@ export class ConnectionSupervisor {
   readonly #config: ServerConfig
   readonly #isRemote: boolean
   readonly #pool: SlotPool
-  readonly #catalogues: Catalogues
+  readonly #catalogues: UpstreamCatalogues
   readonly #deps: SupervisorDeps
-  readonly #heartbeat = new Heartbeat()
+  readonly #heartbeat = new ConnectionTimers()
   readonly #eras = new EraMemory()
   readonly #tools = new ToolParamHeaders()
   /** Whether a slow attempt to connect has been logged since the server was last connected. */
@@ -80,7 +80,7 @@ export class ConnectionSupervisor {
   #retry: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor (config: ServerConfig, pool: SlotPool, catalogues: Catalogues, deps: SupervisorDeps) {
+  constructor (config: ServerConfig, pool: SlotPool, catalogues: UpstreamCatalogues, deps: SupervisorDeps) {
     this.#config = config
     this.#isRemote = isRemote(config)
     this.#pool = pool

@@ -73,7 +73,7 @@ interface ElicitationPage extends AwaitedEntry { readonly client: Client }
  * The MCP tasks, and the pages of URL elicitations, that calls on a slot's connections have started. Both may outlive
  * these calls.
  */
-export class TaskRegistry {
+export class TaskAndElicitationRegistry {
   readonly #tasks = new AwaitedMap<Task>()
   readonly #pages = new AwaitedMap<ElicitationPage>()
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { OneTimeValues } from '../../../db/ports/grants.ts'
-import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { BrowserStates } from '../../../db/ports/login-states.ts'
 import type { UpstreamTokens } from '../../../db/ports/upstream-tokens.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
@@ -10,7 +10,7 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { type BearerChallenge, chooseScopes } from './challenge.ts'
 import { discoverAuthorization, type AuthorizationDiscovery } from './discovery.ts'
-import type { LoginFlow } from './problems.ts'
+import type { PendingLogin } from './problems.ts'
 import { clientWithoutRegistration, registerGateway, type GatewayAsOAuthClient } from './registration.ts'
 import { loadSdk } from './sdk.ts'
 import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
@@ -19,7 +19,7 @@ import { upstreamLimits } from '../limits.ts'
 
 /** The storage of the logins at upstream servers. */
 export interface LoginStores {
-  readonly grants: OneTimeValues, readonly tokens: UpstreamTokens, readonly states: LoginStates
+  readonly grants: OneTimeValues, readonly tokens: UpstreamTokens, readonly states: BrowserStates
 }
 
 /** A server to log in at. */
@@ -97,7 +97,7 @@ const discoveryTime = 10 * 60_000
 const checkTime = 2_000
 
 /** An authorization request that was begun by this process. */
-interface OpenFlow extends LoginFlow {
+interface OpenFlow extends PendingLogin {
   /** The clients that were sent the URL, to be notified when the user has logged in. */
   readonly recipients: Set<Client>
   /** The hash of the ticket in the login link. */
@@ -110,7 +110,7 @@ interface OpenFlow extends LoginFlow {
 export class LoginFlows {
   readonly #deps: ServerLoginDeps
   readonly #flows = new BoundedMap<string, OpenFlow>(upstreamLimits.login.flows)
-  readonly #beginning = new Map<string, Promise<LoginFlow>>()
+  readonly #beginning = new Map<string, Promise<PendingLogin>>()
   #discovered: { readonly at: number, readonly from: string, readonly found: AuthorizationDiscovery } | undefined
 
   constructor (deps: ServerLoginDeps) {
@@ -118,7 +118,7 @@ export class LoginFlows {
   }
 
   /** Returns the open authorization request of a holder; undefined if there is none, or it has expired. */
-  current (holder: string): LoginFlow | undefined {
+  current (holder: string): PendingLogin | undefined {
     const flow = this.#flows.get(holder)
     return flow && Date.now() - flow.begunAt < upstreamLimits.login.flowTime ? flow : undefined
   }
@@ -127,7 +127,7 @@ export class LoginFlows {
    * Begins an authorization request, or returns a recent one that includes the needed scopes.
    * @throws UpstreamError with a message for the operator
    */
-  async begin (holder: string, need: LoginNeed): Promise<LoginFlow> {
+  async begin (holder: string, need: LoginNeed): Promise<PendingLogin> {
     const known = this.current(holder)
     const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
     const isFresh = known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2
@@ -200,7 +200,7 @@ export class LoginFlows {
     })
   }
 
-  async #begin (holder: string, need: LoginNeed): Promise<LoginFlow> {
+  async #begin (holder: string, need: LoginNeed): Promise<PendingLogin> {
     const { target: { server: name }, stores: { grants, states }, self: findSelf, binding, beforeBegin } = this.#deps
     const found = await this.discover(need.challenge)
     await beforeBegin?.(found)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { OneTimeValues } from '../../../db/ports/grants.ts'
-import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { BrowserStates } from '../../../db/ports/login-states.ts'
 import type { UpstreamTokens } from '../../../db/ports/upstream-tokens.ts'
 import { configuredBaseUrl, publicBaseUrl } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../links/environment.ts'
@@ -16,7 +16,7 @@ declare module 'fastify' {
 interface LoginOptions {
   grants: OneTimeValues
   upstreamTokens: UpstreamTokens
-  loginStates: LoginStates
+  loginStates: BrowserStates
   environment: ProcessEnvironment
 }
 

@@ -16,7 +16,7 @@ import {
   credentialsRequiredError, type GatewayAsOAuthClient
 } from './registration.ts'
 import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
-import { findLoginStart, removeBrowserTag, type LoginStart } from './starts.ts'
+import { findLoginStart, parseTaggedState, type LoginStart } from './starts.ts'
 import { exchangeCode } from './token-requests.ts'
 
 interface LoginsDeps {
@@ -152,7 +152,7 @@ export class Logins {
    */
   async finish (response: LoginResponse, browserKey: string | undefined): Promise<LoginOutcome> {
     const { state: text = '', error, error_description: description } = response
-    const sent = removeBrowserTag(text, browserKey)
+    const sent = parseTaggedState(text, browserKey)
     if (sent?.isOwn === false) {
       return failedLogin(
         'This login was started in another browser',

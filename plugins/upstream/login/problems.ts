@@ -16,10 +16,10 @@ export interface UserActionPage {
 }
 
 /** An authorization request that waits for its user. */
-export interface LoginFlow extends UserActionPage { readonly scopes: readonly string[] }
+export interface PendingLogin extends UserActionPage { readonly scopes: readonly string[] }
 
 /** Who must act: a manager of the server, the user of the request, or nobody, because the request has no user. */
-export type LoginActor = 'manager' | 'user' | 'nobody'
+export type RequiredActor = 'manager' | 'user' | 'nobody'
 
 /** The texts about one kind of action. */
 interface ActionWords {
@@ -58,12 +58,12 @@ const words: Readonly<Record<'login' | 'values', ActionWords>> = {
  */
 export class UserActionRequired extends UpstreamError {
   readonly isLogin: boolean
-  readonly who: LoginActor
+  readonly who: RequiredActor
   /** The page to open; undefined if there is none. */
   readonly flow: UserActionPage | undefined
   readonly #words: ActionWords
 
-  constructor (what: 'login' | 'values', who: LoginActor, flow: UserActionPage | undefined, message: string) {
+  constructor (what: 'login' | 'values', who: RequiredActor, flow: UserActionPage | undefined, message: string) {
     super('unauthorized', message)
     this.name = 'UserActionRequired'
     this.isLogin = what === 'login'

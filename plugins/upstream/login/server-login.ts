@@ -4,7 +4,7 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
 import { LoginFlows, type ServerLoginDeps, type LoginNeed } from './flows.ts'
 import { LoginCache, type CachedLogin } from './login-cache.ts'
-import { authorizationFailure, UserActionRequired, type LoginFlow, type LoginActor } from './problems.ts'
+import { authorizationFailure, UserActionRequired, type PendingLogin, type RequiredActor } from './problems.ts'
 import { bearerHeader, needsRefresh, type ServerLoginRecord } from './stored.ts'
 import { revokeTokens } from './token-requests.ts'
 import { upstreamLimits } from '../limits.ts'
@@ -69,7 +69,7 @@ export class ServerLogin {
    * Returns the authorization request that a holder must complete (`flow`: undefined if none is open).
    * @returns undefined if the holder is not known to lack a login
    */
-  pendingLogin (holder: string): { readonly flow: LoginFlow | undefined } | undefined {
+  pendingLogin (holder: string): { readonly flow: PendingLogin | undefined } | undefined {
     return this.#missing.has(holder) ? { flow: this.flows.current(holder) } : undefined
   }
 
@@ -210,7 +210,7 @@ export class ServerLogin {
    */
   async #require (holder: string, need: LoginNeed): Promise<never> {
     this.#missing.set(holder, need)
-    let flow: LoginFlow
+    let flow: PendingLogin
     try {
       flow = await this.flows.begin(holder, need)
     } catch (error) {
@@ -222,8 +222,8 @@ export class ServerLogin {
     throw this.#toError(holder, flow)
   }
 
-  #toError (holder: string | undefined, flow: LoginFlow | undefined): UserActionRequired {
-    const who: LoginActor = holder === undefined || holder === anonymousHolder
+  #toError (holder: string | undefined, flow: PendingLogin | undefined): UserActionRequired {
+    const who: RequiredActor = holder === undefined || holder === anonymousHolder
       ? 'nobody'
       : holder === sharedHolder ? 'manager' : 'user'
     const message = who === 'manager'

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { BrowserStates } from '../../../db/ports/login-states.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 
@@ -29,13 +29,13 @@ export const hashOfTicket = (ticket: string): string => sha256(`upstream login s
  * @param expiresAt in ms since the epoch
  */
 export async function storeLoginStart (
-  states: LoginStates, ticket: string, start: LoginStart, expiresAt: number
+  states: BrowserStates, ticket: string, start: LoginStart, expiresAt: number
 ): Promise<void> {
   await states.put(hashOfTicket(ticket), { kind: 'upstream-login', value: start, createdAt: Date.now() }, expiresAt)
 }
 
 /** Finds the start of a login by its ticket. @returns undefined if it is unknown or has expired */
-export async function findLoginStart (states: LoginStates, ticket: string): Promise<LoginStart | undefined> {
+export async function findLoginStart (states: BrowserStates, ticket: string): Promise<LoginStart | undefined> {
   const state = /^[\w-]{43}$/.test(ticket) ? await states.find(hashOfTicket(ticket)) : undefined
   return state?.kind === 'upstream-login' && isObject(state.value) ? state.value as unknown as LoginStart : undefined
 }
@@ -72,7 +72,7 @@ export function withBrowserTag ({ url }: LoginStart, key: string): string {
  * @param key the key in the browser's cookie; undefined if it sent none
  * @returns undefined if the text does not have the form of a `state`; `isOwn`: whether this browser started the login
  */
-export function removeBrowserTag (
+export function parseTaggedState (
   text: string, key: string | undefined
 ): { readonly state: string, readonly isOwn: boolean } | undefined {
   const [, state, tag] = /^([\w-]{43})(?:\.([\w-]{43}))?$/.exec(text) ?? []

@@ -2,11 +2,11 @@ import type { ApiCredentials } from './call/credentials.ts'
 import type { ApiDescription } from './describe/description.ts'
 
 /** The description of an HTTP API, and the credentials for requests to it. */
-export interface DescribedApi { readonly description: ApiDescription, readonly credentials: ApiCredentials }
+export interface ApiWithCredentials { readonly description: ApiDescription, readonly credentials: ApiCredentials }
 
 /** The API of one server of type `openapi`, which all links to the server share. It exists while there is a link. */
 export class SharedApi {
-  #api: DescribedApi | undefined
+  #api: ApiWithCredentials | undefined
   /** The `onChange` function of each link. */
   readonly #listeners = new Set<() => void>()
 
@@ -21,9 +21,9 @@ export class SharedApi {
    * @returns the API, and a function that releases it
    */
   acquire (
-    describe: (onChange: () => void) => DescribedApi,
+    describe: (onChange: () => void) => ApiWithCredentials,
     onChange: () => void
-  ): { api: DescribedApi; release: () => void } {
+  ): { api: ApiWithCredentials; release: () => void } {
     this.#api ??= describe(() => {
       for (const listener of this.#listeners) listener()
     })

@@ -8,7 +8,7 @@ import {
 } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
-import type { DescribedApi, SharedApi } from './api.ts'
+import type { ApiWithCredentials, SharedApi } from './api.ts'
 import { ApiCredentials } from './call/credentials.ts'
 import { OperationCaller } from './call/operation-caller.ts'
 import { ApiDescription } from './describe/description.ts'
@@ -39,7 +39,7 @@ export class OpenApiTransport implements Transport {
   /** Aborts the requests in flight, by id. */
   readonly #inFlight = new Map<number, AbortController>()
   #receiver: Receiver | undefined
-  #api: DescribedApi | undefined
+  #api: ApiWithCredentials | undefined
   #release: () => void = () => {}
   /** The description from which the first page of the current listing was read: later pages are read from it, too. */
   #listed: CompiledDescription | undefined

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { BrowserStates } from '../../../db/ports/login-states.ts'
 import type { UserValueRecords } from '../../../db/ports/user-values.ts'
 import { publicBaseUrl } from '../../settings/index.ts'
 import { UserValues } from './values.ts'
@@ -12,7 +12,7 @@ declare module 'fastify' {
 const followInterval = 2_000
 
 /** Decorates the app with `userValues`: what users provide for the variables of servers (`userVariables`). */
-export default fp<{ userValues: UserValueRecords, loginStates: LoginStates, connects?: boolean }>(async (
+export default fp<{ userValues: UserValueRecords, loginStates: BrowserStates, connects?: boolean }>(async (
   app, { userValues: records, loginStates, connects = true }
 ) => {
   const values = new UserValues({

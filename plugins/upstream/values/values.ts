@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { BrowserStates } from '../../../db/ports/login-states.ts'
 import type { StoredUserValues, UserValueKey, UserValueRecords } from '../../../db/ports/user-values.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -7,7 +7,7 @@ import { memoized } from '../../../protocol/memoized.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { MyVariables } from '../../../schemas/server-api.ts'
 import {
-  type UserVariableValues, hasUserVariables, missingVariables, userVariableTarget, valueProblem
+  type UserVariableValues, hasUserVariables, missingVariables, userVariableTargetFingerprint, valueProblem
 } from '../../../schemas/user-variables.ts'
 import { errors } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
@@ -19,7 +19,7 @@ import { findValues, type PageAddress, ServerValues, type ValuesListener } from 
 
 interface UserValuesDeps {
   readonly records: UserValueRecords
-  readonly states: LoginStates
+  readonly states: BrowserStates
   readonly settings: () => Snapshot
   /** Whether a value contains a credential of this gateway, which must not be sent to a server. */
   readonly isOwnCredential: (value: string) => boolean
@@ -49,7 +49,7 @@ const lookBack = 30_000
 const maxAttempts = 5
 
 /** Returns a hash of the target to which the values of a server's users are sent. */
-const targetOf = memoized((config: ServerConfig) => sha256(userVariableTarget(config)))
+const targetOf = memoized((config: ServerConfig) => sha256(userVariableTargetFingerprint(config)))
 
 /** The values that users provide for servers (`userVariables`). */
 export class UserValues {

@@ -4,7 +4,7 @@ import { Success } from '../../../schemas/answers.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
 import { SkillRecord } from '../../../schemas/skills.ts'
 import { abortSignalOf } from '../../caller.ts'
-import { createMultipartHook, uploadOptions } from '../../multipart.ts'
+import { createRequireMultipartHook, uploadOptions } from '../../multipart.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { requirePrincipal } from '../principal.ts'
 
@@ -26,7 +26,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(UploadedBundle) }
     },
     config: { effect: 'change' },
-    onRequest: createMultipartHook('mcpbFile')
+    onRequest: createRequireMultipartHook('mcpbFile')
   }, async (request, reply) => {
     const principal = requirePrincipal(request)
     const data = await app.bundles.upload(chargedOwnerOf(principal, request.ip), request.parts(), abortSignalOf(reply))
@@ -48,7 +48,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(SkillRecord) }
     },
     config: { effect: 'change' },
-    onRequest: createMultipartHook('skillFile')
+    onRequest: createRequireMultipartHook('skillFile')
   }, async (request, reply) => {
     const principal = requirePrincipal(request)
     const files =

@@ -1,5 +1,5 @@
 import { errors } from '../../../plugins/base/errors/index.ts'
-import { enterScope } from '../../../plugins/base/scopes/index.ts'
+import { setRouteScope } from '../../../plugins/base/scopes/index.ts'
 import { UserStats } from '../../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { createApiRouter } from '../endpoint.ts'
@@ -18,7 +18,7 @@ import system from './system.ts'
 
 /** Scope `admin`, within `api`: the routes of the management API that only admins may use. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  enterScope(app, 'admin')
+  setRouteScope(app, 'admin')
   app.addHook('onRequest', async (request) => {
     if (!requirePrincipal(request).isAdmin) throw new errors.Forbidden('Only an admin may do this')
   })

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { auditedEntities, type Principal, toAuthor } from '../../../plugins/settings/index.ts'
 import { CleanupQuery, DeletedCount } from '../../../schemas/activities.ts'
 import { createAuditQuerySchema, createAuditRecordSchema } from '../../../schemas/audit.ts'
-import { revisionOf } from '../../entity-tag.ts'
+import { revisionOfRecord } from '../../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { createApiRouter } from '../endpoint.ts'
 
@@ -10,7 +10,7 @@ import { createApiRouter } from '../endpoint.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = createApiRouter(app, 'System')
 
-  const revision = ({ principal }: { principal: Principal }) => revisionOf(app.system.get(principal))
+  const revision = ({ principal }: { principal: Principal }) => revisionOfRecord(app.system.get(principal))
   api.get('/system-config', {
     summary: 'Get the system configuration',
     description: 'Includes the defaults; secrets are masked.',

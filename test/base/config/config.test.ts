@@ -9,7 +9,7 @@ import config from '../../../plugins/base/config/config.ts'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { durationWarnings, misspeltVariableWarnings } from '../../../schemas/read-env.ts'
+import { durationUnitWarnings, misspeltVariableWarnings } from '../../../schemas/read-env.ts'
 import { Env } from '../../../schemas/env.ts'
 import { childEnvironment, expandVariables, isGatewaySecretName } from '../../../plugins/upstream/links/environment.ts'
 import { path } from '../../helpers/hub.ts'
@@ -112,7 +112,7 @@ test('switches take the words that people write, and nothing else', async () => 
 })
 
 test('a duration that was probably meant in seconds is doubted', async () => {
-  assert.deepEqual(durationWarnings({ DRAIN_TIMEOUT: '5', INIT_TIMEOUT: '60', REQUEST_TIMEOUT: '60000', ACTIVITY_RETENTION: '0', JWT_EXPIRES_IN: '24h', PORT: '80' }), [
+  assert.deepEqual(durationUnitWarnings({ DRAIN_TIMEOUT: '5', INIT_TIMEOUT: '60', REQUEST_TIMEOUT: '60000', ACTIVITY_RETENTION: '0', JWT_EXPIRES_IN: '24h', PORT: '80' }), [
     'INIT_TIMEOUT=60 is 60 ms. Write 60s for seconds, or 60ms if that is what you mean',
     'DRAIN_TIMEOUT=5 is 5 ms. Write 5s for seconds, or 5ms if that is what you mean'
   ])

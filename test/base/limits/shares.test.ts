@@ -5,7 +5,7 @@ import { Forwarder } from '../../../plugins/gateway/forward.ts'
 import { createHookLists } from '../../../plugins/gateway/hooks.ts'
 import { chargedOwnerOf } from '../../../plugins/settings/access/owner.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
-import { ClientLeases } from '../../../plugins/downstream/modern/leases.ts'
+import { ModernClientPool } from '../../../plugins/downstream/modern/leases.ts'
 import { memoryBudget } from '../../../plugins/base/limits/memory.ts'
 import { Semaphore } from '../../../plugins/base/limits/semaphore.ts'
 import { ShareError, Shares } from '../../../plugins/base/limits/shares.ts'
@@ -128,7 +128,7 @@ test('a caller who names sessions without end gives up its own, and nobody else\
 
 test('a caller who declares other capabilities with each modern request leaves others the clients between their requests', async (t) => {
   const ended: string[] = []
-  const leases = new ClientLeases({ onBegin: () => {}, onEnd: ({ owner }) => { ended.push(owner) } })
+  const leases = new ModernClientPool({ onBegin: () => {}, onEnd: ({ owner }) => { ended.push(owner) } })
   t.after(() => { leases.close() })
   const request = (username: string, capabilities: string): string => {
     const principal: Principal = { key: `user ${username}`, kind: 'user', user: username, username, isAdmin: false }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { until } from '../../helpers/hub.ts'
-import { checkArguments } from '../../../plugins/base/json-schema/check-arguments.ts'
+import { convertAndCheckArguments } from '../../../plugins/base/json-schema/check-arguments.ts'
 import { parsedSizeOf } from '../../../plugins/base/threads/parsed-size.ts'
 import { TaskAborted, WorkerPool } from '../../../plugins/base/threads/pool.ts'
 
@@ -74,8 +74,8 @@ test('a text that may take more memory than a thread has is not parsed there', a
   assert.equal(await pool.run(module, 'a', { ...options, parsed: [list('{}', 10_000), `"${'x'.repeat(2_000_000)}"`] }), 'a')
 
   const large = list('{}', 5_000_000)
-  assert.equal(await checkArguments({ schema: '{"type":"object"}', args: large }, 'ann'), undefined)
-  assert.equal(await checkArguments({ schema: large, args: '{}' }, 'ann'), undefined)
+  assert.equal(await convertAndCheckArguments({ schema: '{"type":"object"}', args: large }, 'ann'), undefined)
+  assert.equal(await convertAndCheckArguments({ schema: large, args: '{}' }, 'ann'), undefined)
 })
 
 test('the memory of a parsed text grows with what separates its values, not with its strings', async () => {

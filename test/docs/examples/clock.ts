@@ -1,9 +1,9 @@
 import fp from 'fastify-plugin'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import { makeCatalogue } from '../../../protocol/lists.ts'
+import { makeStaticCatalogue } from '../../../protocol/lists.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 
-const catalogue = makeCatalogue({
+const catalogue = makeStaticCatalogue({
   name: 'clock',
   version: '1',
   tools: [{ name: 'now', description: 'Tells the time', inputSchema: { type: 'object', properties: { zone: { type: 'string' } } } }]

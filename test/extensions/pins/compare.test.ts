@@ -5,7 +5,7 @@ import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { acceptPending, compareWithPins, type PinComparison, type PinMode, type ServerPins } from '../../../plugins/extensions/pins/compare.ts'
 import { canonicalJson, definitionsOf, knownItemDigest, type Definition } from '../../../plugins/extensions/pins/definitions.ts'
 import { listedCatalogueOf } from '../../../plugins/extensions/pins/listed-catalogue.ts'
-import { makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { makeStaticCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 
 const define = (item: string, text: string): Definition => ({ kind: 'tool', item, digest: `digest of ${text}`, text: JSON.stringify(text) })
 interface Read { source?: string, user?: string, mode?: PinMode, now?: string }
@@ -24,7 +24,7 @@ test('canonical JSON sorts members at each depth, and keeps the order of arrays'
 
 const digest = async (text: string): Promise<string | undefined> => {
   const item = { key: 't', text }
-  await definitionsOf({ ...makeCatalogue({ name: 's', version: '1' }), lists: { tools: [item], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } })
+  await definitionsOf({ ...makeStaticCatalogue({ name: 's', version: '1' }), lists: { tools: [item], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } })
   return knownItemDigest(item)
 }
 
@@ -131,7 +131,7 @@ test('what waits is bounded, and texts are kept within their bounds', async () =
 })
 
 test('ask and block list nothing while nothing is known; block leaves out what it cannot list as it was', async () => {
-  const catalogue: Catalogue = makeCatalogue({ name: 's', version: '1', instructions: 'Do', tools: [{ name: 't' }], prompts: [{ name: 'p' }], resources: [{ uri: 'r:1' }] })
+  const catalogue: Catalogue = makeStaticCatalogue({ name: 's', version: '1', instructions: 'Do', tools: [{ name: 't' }], prompts: [{ name: 'p' }], resources: [{ uri: 'r:1' }] })
   const definitions = await definitionsOf(catalogue)
   const listed = (pinned: ServerPins | undefined, mode: 'ask' | 'block'): unknown[] => {
     const { catalogue: { lists, instructions } } = listedCatalogueOf(catalogue, pinned, mode, true)

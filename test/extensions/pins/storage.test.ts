@@ -7,12 +7,12 @@ import type { PinStore } from '../../../db/ports/pins.ts'
 import { FilePinStore } from '../../../db/cached-pins.ts'
 import { RecordPinStore } from '../../../db/ports/pins.ts'
 import { Pins } from '../../../plugins/extensions/pins/pins.ts'
-import { makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { makeStaticCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import { silence } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 
-const catalogueOf = (description: string): Catalogue => makeCatalogue({ name: 's', version: '1', tools: [{ name: 't', description }] })
+const catalogueOf = (description: string): Catalogue => makeStaticCatalogue({ name: 's', version: '1', tools: [{ name: 't', description }] })
 
 interface Made { pins: Pins, news: string[], changed: () => number, warnings: string[] }
 function make (store: PinStore): Made {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import bcrypt from 'bcryptjs'
 import { test, type Test } from 'tap'
-import { makeCatalogue } from '../../../protocol/lists.ts'
+import { makeStaticCatalogue } from '../../../protocol/lists.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { EventsWorld } from '../../fakes/events-server.ts'
 import { startModern } from '../../fakes/modern-server.ts'
@@ -23,7 +23,7 @@ const hides = rule('h', `tool.name in ["secret", "note://secret", "doc:///secret
 async function startLibrary (t: Test): Promise<{ app: FastifyInstance, api: AskApi }> {
   const { app, api } = await startWithPolicies(t, settings({}))
   const inputSchema = { type: 'object' }
-  const catalogue = makeCatalogue({
+  const catalogue = makeStaticCatalogue({
     name: 'lib',
     version: '1',
     tools: [{ name: 'shown', inputSchema }, { name: 'secret', inputSchema }],

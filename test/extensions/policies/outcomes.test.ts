@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { compileCondition, KeyFacts, PrincipalFacts } from '../../../plugins/extensions/policies/cel.ts'
 import { decideAbout } from '../../../plugins/extensions/policies/decision.ts'
 import { Ruleset } from '../../../plugins/extensions/policies/ruleset.ts'
-import { makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { makeStaticCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 
 const rule = (id: string, when: string, then: Policy['then']): Policy => ({ id, name: id, enabled: true, mode: 'enforce', when, then })
@@ -14,7 +14,7 @@ const ruleset = new Ruleset([
   rule('args', 'args.path == "/etc"', 'ask')
 ])
 const listed = (readOnlyHint: boolean): Catalogue =>
-  makeCatalogue({ name: 'up', version: '1', tools: [{ name: 'read', inputSchema: { type: 'object' }, annotations: { readOnlyHint } }] })
+  makeStaticCatalogue({ name: 'up', version: '1', tools: [{ name: 'read', inputSchema: { type: 'object' }, annotations: { readOnlyHint } }] })
 const caller = (teams: string[], key = ''): PrincipalFacts =>
   new PrincipalFacts({ username: 'ada', isAdmin: false, teams, key: new KeyFacts('', key), address: '', client: '' })
 

@@ -6,7 +6,7 @@ import type { InjectOptions } from 'fastify'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
-import { parseSettingsDocument } from '../../../db/document.ts'
+import { parseSnapshot } from '../../../db/document.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { appFor } from '../../helpers/app.ts'
 import { initialize, Session, within } from '../../helpers/client.ts'
@@ -399,8 +399,8 @@ test('who sends slowly is cut off in time, head or body', async (t) => {
 
 test('a key that another replica has just stored is looked up before it is refused; a wrong one is refused', async (t) => {
   const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
-  const before = parseSettingsDocument({}, 1).snapshot
-  const after = parseSettingsDocument({ bearerKeys: [stored] }, 2).snapshot
+  const before = parseSnapshot({}, 1).snapshot
+  const after = parseSnapshot({ bearerKeys: [stored] }, 2).snapshot
   let notify = (_snapshot: Snapshot): void => {}
   let lookUps = 0
   let isStored = false
@@ -431,7 +431,7 @@ test('a key that another replica has just stored is looked up before it is refus
 })
 
 test('an access token is looked up before it is refused on an MCP route, if keys come in another header', async (t) => {
-  const { snapshot } = parseSettingsDocument({ systemConfig: { routing: { bearerAuthHeaderName: 'x-api-key' } } }, 1)
+  const { snapshot } = parseSnapshot({ systemConfig: { routing: { bearerAuthHeaderName: 'x-api-key' } } }, 1)
   let lookUps = 0
   const app = await appFor(t, {}, {}, { store: fixedStore(snapshot, { refresh: async () => { lookUps++ } }) })
   for (const [authorization, expected] of [['Basic eDp5', 0], [`Bearer tht_${'0'.repeat(43)}`, 1]] as const) {
@@ -443,7 +443,7 @@ test('an access token is looked up before it is refused on an MCP route, if keys
 
 test('what is unknown here is 503 while the storage of several replicas is away; what is known counts as before', async (t) => {
   const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
-  const { snapshot } = parseSettingsDocument({ bearerKeys: [stored] }, 1)
+  const { snapshot } = parseSnapshot({ bearerKeys: [stored] }, 1)
   let away: string | undefined
   let fails = true
   const store = fixedStore(snapshot, { refresh: async () => { if (fails) throw new Error('away') }, health: () => away })
@@ -511,7 +511,7 @@ test('bodies of callers without credentials leave room for callers with some, at
 
 test('a replica that lost its database for a minute refuses every credential with 503, and is not ready', async (t) => {
   const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
-  const { snapshot } = parseSettingsDocument({ bearerKeys: [stored], users: [alice], systemConfig: { oauthServer: { enabled: true } } }, 1)
+  const { snapshot } = parseSnapshot({ bearerKeys: [stored], users: [alice], systemConfig: { oauthServer: { enabled: true } } }, 1)
   let now = Date.now()
   t.intercept(Date, 'now', { value: () => now })
   let away: string | undefined

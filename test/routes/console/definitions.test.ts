@@ -6,7 +6,7 @@ import { appFor } from '../../helpers/app.ts'
 import { Browser } from '../../helpers/console.ts'
 import { admin, alice } from '../../helpers/doors.ts'
 import { until } from '../../helpers/hub.ts'
-import { markDifference } from '../../../routes/console/differences.ts'
+import { splitAtDifference } from '../../../routes/console/differences.ts'
 
 const path = '/servers/mine/definitions'
 
@@ -70,9 +70,9 @@ test('a tool that has changed can be turned off in place of accepting it', async
 })
 
 test('the difference of two texts is between their equal beginning and end', async () => {
-  assert.deepEqual(markDifference('abcd', 'abXcd'), { before: ['ab', '', 'cd'], after: ['ab', 'X', 'cd'] })
-  assert.deepEqual(markDifference('aa', 'aaa'), { before: ['aa', '', ''], after: ['aa', 'a', ''] })
-  assert.deepEqual(markDifference('', 'x'), { before: ['', '', ''], after: ['', 'x', ''] })
-  assert.deepEqual(markDifference('a', 'a\u202e\n'), { before: ['a', '', ''], after: ['a', '\\u{202e}\n', ''] }, 'escaped')
-  assert.deepEqual(markDifference('🙂', '🙃'), { before: ['', '🙂', ''], after: ['', '🙃', ''] }, 'no half characters')
+  assert.deepEqual(splitAtDifference('abcd', 'abXcd'), { before: ['ab', '', 'cd'], after: ['ab', 'X', 'cd'] })
+  assert.deepEqual(splitAtDifference('aa', 'aaa'), { before: ['aa', '', ''], after: ['aa', 'a', ''] })
+  assert.deepEqual(splitAtDifference('', 'x'), { before: ['', '', ''], after: ['', 'x', ''] })
+  assert.deepEqual(splitAtDifference('a', 'a\u202e\n'), { before: ['a', '', ''], after: ['a', '\\u{202e}\n', ''] }, 'escaped')
+  assert.deepEqual(splitAtDifference('🙂', '🙃'), { before: ['', '🙂', ''], after: ['', '🙃', ''] }, 'no half characters')
 })

@@ -9,7 +9,7 @@ import type { KeyScope, Principal, View } from '../../../plugins/settings/access
 import type { PublicToolsMode } from '../../../plugins/settings/access/visibility.ts'
 import { Gateway } from '../../../plugins/gateway/gateway.ts'
 import { gatewayClient } from '../../../protocol/exchange.ts'
-import { makeCatalogue } from '../../../protocol/lists.ts'
+import { makeStaticCatalogue } from '../../../protocol/lists.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { bearerKey, startHub } from '../../helpers/hub.ts'
@@ -147,7 +147,7 @@ test('a view shows what the rule says, whoever asked before', async (t) => {
   t.comment(`seed ${seed} (TEST_SEED=${seed} runs the same)`)
   const random = new Random(seed)
   const providers = new Map(serverNames.map((name): [string, Provider] => {
-    const catalogue = makeCatalogue({ name, version: '1', tools: [{ name: 'echo', inputSchema: { type: 'object' } }] })
+    const catalogue = makeStaticCatalogue({ name, version: '1', tools: [{ name: 'echo', inputSchema: { type: 'object' } }] })
     return [name, { name, catalogue: () => catalogue, call: async () => ({ kind: 'response', id: null, resultText: '{}' }) }]
   }))
   let count = 0

@@ -7,7 +7,7 @@ import { Scores } from './scores.ts'
 import type { SearchableTool } from './search-tool.ts'
 import { ServerNames } from './server-names.ts'
 import { tuning } from './tuning.ts'
-import { slotOf, Vocabulary, placeWeight } from './vocabulary.ts'
+import { toolSlotOf, Vocabulary, termWeightOf } from './vocabulary.ts'
 import { toTermShares, type ScoreExplanation } from './score-explanation.ts'
 
 export type { SearchableTool } from './search-tool.ts'
@@ -140,7 +140,7 @@ export class ToolIndex {
     const wordOf = (term = ''): string => this.#vocabulary.get(term)?.word ?? term
     const terms = concepts.flatMap((concept) => {
       const offers = this.#termsOf(concept).flatMap(({ term, factor }) => {
-        const place = this.#vocabulary.get(term)?.places.find((each) => slotOf(each) === slot)
+        const place = this.#vocabulary.get(term)?.places.find((each) => toolSlotOf(each) === slot)
         return place === undefined ? [] : [{ term, score: factor * saturatedWeight(place) }]
       })
       const [best] = offers.sort((one, other) => other.score - one.score)
@@ -167,7 +167,7 @@ export class ToolIndex {
     for (const concept of concepts) {
       for (const { term, factor } of this.#termsOf(concept)) {
         for (const place of this.#vocabulary.get(term)?.places ?? []) {
-          scores.offer(slotOf(place), factor * saturatedWeight(place))
+          scores.offer(toolSlotOf(place), factor * saturatedWeight(place))
         }
       }
       scores.endRound(concept.weight * tuning.coverage / total)
@@ -231,7 +231,7 @@ export class ToolIndex {
 
 /** Returns the weight of a term in a tool, with saturation (BM25). @param place a place of the `Vocabulary` */
 function saturatedWeight (place: number): number {
-  const amount = placeWeight(place) / weightUnit
+  const amount = termWeightOf(place) / weightUnit
   return amount * (tuning.saturation + 1) / (amount + tuning.saturation)
 }
 

@@ -10,9 +10,9 @@ interface Entry extends ComparableWord { places: number[], removedCount: number 
 
 const bits = Math.log2(maxWeight + 1)
 /** Returns the tool's slot from a place, which packs a slot and a weight. */
-export const slotOf = (place: number): number => place >>> bits
+export const toolSlotOf = (place: number): number => place >>> bits
 /** Returns the term's weight from a place, in units of 1 / `weightUnit`. */
-export const placeWeight = (place: number): number => place & maxWeight
+export const termWeightOf = (place: number): number => place & maxWeight
 
 /** The terms of all tools of an index. */
 export class Vocabulary {
@@ -66,11 +66,11 @@ export class Vocabulary {
     for (const entry of changed) {
       const { places } = entry
       let kept = 0
-      while (kept < places.length && isRemoved[slotOf(places[kept] ?? 0)] !== 1) kept++
+      while (kept < places.length && isRemoved[toolSlotOf(places[kept] ?? 0)] !== 1) kept++
       let i = kept
       for (; i < places.length && entry.removedCount > 0; i++) {
         const place = places[i] ?? 0
-        if (isRemoved[slotOf(place)] === 1) entry.removedCount--
+        if (isRemoved[toolSlotOf(place)] === 1) entry.removedCount--
         else places[kept++] = place
       }
       entry.removedCount = 0

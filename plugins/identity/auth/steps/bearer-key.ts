@@ -1,6 +1,8 @@
 import type { Snapshot } from '../../../../db/store.ts'
 import type { BearerKey } from '../../../../schemas/settings.ts'
-import { type CredentialReference, bearerKeyHeaderName, owningTeam, type Principal } from '../../../settings/index.ts'
+import {
+  type CredentialReference, bearerKeyHeaderName, teamOfKeyOwner, type Principal
+} from '../../../settings/index.ts'
 import type { BearerKeys } from '../../keys/keys.ts'
 import { isActiveKey } from '../../keys/rights.ts'
 import { type AuthStep, bearerTokenIn, type RequestCredentials } from '../chain.ts'
@@ -93,7 +95,7 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
       : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
   }
   if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
-  const team = owningTeam(snapshot, key.owner)
+  const team = teamOfKeyOwner(snapshot, key.owner)
   if (team) return { ...common, kind: 'user-key', user: common.key, team: team.name, isAdmin: false }
   const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
   if (owner === undefined) return undefined

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
-import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
 import { isLoopback } from '../../../base/config/index.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
 import type { Principal } from '../../../settings/index.ts'
@@ -34,7 +34,8 @@ export function createLocalCredentialCheck (token: string | undefined): (credent
   return ({ headers, socket }) => {
     const { authorization } = headers
     // The prefix is checked first, so that no other credential is hashed.
-    if (expected === undefined || authorization?.startsWith(`Bearer ${credentialPrefixes.local}`) !== true) return false
+    const isLocal = authorization?.startsWith(`Bearer ${ownCredentialPrefixes.local}`) === true
+    if (expected === undefined || !isLocal) return false
     return isLocalRequest({ headers, socket }) && timingSafeEqual(Buffer.from(sha256(authorization.slice(7))), expected)
   }
 }

@@ -2,8 +2,8 @@ import { errors as failures, Provider, type Adapter, type AdapterPayload, type K
 import type { OAuthClients, OAuthClient } from '../../../../db/ports/clients.ts'
 import type { Consents } from '../../../../db/ports/consents.ts'
 import type { OneTimeValues } from '../../../../db/ports/grants.ts'
-import type { IssuedToken, StoredToken, TokenKind, OAuthTokens } from '../../../../db/ports/tokens.ts'
-import type { LoginState, LoginStates } from '../../../../db/ports/login-states.ts'
+import type { HashedToken, StoredToken, TokenKind, OAuthTokens } from '../../../../db/ports/tokens.ts'
+import type { BrowserState, BrowserStates } from '../../../../db/ports/login-states.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
 import { parseAccountId, resourcePath, toAccountId } from '../identifiers.ts'
 import type { GivenConsent } from './grants.ts'
@@ -14,7 +14,7 @@ export interface AuthorizationStorage {
   readonly tokens: OAuthTokens
   readonly clients: Pick<OAuthClients, 'find' | 'touch'>
   readonly consents: Pick<Consents, 'find'>
-  readonly loginStates: LoginStates
+  readonly loginStates: BrowserStates
   /** Revokes all tokens of a family, and ends the sessions that use one of the tokens. */
   readonly revokeFamily: (family: string) => Promise<void>
   /** Ends the sessions of token families that the storage has revoked by itself. */
@@ -33,7 +33,7 @@ interface TokenTerms {
 /** For each token request, the payload of its code or refresh token. The grant for oidc-provider is derived from it. */
 const presentedPayloads = new WeakMap<KoaContextWithOIDC, AdapterPayload>()
 /** For each request that uses a refresh token, its first new token: it is stored in one step with the second one. */
-const newRefreshTokens = new WeakMap<KoaContextWithOIDC, IssuedToken>()
+const newRefreshTokens = new WeakMap<KoaContextWithOIDC, HashedToken>()
 
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
 
@@ -133,7 +133,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenT
 
   /** Stores the first tokens of an authorization. @throws InvalidGrant if the consent was withdrawn meanwhile */
   const issue = async (
-    issued: IssuedToken, { grantId: family = '', clientId = '', accountId = '' }: AdapterPayload
+    issued: HashedToken, { grantId: family = '', clientId = '', accountId = '' }: AdapterPayload
   ): Promise<void> => {
     const account = parseAccountId(accountId)
     await tokens.put({ family, clientId, ...account }, [issued])
@@ -146,7 +146,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenT
 
   /** Replaces a refresh token by two new tokens once both exist. @throws InvalidGrant if it was used before */
   const rotate = async (
-    ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: IssuedToken
+    ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: HashedToken
   ): Promise<void> => {
     const other = newRefreshTokens.get(ctx)
     if (other === undefined) { newRefreshTokens.set(ctx, issued); return }
@@ -190,7 +190,7 @@ const accountOf = ({ username = '', mark = '' }: StoredToken): string => toAccou
 
 function toIssued (
   token: string, kind: TokenKind, { scope = '', exp = 0, aud, resource }: AdapterPayload
-): IssuedToken {
+): HashedToken {
   const [only] = [(kind === 'access' ? aud : resource) ?? []].flat()
   return { hash: sha256(token), kind, scope, ...(only === undefined ? {} : { resource: only }), expiresAt: exp * 1_000 }
 }
@@ -259,7 +259,7 @@ function loginStatesOn (
   { loginStates, isAccountValid }: AuthorizationStorage, kind: 'session' | 'interaction'
 ): Adapter {
   /** Returns the payload of a stored state; undefined if its account was changed or removed since. */
-  const payloadOf = (id: string, state: LoginState | undefined): AdapterPayload | undefined => {
+  const payloadOf = (id: string, state: BrowserState | undefined): AdapterPayload | undefined => {
     if (state?.kind !== kind) return undefined
     const payload = state.value as AdapterPayload
     if (payload.accountId !== undefined && !isAccountValid(payload.accountId)) return undefined

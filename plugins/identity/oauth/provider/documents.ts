@@ -2,7 +2,7 @@ import { errors as failures } from 'oidc-provider'
 import { isObject, withoutEmptyMembers } from '../../../../protocol/json.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { OAuthError } from '../../../base/errors/index.ts'
-import { checkRedirectUris } from '../client-metadata.ts'
+import { readRedirectUris } from '../client-metadata.ts'
 import { identityLimits } from '../../limits.ts'
 
 /**
@@ -17,7 +17,7 @@ export function adaptClientMetadataDocument (metadata: Record<string, unknown>):
   // The library's default method requires a secret, which a client described by a document cannot have.
   if (metadata.token_endpoint_auth_method === 'client_secret_basic') metadata.token_endpoint_auth_method = 'none'
   try {
-    checkRedirectUris(metadata.redirect_uris)
+    readRedirectUris(metadata.redirect_uris)
   } catch (error) {
     throw error instanceof OAuthError ? new failures.InvalidClientMetadata(error.message) : error
   }

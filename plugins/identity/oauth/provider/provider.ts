@@ -4,7 +4,7 @@ import {
   Provider, errors as failures, interactionPolicy, type Configuration, type KoaContextWithOIDC
 } from 'oidc-provider'
 import { StorageError } from '../../../../db/store.ts'
-import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
+import { ownCredentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
 import { errors } from '../../../base/errors/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { matchesHash } from '../clients.ts'
@@ -151,8 +151,8 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   } satisfies Configuration)
   // Trusts the forwarded host and protocol of requests: `passToProvider` sets them to those of the issuer.
   provider.proxy = true
-  prefixTokens(provider.AccessToken, credentialPrefixes.token)
-  prefixTokens(provider.RefreshToken, credentialPrefixes.refresh)
+  prefixTokens(provider.AccessToken, ownCredentialPrefixes.token)
+  prefixTokens(provider.RefreshToken, ownCredentialPrefixes.refresh)
   // The stored secret is a hash.
   provider.Client.prototype.compareClientSecret = async function (actual: string) {
     return await checkSecret(deps, this.clientId, () => matchesHash(actual, this.clientSecret))

@@ -22,7 +22,7 @@ const maxDepth = 4
 const tooLargeHint = 'The schema of these arguments is too large for a form.'
 
 /** The field name of the arguments as a whole. The names of all fields of a form begin with it. */
-export const argumentsField = 'arg'
+export const argumentsFieldName = 'arg'
 
 /** A form for an object, such as the arguments of a tool, generated from the schema of the object. */
 export class SchemaForm {
@@ -51,30 +51,32 @@ export class SchemaForm {
    */
   fields (draft: Draft): FormField[] {
     if (this.#depth === undefined) {
-      const value = draft[argumentsField] ?? ''
-      return [{ kind: 'json', name: argumentsField, label: 'Arguments', hint: tooLargeHint, isRequired: false, value }]
+      const value = draft[argumentsFieldName] ?? ''
+      return [
+        { kind: 'json', name: argumentsFieldName, label: 'Arguments', hint: tooLargeHint, isRequired: false, value }
+      ]
     }
     this.#context = this.#newContext(this.#depth)
     const shape = this.#shape(this.#schema, '', 0)
     return (shape.members ?? []).map(({ name, schema, isRequired }) =>
-      this.#field(schema, fieldNameOf(argumentsField, name), name, isRequired, draft, 1))
+      this.#field(schema, fieldNameOf(argumentsFieldName, name), name, isRequired, draft, 1))
   }
 
   /** Converts a submitted draft to arguments. @throws InvalidInput if its lists make the form too large */
   read (draft: Draft): SubmittedArguments {
     const errors: Record<string, string> = {}
-    if (this.#depth === undefined) return readJsonField(argumentsField, draft)
+    if (this.#depth === undefined) return readJsonField(argumentsFieldName, draft)
     this.#context = this.#newContext(this.#depth)
-    const json = this.#read(this.#schema, argumentsField, true, draft, errors, 0) ?? '{}'
+    const json = this.#read(this.#schema, argumentsFieldName, true, draft, errors, 0) ?? '{}'
     return Object.keys(errors).length > 0 ? { errors } : { json }
   }
 
   /** Converts arguments to a draft. @throws InvalidInput if their lists make the form too large */
   toDraft (value: unknown): Draft {
     const draft: Record<string, string> = {}
-    if (this.#depth === undefined) return { [argumentsField]: JSON.stringify(value, undefined, 2) ?? '' }
+    if (this.#depth === undefined) return { [argumentsFieldName]: JSON.stringify(value, undefined, 2) ?? '' }
     this.#context = this.#newContext(this.#depth)
-    this.#fill(this.#schema, argumentsField, value, draft, 0)
+    this.#fill(this.#schema, argumentsFieldName, value, draft, 0)
     return draft
   }
 

@@ -5,7 +5,7 @@ import { ServerConfig } from '../../../../schemas/server.ts'
 import { transports, transportTypes, type TransportType } from '../../../../schemas/transports.ts'
 import { type Draft, type FieldErrors, type FormField, hasFilledFields, fieldNameOf } from './draft.ts'
 import { namesIn } from './names.ts'
-import { argumentsField, SchemaForm } from './schema-form.ts'
+import { argumentsFieldName, SchemaForm } from './schema-form.ts'
 
 type Config = Readonly<Record<string, unknown>>
 type Member = keyof typeof ServerConfig.properties
@@ -63,7 +63,7 @@ export class ServerForm {
     const shown: readonly Member[] = ['type', ...first, ...commonMembers.last, ...rest]
     this.type = type
     this.#isAdmin = isAdmin
-    this.#more = new Set(rest.map((name) => fieldNameOf(argumentsField, name)))
+    this.#more = new Set(rest.map((name) => fieldNameOf(argumentsFieldName, name)))
     this.#schema = {
       properties: Object.fromEntries(shown.map((name) => [name, schemaOf(name)])),
       required: first.filter((name) => name === 'command' || (name === 'url' && type !== 'openapi'))
@@ -109,7 +109,7 @@ export class ServerForm {
   switchType (draft: Draft, base: Config): { readonly form: ServerForm, readonly draft: Draft, readonly base: Config } {
     const read = this.#form.read(draft)
     const all = 'errors' in read ? base : this.#merged(read.json, base)
-    const type = transportTypes[Number(draft[fieldNameOf(argumentsField, 'type')] || NaN)]
+    const type = transportTypes[Number(draft[fieldNameOf(argumentsFieldName, 'type')] || NaN)]
     const form = new ServerForm(type === undefined ? all : { type }, this.#isAdmin)
     return { form, draft: form.type === this.type ? draft : { ...form.#form.toDraft(all), ...draft }, base: all }
   }
@@ -134,7 +134,7 @@ export class ServerForm {
   #fieldOf (path: string, draft: Draft): string | undefined {
     const [member = '', ...rest] = path.split('.')
     if (!Object.hasOwn(this.#schema.properties, member)) return undefined
-    const root = fieldNameOf(argumentsField, member)
+    const root = fieldNameOf(argumentsFieldName, member)
     // For an entry of a map such as `env`: the field of its name. The error is shown at the field of its value.
     const ofEntry = Object.keys(draft).find((name) => name.startsWith(`${root}/`) && name.endsWith('/name') &&
       draft[name] === rest.join('.'))

@@ -3,7 +3,7 @@ import { memberOf } from '../../../../protocol/json.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import { type Outbound, outboundAccessOf } from '../../../base/outbound/index.ts'
 import { containsCredential } from '../../../base/secrets/index.ts'
-import type { DescribedApi } from '../api.ts'
+import type { ApiWithCredentials } from '../api.ts'
 import { toHeader } from '../http-syntax.ts'
 import type { CompiledDescription, OperationPlan, CredentialDefaults } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
@@ -70,7 +70,7 @@ export class OperationCaller {
    * @throws RpcError for an unknown tool; UpstreamError if there is no response or no access token
    */
   async call (
-    api: DescribedApi,
+    api: ApiWithCredentials,
     compiled: CompiledDescription,
     { name, paramsText, headers, memoryOwner, signal }: OperationCall
   ): Promise<string> {

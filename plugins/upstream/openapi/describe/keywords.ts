@@ -52,7 +52,7 @@ export const copiedKeywords = Object.entries({ ...annotations, ...assertions })
 const assertionEntries = Object.entries(assertions)
 
 /** Keywords whose value is a schema, without `items` and `additionalProperties`, which are converted differently. */
-export const simplyConvertedKeywords = [
+export const plainSchemaKeywords = [
   'not', 'if', 'then', 'else', 'contains', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties',
   'contentSchema'
 ] as const
@@ -61,7 +61,7 @@ export const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as 
 
 /** All keywords whose value is a schema. */
 export const schemaValuedKeywordSet: ReadonlySet<string> =
-  new Set(['items', 'additionalProperties', ...simplyConvertedKeywords])
+  new Set(['items', 'additionalProperties', ...plainSchemaKeywords])
 /** The keywords whose value is an array of schemas, as a set. */
 export const schemaListKeywordSet: ReadonlySet<string> = new Set(schemaListKeywords)
 /** All keywords whose value is an object of schemas. */
@@ -93,13 +93,14 @@ export function toUnicodePattern (value: unknown): string | undefined {
 }
 
 /** Whether the conversion drops a member of a schema's `patternProperties`, because its pattern is invalid. */
-export const dropsPattern = (patternProperties: unknown): boolean =>
+export const dropsPatternProperty = (patternProperties: unknown): boolean =>
   isObject(patternProperties) && Object.keys(patternProperties).some((name) => toUnicodePattern(name) === undefined)
 
 /** Whether the conversion drops a constraint of a schema because it is invalid. Subschemas are not checked. */
 function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   const { type, enum: values, pattern, patternProperties } = schema
-  if (dropsPattern(patternProperties) || (pattern !== undefined && toUnicodePattern(pattern) === undefined)) return true
+  if (dropsPatternProperty(patternProperties)) return true
+  if (pattern !== undefined && toUnicodePattern(pattern) === undefined) return true
   if (type !== undefined && type !== 'file' && ![type].flat().every(isTypeName)) return true
   if (values !== undefined && !(Array.isArray(values) && values.length > 0)) return true
   return assertionEntries.some(([key, isValid]) => {

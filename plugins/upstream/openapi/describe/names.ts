@@ -72,7 +72,9 @@ export class ToolNames {
  * @param name the name of the parameter or field in the request
  * @returns the description; undefined if there is none and nothing is added
  */
-export function withRequestName (description: string | undefined, name: string, argument: string): string | undefined {
+export function descriptionWithRequestName (
+  description: string | undefined, name: string, argument: string
+): string | undefined {
   if (argument.startsWith(name)) return description
   const sent = `${JSON.stringify(truncate(name, 256))} in the request`
   return description === undefined || description.trim() === '' ? sent : `${description} (${sent})`

@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { bodyFormatOf, isHeaderName } from '../http-syntax.ts'
 import { DescriptionError, type Parameter, type ParameterLocation, type SerializationStyle } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
-import { type ArgumentNames, withRequestName } from './names.ts'
+import { type ArgumentNames, descriptionWithRequestName } from './names.ts'
 import type { SchemaConverter } from './schema.ts'
 
 const locations: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
@@ -115,7 +115,9 @@ function describeParameter (
   if (mediaType !== undefined && isObject(mediaTypeObject) && bodyFormatOf(mediaType) === 'json') parameter.json = true
   const schema = schemas.convert(isObject(mediaTypeObject) ? mediaTypeObject.schema : given.schema)
   const description =
-    withRequestName(typeof given.description === 'string' ? given.description : undefined, name, parameter.argument)
+    descriptionWithRequestName(
+      typeof given.description === 'string' ? given.description : undefined, name, parameter.argument
+    )
   return { parameter, schema: description === undefined ? schema : { ...schema, description } }
 }
 

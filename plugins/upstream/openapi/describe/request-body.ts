@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { bodyFormatOf, isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody, Serialization, SerializationStyle } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
-import { type ArgumentNames, withRequestName } from './names.ts'
+import { type ArgumentNames, descriptionWithRequestName } from './names.ts'
 import type { ReferenceResolver } from './refs.ts'
 import type { SchemaConverter } from './schema.ts'
 
@@ -94,7 +94,9 @@ function describeFields (
       const schema = binaryFields.has(name) ? asBytes(converted) : converted
       const argument = argumentNames.get(name) ?? name
       const description =
-        withRequestName(typeof schema.description === 'string' ? schema.description : undefined, name, argument)
+        descriptionWithRequestName(
+          typeof schema.description === 'string' ? schema.description : undefined, name, argument
+        )
       return [argument, description === undefined ? schema : { ...schema, description }]
     }),
     required: body.required ? [...required].flatMap((name) => argumentNames.get(name) ?? []) : [],

@@ -1,8 +1,8 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { DescriptionError } from '../plan.ts'
 import {
-  copiedKeywords, dropsPattern, isSchema, isString, isTypeName, type JsonSchema, LossDetector, relaxSchema,
-  simplyConvertedKeywords, schemaListKeywords, toUnicodePattern
+  copiedKeywords, dropsPatternProperty, isSchema, isString, isTypeName, type JsonSchema, LossDetector, relaxSchema,
+  plainSchemaKeywords, schemaListKeywords, toUnicodePattern
 } from './keywords.ts'
 import type { ReferenceResolver } from './refs.ts'
 
@@ -126,7 +126,7 @@ export class SchemaConverter {
       if (names.length > 0) out.set('required', names)
     }
     // If a pattern is dropped, the properties that it matches would count as additional ones.
-    if (isSchema(additionalProperties) && !dropsPattern(patternProperties)) {
+    if (isSchema(additionalProperties) && !dropsPatternProperty(patternProperties)) {
       out.set('additionalProperties', typeof additionalProperties === 'boolean'
         ? additionalProperties
         : this.convert(additionalProperties))
@@ -152,7 +152,7 @@ export class SchemaConverter {
   }
 
   #convertSubschemas (schema: Record<string, unknown>, out: ConvertedKeywords): void {
-    for (const key of simplyConvertedKeywords) if (isSchema(schema[key])) out.set(key, this.convert(schema[key]))
+    for (const key of plainSchemaKeywords) if (isSchema(schema[key])) out.set(key, this.convert(schema[key]))
     for (const key of schemaListKeywords) {
       const list = schema[key]
       if (Array.isArray(list) && list.length > 0) out.set(key, list.map((each) => this.convert(each)))

@@ -4,7 +4,7 @@ const interval = 60_000
 /**
  * Runs a cleanup in the background, at most once a minute. A failure is ignored, since the next run does the same work.
  */
-export class PeriodicCleanup {
+export class ThrottledCleanup {
   readonly #cleanUp: () => Promise<unknown>
   #lastRun = -Infinity
 
