@@ -33,7 +33,7 @@ export class HeldTaskExchange implements Exchange {
   readonly canSuspend = false
   readonly taskForm = 'parameter'
   cancelled: string | undefined
-  readonly #onCancel: Array<(reason: string) => void> = []
+  readonly #onCancel = new Set<(reason: string) => void>()
   readonly #open = new Map<string, OpenQuestion>()
   #lastQuestion = 0
   #arrived: (() => void) | undefined
@@ -49,7 +49,7 @@ export class HeldTaskExchange implements Exchange {
   }
 
   onCancel (run: (reason: string) => void): void {
-    if (this.cancelled === undefined) this.#onCancel.push(run)
+    if (this.cancelled === undefined) this.#onCancel.add(run)
     else run(this.cancelled)
   }
 
@@ -74,8 +74,15 @@ export class HeldTaskExchange implements Exchange {
       }
       const timer = setTimeout(() => { fail('The client did not answer in time') }, answerTime).unref()
       signal.addEventListener('abort', () => { fail(String(signal.reason)) }, { once: true })
-      this.#onCancel.push(fail)
-      this.#open.set(key, { text, resolve: (response) => { clearTimeout(timer); resolve(response) } })
+      this.#onCancel.add(fail)
+      this.#open.set(key, {
+        text,
+        resolve: (response) => {
+          clearTimeout(timer)
+          this.#onCancel.delete(fail)
+          resolve(response)
+        }
+      })
       this.#arrived?.()
     })
   }

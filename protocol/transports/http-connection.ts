@@ -194,6 +194,7 @@ export class HttpConnection {
     const waiting = this.#pending.take(key)
     if (waiting !== undefined && typeof key === 'string') this.#inFlight--
     waiting?.abort()
+    if (this.#pending.size === 0) this.#onIdle?.()
     // `expire` runs later, since the caller must first fail the request with an error of its own.
     if (this.#isExpired) this.schedule(0, () => { this.expire() })
   }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { json, restApi } from '../fakes/rest-api.ts'
 import { described, ok, op, openapi, restClient, type Tool } from '../fakes/rest-client.ts'
+import { ToolNames } from '../../plugins/upstream/openapi/describe/names.ts'
 
 /** What the model APIs of all vendors take. */
 const taken = /^[a-zA-Z0-9_-]{1,64}$/
@@ -171,4 +172,12 @@ test('versions and names that YAML reads as numbers', async (t) => {
     const schema = { ...openapi({ '/a': { get: ok } }), openapi: version }
     await assert.rejects(restClient(t, { url: api.url, openapi: { schema } }), /OpenAPI/, String(version))
   }
+})
+
+test('an operationId that looks like the hashed name of another operation takes no tool away', async () => {
+  const operations = [['a_b_541a2d0d', '/z'], ['a b', '/x'], ['a+b', '/y']].map(([operationId, path = '']) => ({ operationId, method: 'GET', path }))
+  const names = new ToolNames(operations)
+  const assigned = operations.map((operation) => names.assign(operation))
+  assert.equal(assigned[0], 'a_b_541a2d0d')
+  assert.equal(new Set(assigned).size, 3, assigned.join())
 })

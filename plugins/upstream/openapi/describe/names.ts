@@ -61,7 +61,9 @@ export class ToolNames {
     const isOnlyOne = text === folded || (this.#sources.get(folded)?.size ?? 0) < 2
     const isWhole = text.length <= maxNameLength
     const isPlain = isOnlyOne && isWhole && !this.#assigned.has(folded)
-    const name = isPlain ? folded : withHash(folded, `${method} ${path}`)
+    let name = isPlain ? folded : withHash(folded, `${method} ${path}`)
+    // An operationId may look like the name of another operation with its hash.
+    for (let salt = ' '; this.#assigned.has(name); salt += ' ') name = withHash(folded, `${method} ${path}${salt}`)
     this.#assigned.add(name)
     return name
   }
