@@ -65,7 +65,7 @@ export interface UpstreamSession {
   readonly closed: boolean
   /** Opens the connection. @param onDialled called when a process or socket is open @throws UpstreamError, RpcError */
   open: (onDialled: () => void) => Promise<void>
-  /** Sends a client's request. The answer may be an error. @throws UpstreamError if there is none */
+  /** Sends a client's request. @returns the answer, which may be an error @throws UpstreamError if there is none */
   call: (exchange: Exchange, options: Omit<CallOptions, 'onEnd'>) => Promise<Response>
   /**
    * Sends one of the gateway's own requests.

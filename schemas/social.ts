@@ -73,7 +73,7 @@ export const SignInBody = Type.Object({
   disableRedirect: Type.Optional(Type.Boolean({ default: false }))
 }, { examples: [{ provider: 'oidc', callbackURL: '/docs' }] })
 
-export const SignInResult = Type.Object({
+export const SignInStartResult = Type.Object({
   url: Type.String({ description: 'The address at which the provider asks its user' }),
   redirect: Type.Boolean()
 })

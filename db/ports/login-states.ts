@@ -1,13 +1,14 @@
 import { recordCollections, type RecordCollection, type Records } from '../records.ts'
 
 /**
- * A stored state that a browser identifies by a cookie. The kinds: `session`, a login session at the gateway's
- * authorization server; `interaction`, an authorization request that waits for its user; `upstream-login`, a login at
- * an upstream server that was started; `user-values`, a page on which a user enters values for a server.
+ * A stored state that a browser identifies by a cookie, or by the ticket in a link. The kinds: `session`, a login
+ * session at the gateway's authorization server; `interaction`, an authorization request that waits for its user;
+ * `upstream-login`, a login at an upstream server that was started; `user-values`, a page on which a user enters values
+ * for a server.
  */
 export interface BrowserState {
   readonly kind: 'session' | 'interaction' | 'upstream-login' | 'user-values'
-  /** Another identifier of the state, which is not a credential, unlike the cookie. */
+  /** Another identifier of the state, which is not a credential, unlike the cookie or ticket. */
   readonly uid?: string
   readonly username?: string
   /** The content of the state, as plain JSON. A database stores it encrypted. */
@@ -18,8 +19,9 @@ export interface BrowserState {
 const uidLabel = (uid: string): string => `uid:${uid}`
 
 /**
- * Stores login states as records, keyed by the SHA-256 of the cookie in hex, owned by the user. Without a database,
- * they are lost at a restart. A state that cannot be decrypted is treated as expired, so that the user logs in again.
+ * Stores login states as records, keyed by the SHA-256 of the cookie or ticket in hex, owned by the user. Without a
+ * database, they are lost at a restart. A state that cannot be decrypted is treated as expired, so that the user logs
+ * in again.
  */
 export class BrowserStates {
   readonly #records: Records

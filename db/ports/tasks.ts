@@ -14,7 +14,7 @@ export interface TaskRecord {
   readonly owner: string
   /** The key of the principal that started the task. */
   readonly principal: string
-  /** The user whose connections to the server the task uses. */
+  /** The name under which the task's connections to the server are kept (`Principal.user`): a user, or a key's name. */
   readonly user: string
   /** The stored user of the principal, who may see and cancel the task; undefined if there is none. */
   readonly username?: string

@@ -5,7 +5,7 @@ import type { Policy } from '../../schemas/policies.ts'
 import type { Quota } from '../../schemas/quotas.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { teamReference } from '../settings/index.ts'
-import { findCatalogueItem, namesToCheck, templatesFor, type RequestedItem } from './policies/facts.ts'
+import { findCatalogueItem, equivalentNamesOf, templatesFor, type RequestedItem } from './policies/facts.ts'
 
 /** The objects to which settings may refer: other settings, registered providers, and items in catalogues. */
 export interface ExistingObjects {
@@ -22,7 +22,7 @@ export const cataloguesOf = (gateway: ExistingObjects['gateway'], server: string
 
 /** Whether a catalogue lists an item, for a resource also under another spelling of its URI. */
 export const listsItem = (catalogue: Catalogue, subject: RequestedItem): boolean =>
-  namesToCheck(catalogue, subject).some((name) => findCatalogueItem(catalogue, subject.kind, name) !== undefined)
+  equivalentNamesOf(catalogue, subject).some((name) => findCatalogueItem(catalogue, subject.kind, name) !== undefined)
 
 /** Returns a clause which says that an item or its server does not exist; undefined if it exists or may exist. */
 export function unknownItemProblem (
@@ -32,7 +32,7 @@ export function unknownItemProblem (
   if (!snapshot.servers.has(server)) return `there is no server ${JSON.stringify(server)}`
   const catalogues = cataloguesOf(gateway, server)
   const matchesTemplate = (each: Catalogue): boolean =>
-    templatesFor(each, subject, namesToCheck(each, subject)).length > 0
+    templatesFor(each, subject, equivalentNamesOf(each, subject)).length > 0
   const isListed = catalogues.some((each) => listsItem(each, subject) || matchesTemplate(each))
   if (catalogues.length === 0 || isListed) return undefined
   return `the server ${JSON.stringify(server)} does not list a ${kind} ${JSON.stringify(name)} now`

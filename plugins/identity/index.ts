@@ -19,7 +19,7 @@ export { rewriteToIssuerAddress, passToProvider } from './oauth/provider/request
 export { resourcePathAsSent } from './oauth/identifiers.ts'
 export type { BrowserRedirect } from './social/social.ts'
 export {
-  removedAccountNames, principalOfUser, rightsMarkOf, accountSubjectOf, toShownAccount
+  removedAccountNames, principalOfUser, rightsMarkOf, accountSubjectOf, toAccountRecord
 } from './users/account.ts'
 export { consequencesOf } from './users/consequences.ts'
 export { defaultOwner, storedUsernameOf } from './users/rules.ts'

@@ -30,7 +30,7 @@ interface AwaitedTask {
   readonly ends: AbortController
 }
 
-interface ModernTasksDeps {
+interface ModernServerTasksDeps {
   readonly connection: RpcConnection
   readonly outgoing: OutgoingEnvelope
   readonly rounds: InputRounds
@@ -42,13 +42,13 @@ interface ModernTasksDeps {
  * Serves a server's tasks (extension `io.modelcontextprotocol/tasks`) to clients without the extension: in the form of
  * 2025-11-25, or as results of their calls.
  */
-export class ModernTasks {
-  readonly #deps: ModernTasksDeps
+export class ModernServerTasks {
+  readonly #deps: ModernServerTasksDeps
   /** Requests that the server refused without the extension, and that are sent again with the extension declared. */
   readonly #repeated = new WeakSet<Exchange>()
   readonly #awaited = new Map<Call, AwaitedTask>()
 
-  constructor (deps: ModernTasksDeps) {
+  constructor (deps: ModernServerTasksDeps) {
     this.#deps = deps
   }
 

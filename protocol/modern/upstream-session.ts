@@ -20,7 +20,7 @@ import { NotificationReceiver } from './notification-receiver.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolParamHeaders } from './param-headers.ts'
 import { nonCoreResultTypePattern, unsupportedResultType } from './result-type.ts'
-import { ModernTasks, withoutTask } from './tasks.ts'
+import { ModernServerTasks, withoutTask } from './tasks.ts'
 import { waitAtMost } from '../wait-at-most.ts'
 
 /** Max time that `open` waits for the notification stream, in ms. */
@@ -57,7 +57,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   /** The open calls, by the id of their current request. */
   readonly #calls = new RequestTable<number, Call>()
   readonly #corrections: HeaderCorrection
-  readonly #tasks: ModernTasks
+  readonly #tasks: ModernServerTasks
   readonly #hasLogs: boolean
   #closed = false
 
@@ -80,7 +80,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     this.notifiesCancel = transport.hasStreams !== true
     this.#hasLogs = isObject(identity.capabilities.logging)
     const rounds = this.#rounds = new InputRounds(handlers.question, options.bounds)
-    this.#tasks = new ModernTasks({ connection, outgoing, rounds, timeout: client.initTimeout })
+    this.#tasks = new ModernServerTasks({ connection, outgoing, rounds, timeout: client.initTimeout })
     this.#corrections = new HeaderCorrection(
       async (method, paramsText) => await this.request(method, paramsText), options.bounds.headerPages
     )

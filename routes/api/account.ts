@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { toShownAccount } from '../../plugins/identity/index.ts'
+import { toAccountRecord } from '../../plugins/identity/index.ts'
 import { AccountRecord } from '../../schemas/login.ts'
 import { PasswordChange, PasswordChangeResult } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -12,7 +12,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = createApiRouter(app, 'Account')
   api.get('/auth/user', {
     summary: 'Your account', response: { 200: AccountResponse }
-  }, ({ principal }) => ({ user: toShownAccount(principal) }))
+  }, ({ principal }) => ({ user: toAccountRecord(principal) }))
 
   api.post('/auth/change-password', {
     summary: 'Change your password',

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { toShownAccount } from '../../plugins/identity/index.ts'
+import { toAccountRecord } from '../../plugins/identity/index.ts'
 import { LoginCredentials, LoginResult } from '../../schemas/login.ts'
 import { RegistrationResult, Registration } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -46,7 +46,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
         success: true as const,
         message: 'Logged in',
         token: app.auth.createLoginToken(user),
-        user: toShownAccount({ username: user.username, isAdmin: user.isAdmin === true }),
+        user: toAccountRecord({ username: user.username, isAdmin: user.isAdmin === true }),
         ...(isUsingDefaultPassword ? { isUsingDefaultPassword } : {})
       }
     }
@@ -83,7 +83,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
         success: true as const,
         message: 'The account was created',
         token: app.auth.createLoginToken(user),
-        user: toShownAccount({ username: user.username, isAdmin: user.isAdmin === true }),
+        user: toAccountRecord({ username: user.username, isAdmin: user.isAdmin === true }),
         ...(warnings.length > 0 ? { warnings } : {})
       }
     }

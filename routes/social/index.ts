@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { addSecurityHeaders } from '../../plugins/base/browsers/index.ts'
 import { errors, pageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { setRouteScope } from '../../plugins/base/scopes/index.ts'
-import { type BrowserRedirect, toShownAccount } from '../../plugins/identity/index.ts'
+import { type BrowserRedirect, toAccountRecord } from '../../plugins/identity/index.ts'
 import {
-  CallbackParams, SignOutResult, SignInBody, SignInQuery, SignInResult, SocialSession, SocialUserResult
+  CallbackParams, SignOutResult, SignInBody, SignInQuery, SignInStartResult, SocialSession, SocialUserResult
 } from '../../schemas/social.ts'
 import { addJsonBodyParser } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Returns the provider\'s address.',
         security: [],
         body: SignInBody,
-        response: { 200: SignInResult }
+        response: { 200: SignInStartResult }
       },
       config: run,
       onRequest: async (request) => {
@@ -99,7 +99,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const principal = await social.identify(request.headers, app.settings.current)
       if (!principal) throw new errors.Unauthorized('There is no session of a social login')
-      return { success: true as const, user: toShownAccount(principal) }
+      return { success: true as const, user: toAccountRecord(principal) }
     }
   )
 }

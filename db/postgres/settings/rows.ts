@@ -6,8 +6,9 @@ import type { Change } from '../../store.ts'
 import { settingsTableNames, type SettingsTableName } from '../tables.ts'
 
 /**
- * An entry of the settings as a row. `name`: the name of the server in `mcpServers`, of the section in `sections` and
- * `systemConfig`; empty in other tables. `entry`: the value, with its secrets decrypted.
+ * An entry of the settings as a row. `name`: in `mcpServers`, the name of the server; in `sections`, the name of the
+ * section; in `systemConfig`, which has one row, `systemConfig`; otherwise empty. `entry`: the value, with its secrets
+ * decrypted, or masked if they cannot be decrypted.
  */
 export interface SettingsRow { readonly position: number, readonly name: string, readonly entry: unknown }
 

@@ -170,7 +170,7 @@ class Connections {
  * Returns the max number of open connections of a process, from its limit of open files.
  * @param processLimits the text of /proc/self/limits; undefined on systems without it
  */
-export function maxConnections (processLimits: string | undefined): number {
+export function maxConnectionsFrom (processLimits: string | undefined): number {
   const { most, elsewhere, reserve } = baseLimits.connections
   if (processLimits === undefined) return elsewhere
   // "Max open files 1024 1048576 files": the soft limit, then the hard one.
@@ -194,7 +194,7 @@ interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'onRequest'>
 
 /** Decorates the app with `connections`, which limits the connections of all servers of the app. */
 export default fp<ConnectionsPluginOptions>(async (
-  app, { trustProxy, max = maxConnections(readProcessLimits()), onRequest }
+  app, { trustProxy, max = maxConnectionsFrom(readProcessLimits()), onRequest }
 ) => {
   const warn: ConnectionsOptions['warn'] = (details, text) => { app.log.warn(details, text) }
   const connections = new Connections({ max, isProxy: createTrustedProxyCheck(trustProxy), warn, onRequest })

@@ -168,7 +168,7 @@ const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) =
   [/([?&](?:[\w-]*token|code|state|[\w-]*key|password|[\w-]*secret)=)[^&\s"']+/gi, '$1••••']
 ]
 
-/** Matches all texts that one of the patterns matches, and few others. */
+/** A quick check: matches every text that one of the patterns can match, but also others, such as texts with a URL. */
 const mayMatch = /eyJ|bearer|basic|:\/\/|[?&]/i
 
 /**

@@ -3,7 +3,7 @@ import type { Policy } from '../../../schemas/policies.ts'
 import type { AppliedPolicy } from '../../gateway/index.ts'
 import type { PolicyContext, PrincipalFacts } from './cel.ts'
 import {
-  CallPolicyContext, findCatalogueItem, namesToCheck, templatesFor, toItemFacts, type RequestedItem
+  CallPolicyContext, findCatalogueItem, equivalentNamesOf, templatesFor, toItemFacts, type RequestedItem
 } from './facts.ts'
 import { decisionOf, evaluateRule, type Match, type RulesOfItem } from './rule.ts'
 import type { Ruleset } from './ruleset.ts'
@@ -65,7 +65,7 @@ export function decideAbout (ruleset: Ruleset, call: CallToEvaluate, catalogue: 
   }
   const verdict = decide(...forName(subject.name))
   if (subject.kind !== 'resource') return verdict
-  const names = namesToCheck(catalogue, subject)
+  const names = equivalentNamesOf(catalogue, subject)
   const strictest = strictestVerdict([verdict, ...names.slice(1).map((name) => decide(...forName(name)))])
   if (strictest.match !== undefined || ruleset.listRules.length === 0) return strictest
   // A hidden template also hides the resources that it matches, unless a rule decides about the resource itself.

@@ -140,7 +140,7 @@ const listedBySpelling = new WeakMap<readonly Item[], ReadonlyMap<string, string
  * Returns the names for which the policies are checked, the requested name first. If a resource is not listed under
  * exactly this URI, adds the normalized spellings of the URI, and the listed URIs that share such a spelling.
  */
-export function namesToCheck (catalogue: Catalogue | undefined, { kind, name }: RequestedItem): string[] {
+export function equivalentNamesOf (catalogue: Catalogue | undefined, { kind, name }: RequestedItem): string[] {
   if (kind !== 'resource' || findCatalogueItem(catalogue, kind, name) !== undefined) return [name]
   const items = catalogue?.lists.resources ?? []
   let listed = listedBySpelling.get(items)
@@ -154,7 +154,7 @@ export function namesToCheck (catalogue: Catalogue | undefined, { kind, name }: 
 
 /**
  * Returns the resource templates of a server that match an unlisted resource.
- * @param names the result of `namesToCheck` for the resource
+ * @param names the result of `equivalentNamesOf` for the resource
  */
 export function templatesFor (
   catalogue: Catalogue | undefined, { kind, name }: RequestedItem, names: readonly string[]

@@ -53,7 +53,10 @@ export async function findEventType (parts: GatewayParts, exchange: Exchange<Vie
   }
 }
 
-/** Returns how clients see the events of a type: their name, and a function that converts cursors for clients. */
+/**
+ * Creates the presentation of an event type to clients: the name by which they know it, and a function that converts
+ * the server's cursors to the clients'.
+ */
 export const createEventPresentation = (
   cursors: EventCursors, view: View, target: EventTypeTarget, name: string
 ): EventPresentation =>

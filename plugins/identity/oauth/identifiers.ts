@@ -84,7 +84,7 @@ export interface AccountVersion { readonly username: string, readonly mark: stri
 /** Returns the current version of an account. */
 export const accountVersionOf = (user: User): AccountVersion => ({ username: user.username, mark: rightsMarkOf(user) })
 
-/** Returns the user of an account version; undefined if the account was changed or removed since. */
+/** Returns the user of an account version; undefined if the account no longer exists, or has another version now. */
 export function userOfVersion ({ users }: Snapshot, { username, mark }: AccountVersion): User | undefined {
   const user = users.get(username)
   return user && rightsMarkOf(user) === mark ? user : undefined

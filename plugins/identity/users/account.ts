@@ -58,7 +58,7 @@ const digest = (parts: readonly unknown[]): string =>
  * Returns the account of a principal, with the permissions by which clients show or hide parts of their interface. A
  * principal without a user is named `anonymous`.
  */
-export function toShownAccount (
+export function toAccountRecord (
   { username, isAdmin }: Pick<Principal, 'username' | 'isAdmin'>
 ): Static<typeof AccountRecord> {
   return {
@@ -121,7 +121,7 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
   return changes
 }
 
-/** Returns the config of a server without its share with a user or team; the same object if there was none. */
+/** Returns a server's config without a user or team in `sharedWithUsers`; the same object if it is not listed there. */
 function withoutShare (config: ServerConfig, name: string): ServerConfig {
   const { sharedWithUsers } = config
   return sharedWithUsers?.includes(name) === true

@@ -58,7 +58,7 @@ export class LiveStreams {
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
     if (own[0] && own.length >= managementLimits.console.streamsPerUser) this.#end(own[0], laterEvent)
     const { raw } = reply.hijack()
-    // The browser has disconnected meanwhile.
+    // The browser may have disconnected in the meantime.
     if (raw.destroyed) return
     raw.writeHead(200, {
       'content-type': 'text/event-stream',

@@ -124,7 +124,7 @@ export class Placement {
     return slot ? [slot] : []
   }
 
-  /** Returns the slots to whose links a client's notification is sent. If there is none, may create one. */
+  /** Returns the slots whose links forward a client's notification. If none serves the client, one may be created. */
   notifiedSlots (client: Client, method: string): Slot[] {
     const slots = this.slotsOf(client)
     // A link that is opened later requests the roots itself. With passed-on headers, a link cannot be opened here,

@@ -33,7 +33,7 @@ export class SubscriptionTable {
    * Adds a subscription, unless it exists.
    * @param release releases the memory that was already reserved for it; undefined to reserve memory now
    * @returns whether it is the first one for this resource
-   * @throws ShareError if the client's owner has used up its memory
+   * @throws ShareError if the client's owner has used up its share of the memory, or all of it is in use
    */
   add (uri: string, client: Client, release?: Release): boolean {
     if (this.has(uri, client.id)) { release?.(); return false }

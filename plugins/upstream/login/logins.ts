@@ -225,7 +225,7 @@ export class Logins {
   /** Removes the logins of servers, users and keys that were removed or replaced. @throws StorageError */
   async removeGone (former: Snapshot, next: Snapshot): Promise<void> {
     const { tokens } = this.#deps.stores
-    // What is in memory is forgotten before the first `await`: a new account of the same name may call at any time.
+    // Logins in memory are forgotten before the first `await`: a new account of the same name may appear at any time.
     const holders = [...removedAccountNames(former.users, next.users)].map(holderOf)
     for (const id of former.keys === next.keys ? [] : former.keys.keys()) {
       if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))

@@ -23,7 +23,7 @@ export type RequiredActor = 'manager' | 'user' | 'nobody'
 
 /** The texts about one kind of action. */
 interface ActionWords {
-  /** The end of the sentence "Server … requires you to". */
+  /** What a user must do, as the end of a sentence that begins with "Server … requires you to". */
   readonly action: string
   /** The text for clients if a manager of the server must act. */
   readonly manager: string

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { test } from 'tap'
 import { createTrustedProxyCheck } from '../../../plugins/base/config/trust-proxy.ts'
-import { maxConnections } from '../../../plugins/base/limits/connections.ts'
+import { maxConnectionsFrom } from '../../../plugins/base/limits/connections.ts'
 import { appFor } from '../../helpers/app.ts'
 import { until, type Cleanup } from '../../helpers/hub.ts'
 import { dial, type Client } from '../../helpers/sockets.ts'
@@ -111,9 +111,9 @@ test('all servers of an app count: for "localhost" Fastify makes a second one wi
 })
 
 test('the bound leaves files for others', async () => {
-  const of = (files: string): number => maxConnections(`Limit  Soft\nMax open files            ${files}                 4096                 files\n`)
+  const of = (files: string): number => maxConnectionsFrom(`Limit  Soft\nMax open files            ${files}                 4096                 files\n`)
   assert.deepEqual(['64', '300', '1024', '1048576', 'unlimited'].map(of), [32, 200, 768, baseLimits.connections.most, baseLimits.connections.most])
-  assert.equal(maxConnections(undefined), baseLimits.connections.elsewhere)
+  assert.equal(maxConnectionsFrom(undefined), baseLimits.connections.elsewhere)
 })
 
 test('TRUST_PROXY says whose address has no share', async () => {

@@ -28,7 +28,11 @@ export class BackOff {
     this.#retryAt = 0
   }
 
-  /** Records a failed attempt. @param atLeast min time to wait, in ms @param error the cause, for the log */
+  /**
+   * Records a failed attempt.
+   * @param atLeast min time to wait, in ms; at most 10 minutes of it count
+   * @param error the cause, for the log
+   */
   recordFailure (atLeast = 0, error?: unknown): void {
     this.#outage?.recordFailure(messageOf(error))
     const time = Math.min(60_000, 1_000 * 2 ** this.#failureCount++)
