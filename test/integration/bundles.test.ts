@@ -90,7 +90,9 @@ test('archives of other packers are accepted', async (t) => {
     assert.equal((await injectBundle(app, KEY, multipartOf(forged))).statusCode, 400)
   })
 
-  await t.test('modes become 0644 and 0755, whatever the archive says', async () => {
+  await t.test('modes become 0644 and 0755, whatever the archive and the umask say', async (t) => {
+    const former = process.umask(0o077)
+    t.after(() => { process.umask(former) })
     await upload(app, { name: 'modes' }, [
       { name: 'run', data: '#!/bin/sh', both: { mode: 0o104777 } },
       { name: 'plain', data: 'x', both: { mode: 0o100600 } },
@@ -99,7 +101,7 @@ test('archives of other packers are accepted', async (t) => {
     ])
     const modeOf = async (name: string): Promise<number> => (await stat(join(root, 'modes/current', name))).mode & 0o7777
     assert.deepEqual(
-      await Promise.all(['run', 'plain', 'none', 'folder', 'server'].map(modeOf)), [0o755, 0o644, 0o644, 0o755, 0o755]
+      await Promise.all(['run', 'plain', 'none', 'folder', 'server', '.', '..'].map(modeOf)), [0o755, 0o644, 0o644, 0o755, 0o755, 0o755, 0o755]
     )
   })
 })

@@ -61,8 +61,8 @@ export class BundlesFolder {
   async install (name: string, unpacked: string): Promise<void> {
     const folder = join(this.root, name)
     const version = randomUUID()
-    await mkdir(folder, { mode: 0o755 })
-      .catch((error: unknown) => { if (errorCode(error) !== 'EEXIST') throw error })
+    await mkdir(folder).catch((error: unknown) => { if (errorCode(error) !== 'EEXIST') throw error })
+    await chmod(folder, 0o755)
     const before = await this.#currentVersionOf(name)
     await rename(unpacked, join(folder, version))
     try {

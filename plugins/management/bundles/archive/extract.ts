@@ -1,4 +1,4 @@
-import { mkdir, open, type FileHandle } from 'node:fs/promises'
+import { chmod, mkdir, open, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { crc32, createInflateRaw } from 'node:zlib'
@@ -33,7 +33,9 @@ export async function extractEntries (
     if (path !== '.') await makeFolder(dirname(path))
     folders.add(path)
     // Fails if the path exists, even as a link: the folder must contain only what this function creates.
-    await mkdir(join(folder, path), { mode: 0o755 })
+    await mkdir(join(folder, path))
+    // Regardless of the umask: with CHILD_USER, another user enters the folder.
+    await chmod(join(folder, path), 0o755)
   }
   let total = 0
   const count = (length: number): void => {
