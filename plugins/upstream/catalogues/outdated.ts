@@ -24,12 +24,16 @@ export class OutdatedLists {
   }
 
   /** Records that the link that reads the lists of a capability class was lost. */
-  add (capabilityClass: string): void { this.#classes.add(capabilityClass) }
+  add (capabilityClass: string): void {
+    // Unknown lists are read anyway. Clients choose their capabilities, so there may be many classes.
+    for (const each of this.#classes) if (!this.#catalogues.has(each)) this.#classes.delete(each)
+    if (this.#catalogues.has(capabilityClass)) this.#classes.add(capabilityClass)
+  }
 
   /** Records that the gateway's own link was opened: the lists of all other classes are those of earlier links. */
   addOthers (): void {
     for (const { capabilityClass } of this.#catalogues.all) {
-      if (capabilityClass !== emptyCapabilityClass) this.#classes.add(capabilityClass)
+      if (capabilityClass !== emptyCapabilityClass) this.add(capabilityClass)
     }
   }
 
