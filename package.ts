@@ -49,6 +49,18 @@ export const loadPackage = <Name extends keyof LazyPackages>(name: Name): LazyPa
   requireModule(import.meta.url.endsWith('.ts') ? name : packagePath(`dist/packages/${name}.cjs`)) as LazyPackages[Name]
 
 /**
+ * Returns a function that loads something at its first call, and returns the same promise then.
+ * @param load what loads it, such as an `import()`; called again only after it failed
+ */
+export function loadOnce<Loaded> (load: () => Promise<Loaded>): () => Promise<Loaded> {
+  let loading: Promise<Loaded> | undefined
+  return async () => await (loading ??= load().catch((error: unknown) => {
+    loading = undefined
+    throw error
+  }))
+}
+
+/**
  * Returns the absolute path of an asset, which need not exist.
  * @param name its path below `assets/`, such as `icons/tool-hub.svg`
  */

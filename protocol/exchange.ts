@@ -1,6 +1,6 @@
 import type { ClientCapabilities } from './capabilities.ts'
 import { rpcCode, RpcError } from './errors.ts'
-import { withMembers } from './json.ts'
+import { memberOf, withMembers } from './json.ts'
 import type { Listener } from './listener.ts'
 import type { Response } from './message.ts'
 import { parseJsonText } from './parse-json-text.ts'
@@ -76,6 +76,9 @@ export interface Exchange<View = unknown> {
    */
   pause: (retry: number) => void
 }
+
+/** Returns the arguments of a request as JSON text, as received. */
+export const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'
 
 /** A request from an upstream to a client. */
 export interface Question {

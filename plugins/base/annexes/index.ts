@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import { loadOnce } from '../../../package.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { annexes: Annexes }
@@ -66,13 +67,7 @@ export class Annexes {
    */
   add (app: FastifyInstance, { paths, shadowedRoutes = [], load }: AnnexOptions): Annex['open'] {
     let opened: Promise<FastifyInstance> | undefined
-    const open = async (): Promise<FastifyInstance> => {
-      opened ??= this.#open(app, load).catch((error: unknown) => {
-        opened = undefined
-        throw error
-      })
-      return await opened
-    }
+    const open = loadOnce(async () => await (opened = this.#open(app, load)))
     this.#annexes.push({ paths, open })
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       await this.#handOver(open, request, reply)

@@ -1,4 +1,4 @@
-export { assetPath, packagePath, readAsset, readAssetBytes, readAssetSync } from '../../../package.ts'
+export { assetPath, loadOnce, packagePath, readAsset, readAssetBytes, readAssetSync } from '../../../package.ts'
 export { type Config, type SharedEnv, basePathOf } from './config.ts'
 export { linkedSnippets } from './client-snippets.ts'
 export { findChildUser, readEnvironment } from './environment.ts'

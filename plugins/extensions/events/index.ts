@@ -3,6 +3,7 @@ import fp from 'fastify-plugin'
 import type { EventSubscription, EventWebhooks, FailedDelivery } from '../../../db/ports/event-webhooks.ts'
 import { StorageError, type Server } from '../../../db/store.ts'
 import type { ShownEventSubscription } from '../../../schemas/events.ts'
+import { loadOnce } from '../../base/config/index.ts'
 import { noSuchError } from '../../base/errors/index.ts'
 import { createProcessSealer, type Sealer } from '../../base/secrets/index.ts'
 import { serverFingerprint } from '../../gateway/index.ts'
@@ -65,14 +66,14 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
       app.access.visibleServers(view).some(({ server }) => isServer(server, event))
     return isVisible && !isHidden(view, event) ? view : undefined
   }
-  const load = async (): Promise<Webhooks> => {
+  let wereNeeded = false
+  /** Returns the webhooks. Their code is loaded when it is first needed. */
+  const webhooks = loadOnce(async () => {
+    wereNeeded = true
     const [{ WebhookSender }, { Webhooks: WebhooksClass }] =
       await Promise.all([import('./webhook-sender.ts'), import('./webhooks.ts')])
     return new WebhooksClass({ ...deps, sender: new WebhookSender(app.outbound) })
-  }
-  let loading: Promise<Webhooks> | undefined
-  /** Returns the webhooks. Their code is loaded when it is first needed. */
-  const webhooks = async (): Promise<Webhooks> => await (loading ??= load())
+  })
   const deps: Omit<WebhookDeps, 'sender'> = {
     gateway: app.gateway,
     records,
@@ -92,8 +93,8 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   app.gateway.addMethod('events/subscribe', async (exchange) => await (await webhooks()).subscribe(exchange))
   app.gateway.addMethod('events/unsubscribe', async (exchange) => await (await webhooks()).unsubscribe(exchange))
 
-  /** Whether the webhooks are loaded, a subscription is stored, or a stored message is due. */
-  const isUsed = async (): Promise<boolean> => loading !== undefined ||
+  /** Whether the webhooks were needed before, a subscription is stored, or a stored message is due. */
+  const isUsed = async (): Promise<boolean> => wereNeeded ||
     (await records.list()).length > 0 || (await records.listDue(Date.now())).length > 0
 
   let last = Promise.resolve()
@@ -132,7 +133,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   }, interval).unref()
   app.addHook('onClose', async () => {
     clearInterval(timer)
-    await (await loading)?.deliveries.close()
+    if (wereNeeded) await (await webhooks()).deliveries.close()
     await last
   })
 

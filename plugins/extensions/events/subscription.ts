@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import type { DeliveryStatus, EventSubscription } from '../../../db/ports/event-webhooks.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { NonMcpClient, type Exchange } from '../../../protocol/exchange.ts'
-import { isObject, memberOf } from '../../../protocol/json.ts'
+import { isObject } from '../../../protocol/json.ts'
 import { OwnRequest, type EventTypeTarget } from '../../gateway/index.ts'
 import { makeView, routeKeyOf, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -58,9 +58,6 @@ export function subscriptionIdOf (
   const parts = [view.principal.key, routeKeyOf(view), server, key, url, withSortedMembers(params.arguments ?? {})]
   return `sub_${hash('sha256', JSON.stringify(parts), 'hex').slice(0, 32)}`
 }
-
-/** Returns the arguments of a request as JSON text. */
-export const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'
 
 /** Returns the `ttlMs` to request from the server, as JSON text; undefined if the client requested none. */
 export function requestedLifetimeText ({ ttlMs }: Exchange['params']): string | undefined {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { EventSubscription, EventWebhooks } from '../../../db/ports/event-webhooks.ts'
 import { RpcError } from '../../../protocol/errors.ts'
 import { eventError, withClientCursor, withClientEvent } from '../../../protocol/events.ts'
-import type { Exchange } from '../../../protocol/exchange.ts'
+import { argumentsTextOf, type Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import { verifiedWebhookId } from '../../base/outbound/index.ts'
 import type { Sealer } from '../../base/secrets/index.ts'
@@ -12,7 +12,7 @@ import type { View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { WebhookSender, WebhookDestination } from './webhook-sender.ts'
 import {
-  argumentsTextOf, parseCallbackUrl, deliveryStatusText, type StoredRoute, createWebhookSecret,
+  parseCallbackUrl, deliveryStatusText, type StoredRoute, createWebhookSecret,
   requestedLifetimeText, parseWebhookSecret, subscriptionExpiryOf, subscriptionIdOf, createUnsubscribeRequest
 } from './subscription.ts'
 import { Deliveries } from './deliveries.ts'

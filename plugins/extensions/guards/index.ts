@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import { streamMethod } from '../../../protocol/events.ts'
 import type { Guard } from '../../../schemas/guards.ts'
+import { loadOnce } from '../../base/config/index.ts'
 import { errors, invalidMemberError } from '../../base/errors/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import type { GatewayCall, GuardFinding } from '../../gateway/index.ts'
@@ -59,8 +60,7 @@ export default fp(async (app) => {
   }
   const active = (): readonly Guard[] => activeGuards(app.settings.current.guards)
   let guards: Guards | undefined
-  let loading: Promise<Guards> | undefined
-  const load = async (): Promise<Guards> => {
+  const load = loadOnce(async () => {
     const [{ Guards: GuardsClass }, { ContentScreener }, { GuardWebhooks }] =
       await Promise.all([import('./guards.ts'), import('./screen.ts'), import('./webhooks.ts')])
     guards = new GuardsClass({
@@ -69,7 +69,7 @@ export default fp(async (app) => {
       webhooks: new GuardWebhooks({ snapshot: () => app.settings.current, outbound: app.outbound, warn })
     })
     return guards
-  }
+  })
   /**
    * Applies the guards. Their code is loaded when it is first needed.
    * @param unguarded the result if no guard is enabled
@@ -79,7 +79,7 @@ export default fp(async (app) => {
     unguarded: Result, apply: (by: Guards) => Result | Promise<Result>, isLasting = false
   ): Result | Promise<Result> => {
     if (active().length === 0 && !isLasting) return unguarded
-    return guards === undefined ? (loading ??= load()).then(apply) : apply(guards)
+    return guards === undefined ? load().then(apply) : apply(guards)
   }
   app.gateway.addHook('onCall', (call) =>
     applyGuards(undefined, (by) => by.onCall(call), call.exchange.method === streamMethod))

@@ -11,8 +11,6 @@ export interface CallToApprove {
   readonly subject: RequestedItem
   /** The parsed arguments. */
   readonly args: unknown
-  /** The arguments as JSON text. */
-  readonly argsText: string
   /** The policy that requires the approval. */
   readonly policy: Policy
 }

@@ -1,7 +1,6 @@
 import { type Snapshot, StorageError } from '../../../db/store.ts'
 import { rpcCode, RuleRefusalError, RpcError } from '../../../protocol/errors.ts'
-import { DerivedExchange, type Client, type Exchange } from '../../../protocol/exchange.ts'
-import { memberOf } from '../../../protocol/json.ts'
+import { argumentsTextOf, DerivedExchange, type Client, type Exchange } from '../../../protocol/exchange.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
@@ -142,7 +141,7 @@ export class PolicyEnforcer {
       )
     }
     const { arguments: args } = exchange.params
-    const toApprove: CallToApprove = { principal: exchange.view.principal, subject, args, argsText, policy }
+    const toApprove: CallToApprove = { principal: exchange.view.principal, subject, args, policy }
     const digest = callDigestOf(toApprove)
     if (!this.#isContinued(exchange, digest)) await this.#askForApproval(exchange, toApprove)
     if (call.policy !== undefined) this.#allowed.set(call.policy, digest)
@@ -216,8 +215,6 @@ function requestedViewOf (exchange: Exchange<View>): View {
   const view = first.view as View
   return view.presentation === 'search' ? view : exchange.view
 }
-
-const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'
 
 const reasonFor = ({ name, message }: Policy): string =>
   `${message === undefined ? '' : `${message.replace(/\.?$/, '.')} `}` +

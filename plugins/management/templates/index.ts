@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import { loadOnce } from '../../base/config/index.ts'
 import type { ProcessEnvironment } from '../../upstream/index.ts'
 import type { Templates } from './templates.ts'
 
@@ -13,12 +14,10 @@ interface TemplateOptions {
 
 /** Decorates the app with `templates`, which exports and imports templates. Its module is loaded on first use. */
 export default fp<TemplateOptions>(async (app, { environment }) => {
-  let loading: Promise<Templates> | undefined
-  const load = async (): Promise<Templates> => {
-    loading ??= import('./templates.ts').then(({ Templates }) =>
-      new Templates(app.settings, app.servers, app.groups, environment, app.bundles))
-    return await loading
-  }
+  const load = loadOnce(async () => {
+    const { Templates } = await import('./templates.ts')
+    return new Templates(app.settings, app.servers, app.groups, environment, app.bundles)
+  })
   app.decorate('templates', {
     export: async (...given) => await (await load()).export(...given),
     exportGroup: async (...given) => await (await load()).exportGroup(...given),

@@ -5,21 +5,20 @@ import type * as utils from '@modelcontextprotocol/sdk/shared/auth-utils.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { parseJsonObject, withoutEmptyMembers } from '../../../protocol/json.ts'
+import { loadOnce } from '../../base/config/index.ts'
 import type { Outbound, OutboundAccess } from '../../base/outbound/index.ts'
 import { upstreamLimits } from '../limits.ts'
 
 type Sdk = typeof auth & typeof utils
 
-let loading: Promise<Sdk> | undefined
-
 /** Loads the SDK's OAuth client, once. */
-export const loadSdk = async (): Promise<Sdk> => await (loading ??= (async () => {
+export const loadSdk = loadOnce<Sdk>(async () => {
   const [auth, utils] = await Promise.all([
     import('@modelcontextprotocol/sdk/client/auth.js'),
     import('@modelcontextprotocol/sdk/shared/auth-utils.js')
   ])
   return { ...auth, ...utils }
-})())
+})
 
 /** The statuses with which a `Response` must not have a body. */
 const bodilessStatuses = new Set([204, 205, 304])

@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'tap'
 import { promisify } from 'node:util'
-import { readAsset } from '../../../package.ts'
+import { loadOnce, readAsset } from '../../../package.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 import { path } from '../../helpers/hub.ts'
 
@@ -88,4 +88,12 @@ test('npm ci is quiet', async (t) => {
     assert.deepEqual([...new Set(scripted)].sort(), Object.keys(allowScripts).sort())
     assert.ok(Object.values(allowScripts).every((allowed) => allowed))
   })
+})
+
+test('loadOnce loads once, and again after a failure only', async () => {
+  const answers = [Promise.reject(new Error('too many open files')), Promise.resolve('loaded')]
+  const load = loadOnce(async () => await answers.shift())
+  await assert.rejects(load(), /too many open files/)
+  assert.deepEqual(await Promise.all([load(), load()]), ['loaded', 'loaded'])
+  assert.equal(await load(), 'loaded')
 })

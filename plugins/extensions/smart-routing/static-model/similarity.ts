@@ -1,6 +1,6 @@
 import { LoopBudget } from '../../../../protocol/yield.ts'
 import { isObject } from '../../../../protocol/json.ts'
-import { readAssetBytes } from '../../../base/config/index.ts'
+import { loadOnce, readAssetBytes } from '../../../base/config/index.ts'
 import type { SearchableTool } from '../words/index.ts'
 import { modelWordsOf, dotProducts, StaticModel } from './model.ts'
 import { extensionsLimits } from '../../limits.ts'
@@ -17,13 +17,8 @@ const minCosine = 0.4
  */
 interface ToolVectors<Tool> { readonly tools: readonly Tool[], readonly vectors: Float32Array }
 
-let loading: Promise<StaticModel> | undefined
-
 /** Loads the model from `assets/search/` at the first call. @throws if it is missing or invalid */
-async function loadModel (): Promise<StaticModel> {
-  loading ??= readAssetBytes('search/model.bin').then((bytes) => new StaticModel(bytes))
-  return await loading
-}
+const loadModel = loadOnce(async () => new StaticModel(await readAssetBytes('search/model.bin')))
 
 /** Compares queries with tools by the static model, whose word vectors are shipped with the gateway. */
 export class StaticSimilarity<Tool extends SearchableTool = SearchableTool> {

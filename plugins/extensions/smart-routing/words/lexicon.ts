@@ -1,6 +1,6 @@
 import { pushTo } from '../../../../protocol/grouping.ts'
 import { LoopBudget } from '../../../../protocol/yield.ts'
-import { readAsset } from '../../../base/config/index.ts'
+import { loadOnce, readAsset } from '../../../base/config/index.ts'
 import { stopWords } from './stop-words.ts'
 import { stemOf } from './stem.ts'
 import { foldCaseAndAccents, hasUnspacedScript, wordsOf } from './tokens.ts'
@@ -172,15 +172,8 @@ export class Lexicon {
   }
 }
 
-let loading: Promise<Lexicon> | undefined
-
 /** Loads the lexicon from `assets/lexicons/` at the first call, in steps. @throws if a file is missing or invalid */
-export async function loadLexicon (): Promise<Lexicon> {
-  loading ??= readAll()
-  return await loading
-}
-
-async function readAll (): Promise<Lexicon> {
+export const loadLexicon = loadOnce(async () => {
   const lexicon = new Lexicon()
   const budget = new LoopBudget()
   lexicon.addDomain(JSON.parse(await readAsset('lexicons/trade.json')) as DomainFile)
@@ -189,4 +182,4 @@ async function readAll (): Promise<Lexicon> {
     lexicon.addLanguage(JSON.parse(await readAsset(`lexicons/${language}.json`)) as LanguageFile)
   }
   return lexicon
-}
+})
