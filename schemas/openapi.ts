@@ -111,6 +111,7 @@ const failures: Record<string, string> = {
   404: 'It does not exist, or is not visible to you',
   409: 'The settings were changed in the meantime: read them again, and repeat the request; or some secrets ' +
     'cannot be decrypted',
+  412: 'The record is no longer the version that `If-Match` names: read it again, and repeat the request',
   413: 'Larger than `routing.jsonBodyLimit`',
   415: 'Not JSON',
   429: 'Too many requests; `Retry-After` says when to try again',
@@ -153,6 +154,7 @@ function failuresOf (method: string, path: string, { security, parameters = [], 
       parameters.some((parameter) => parameter.in === 'query' || parameter.in === 'path')
       ? [400]
       : []),
+    ...(parameters.some((parameter) => parameter.in === 'header') ? [412] : []),
     ...(method === 'get' ? [] : [413, 415]),
     ...(isPublic ? requestBody ? [401, 403, 429] : [] : [401, 403]),
     ...(parameters.some((parameter) => parameter.in === 'path') ? [404] : []),
@@ -245,6 +247,7 @@ export function completeApiDocument (declared: object): object {
       ])
       const responses = {
         ...Object.fromEntries(answers),
+        ...(isManagement && method === 'get' && { 304: { description: 'As the client already has it (`If-None-Match`)' } }),
         ...Object.fromEntries(failed.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }]))
       }
       paths[path] = { ...paths[path], [method]: { operationId: nameOf(method, path), ...operation, responses } }

@@ -85,6 +85,11 @@ interface ApiRouter {
   ) => void
 }
 
+/** The header of a change that is made only if the record is as the caller last read it (RFC 9110, section 13.1.1). */
+const IfMatch = Type.Object({
+  'if-match': Type.Optional(Type.String({ description: 'The ETag of the version that is to be changed' }))
+})
+
 /**
  * Returns the functions that add routes of the management API to `app`.
  * @param tag the OpenAPI tag of these routes
@@ -102,6 +107,7 @@ export function createApiRouter (app: FastifyInstance, tag: string): ApiRouter {
           ...(description === undefined ? {} : { description }),
           ...(params && { params }),
           ...(querystring && { querystring }),
+          ...(revision && method !== 'GET' && { headers: IfMatch }),
           ...(body && { body }),
           response: endpoint.response ?? { [collection === undefined ? 200 : 201]: responseOf(method, endpoint.data) }
         },

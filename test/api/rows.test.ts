@@ -501,6 +501,10 @@ test('every row of the tables', async (t) => {
       return at(document, 'paths', `/api${route.replace(/:(\w+)/g, '{$1}')}`, method.toLowerCase()) === undefined
     })
     assert.deepEqual(missing, [])
+    const change = at(document, 'paths', '/api/servers/{name}', 'put') as { parameters: Array<{ in: string, name: string }> }
+    assert.ok(change.parameters.some((each) => each.in === 'header' && each.name === 'if-match'))
+    assert.ok(at(change, 'responses', '412') !== undefined)
+    assert.ok(at(document, 'paths', '/api/servers', 'get', 'responses', '304') !== undefined)
   })
 
   /** Has what every row asks for. */
