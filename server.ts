@@ -95,12 +95,7 @@ async function start (): Promise<void> {
   const notice = new FirstStartNotice({
     terminal: process.stderr.isTTY ? process.stderr : undefined,
     dataDir,
-    makeFolder: () => { makeFolder(dataDir, 'DATA_DIR') },
-    onFileWritten: (path) => {
-      app.log.warn(
-        `The credentials of the first start are in ${path}. Read the file, and delete it`
-      )
-    }
+    makeFolder: () => { makeFolder(dataDir, 'DATA_DIR') }
   })
   const announce = async (made: FirstAdmin): Promise<void> => {
     try {
@@ -127,6 +122,9 @@ async function start (): Promise<void> {
       if (!canAnnounceBeforeStoring) await announce(admin)
       const passwordSource = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
       app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${passwordSource}`)
+      if (notice.file !== undefined) {
+        app.log.warn(`The credentials of the first start are in ${notice.file}. Read the file, and delete it`)
+      }
     }
     return admin
   }, (error: unknown): undefined => {

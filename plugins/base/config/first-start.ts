@@ -78,8 +78,6 @@ interface FirstStartNoticeOptions {
   dataDir: string
   /** Creates `dataDir` if it is missing. @throws Error with a sentence */
   makeFolder: () => void
-  /** Called with the path of the file after it was first written. */
-  onFileWritten: (path: string) => void
 }
 
 const heading = 'The credentials of the first start of Tool-Hub. Delete this file when you no longer need it.\n'
@@ -101,6 +99,9 @@ export class FirstStartNotice {
   /** Whether the text goes to a terminal, from which it cannot be retracted. */
   get isTerminal (): boolean { return this.#options.terminal !== undefined }
 
+  /** The path of the file with the text; undefined if there is none. */
+  get file (): string | undefined { return this.#text === heading ? undefined : this.#path }
+
   /** Writes more text. @throws Error if the terminal or the file cannot be written to */
   async write (text: string): Promise<void> {
     const { terminal } = this.#options
@@ -114,17 +115,15 @@ export class FirstStartNotice {
       })
       return
     }
-    const isFirst = this.#text === heading
-    if (isFirst) this.#path = unusedPath(this.#path)
+    if (this.file === undefined) this.#path = unusedPath(this.#path)
     this.#options.makeFolder()
     replaceFile(this.#path, this.#text + text)
     this.#text += text
-    if (isFirst) this.#options.onFileWritten(this.#path)
   }
 
   /** Removes the file that `write` has written. To be called if the admin in the text could not be stored. */
   retract (): void {
-    if (this.#text !== heading) rmSync(this.#path, { force: true })
+    if (this.file !== undefined) rmSync(this.file, { force: true })
     this.#text = heading
   }
 }

@@ -7,12 +7,10 @@ import { temporaryFolder } from '../../fakes/store-file.ts'
 
 test('without a terminal the words of a first start are in a file for its owner only', async (t) => {
   const dataDir = join(await temporaryFolder(t), 'data')
-  const named: string[] = []
   const words = new FirstStartNotice({
     terminal: undefined,
     dataDir,
-    makeFolder: () => { mkdirSync(dataDir, { recursive: true }) },
-    onFileWritten: (path) => { named.push(path) }
+    makeFolder: () => { mkdirSync(dataDir, { recursive: true }) }
   })
   const file = join(dataDir, 'first-start-2.txt')
   const unread = join(dataDir, 'first-start.txt')
@@ -23,18 +21,19 @@ test('without a terminal the words of a first start are in a file for its owner 
   await words.write('a key\n')
   assert.match(readFileSync(file, 'utf8'), /^[^\n]*Delete this file[^\n]*\na password\na key\n$/)
   assert.equal(statSync(file).mode & 0o777, 0o600)
-  assert.deepEqual(named, [file])
+  assert.equal(words.file, file)
   assert.equal(readFileSync(unread, 'utf8'), 'of an earlier start')
   assert.deepEqual(readdirSync(dataDir).sort(), ['first-start-2.txt', 'first-start.txt'])
 
   words.retract()
   assert.ok(!existsSync(file))
+  assert.equal(words.file, undefined)
   words.retract()
 })
 
 test('words that nobody could read are an error', async (t) => {
   const dataDir = await temporaryFolder(t)
-  const none = { dataDir, makeFolder: () => {}, onFileWritten: () => { assert.fail() } }
+  const none = { dataDir, makeFolder: () => {} }
   const gone = { write: (_text: unknown, done: unknown) => { (done as (error: Error) => void)(new Error('EIO')); return false } }
   await assert.rejects(new FirstStartNotice({ ...none, terminal: gone }).write('x'), /The terminal cannot be written to \(EIO\)/)
   const closed = new FirstStartNotice({ ...none, terminal: undefined, makeFolder: () => { throw new Error('Change DATA_DIR to a place') } })
