@@ -93,12 +93,17 @@ export function resolveLaunch (manifest: BundleManifest, { folder, home, platfor
     const values = key === undefined ? undefined : valuesOf(key)
     filledArgs.push(...values ?? [fill(arg)])
   }
-  return {
+  const launch = {
     command: fill(command),
     args: filledArgs,
     env: Object.fromEntries(
       Object.entries(env).filter(([, text]) => !hasNoValue(text)).map(([name, text]) => [name, fill(text)])
-    ),
+    )
+  }
+  // A default can complete a variable: `$${user_config.a}` with the default `{NAME}`.
+  for (const text of [launch.command, ...launch.args, ...Object.values(launch.env)]) fillPlaces(text)
+  return {
+    ...launch,
     requiredOptions: [...options].filter(([key]) => mustBeSet(key)).map(([key, option]) => toRequired(key, option)),
     warnings: [
       ...warningsOf(manifest, platform, [...args, command].flatMap(optionKeysIn)),
