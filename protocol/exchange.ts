@@ -89,8 +89,8 @@ export interface Question {
   readonly signal: AbortSignal
   /** Whether the question may stay open after the end of the request on whose stream it is sent. */
   readonly outlivesRequest: boolean
-  /** Params of the upstream's `notifications/cancelled`, if it withdrew the question with one. */
-  withdrawal?: string
+  /** Returns params of the upstream's `notifications/cancelled`, if it withdrew the question with one. */
+  readonly withdrawal?: () => string | undefined
   /** Forwards the client's progress to the upstream. @param paramsText params of `notifications/progress` */
   progress: (paramsText: string) => void
 }

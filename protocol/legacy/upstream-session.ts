@@ -20,6 +20,12 @@ import {
   alternativeVersions, isLegacyVersion, latestLegacyVersion, type LegacyVersion, legacyVersions
 } from './versions.ts'
 
+interface OpenQuestion {
+  readonly controller: AbortController
+  /** Params of the server's `notifications/cancelled` about it. */
+  withdrawal?: string
+}
+
 /** Max wait for the answer to a ping that checks whether the server still knows the session, in ms. */
 const sessionCheckTimeout = 10_000
 
@@ -38,7 +44,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #handlers: SessionHandlers
   readonly #calls = new RequestTable<number, Call>()
   /** Unanswered questions of the upstream, by request id. */
-  readonly #questions = new Map<unknown, { readonly controller: AbortController, readonly question: Question }>()
+  readonly #questions = new Map<unknown, OpenQuestion>()
   readonly #tasks = new LegacyServerTasks({
     send: async (exchange, options) => await this.#send(exchange, options),
     request: async (method, paramsText) => await this.request(method, paramsText),
@@ -174,19 +180,21 @@ export class LegacyUpstreamSession implements UpstreamSession {
     if (method === 'ping') { this.#connection.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
     if (refuseEchoedRequest(this.#connection, request)) return
     const controller = new AbortController()
+    const open: OpenQuestion = { controller }
     const question: Question = {
       method,
       params,
       paramsText,
       signal: controller.signal,
       outlivesRequest: origin === undefined && this.#client.exclusive,
+      withdrawal: () => open.withdrawal,
       progress: (progressText) => {
         const token = progressTokenOf(params, paramsText)
         if (token === undefined) return
         this.#connection.notify('notifications/progress', restoreProgressToken(progressText, token))
       }
     }
-    this.#questions.set(id, { controller, question })
+    this.#questions.set(id, open)
     try {
       const answer = await this.#handlers.question(question, this.#originOf(origin))
       if (!controller.signal.aborted) this.#connection.answer(idText, answer)
@@ -212,7 +220,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       const reason = typeof params.reason === 'string' ? params.reason : 'the upstream cancelled the request'
       const open = this.#questions.get(params.requestId)
       if (open) {
-        open.question.withdrawal = paramsText
+        open.withdrawal = paramsText
         open.controller.abort(reason)
       }
     } else this.#handlers.notification(notification, this.#originOf(origin))

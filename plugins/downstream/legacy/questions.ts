@@ -49,7 +49,7 @@ export class OpenQuestions {
       this.#open.set(id, { question, size, resolve, reject, timer, release })
       this.#size += size
       question.signal.addEventListener(
-        'abort', () => { this.#dismiss(id, String(question.signal.reason), send, question.withdrawal) }, { once: true }
+        'abort', () => { this.#dismiss(id, String(question.signal.reason), send, question.withdrawal?.()) }, { once: true }
       )
       // The question's id is also its progress token.
       send(requestText(id, question.method, outgoingParams(question, {}, id)))
