@@ -48,9 +48,10 @@ export class OpenQuestions {
       ).unref()
       this.#open.set(id, { question, size, resolve, reject, timer, release })
       this.#size += size
-      question.signal.addEventListener(
-        'abort', () => { this.#dismiss(id, String(question.signal.reason), send, question.withdrawal?.()) }, { once: true }
-      )
+      const withdraw = (): void => {
+        this.#dismiss(id, String(question.signal.reason), send, question.withdrawal?.())
+      }
+      question.signal.addEventListener('abort', withdraw, { once: true })
       // The question's id is also its progress token.
       send(requestText(id, question.method, outgoingParams(question, {}, id)))
     })
