@@ -1,7 +1,7 @@
 import { MemoryCounters } from './memory/counters.ts'
 import { FileClients } from './json/clients.ts'
 import { JsonFileStore } from './json/file.ts'
-import { FileRecords, withoutRecords } from './json/records.ts'
+import { FileRecords } from './json/records.ts'
 import type { SectionAccess } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenedVectorStore } from './ports/vectors.ts'
@@ -69,8 +69,7 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
   const driver = await openDatabase({ dbUrl, startupTimeout, info, warn, mustExist })
   const seed = async (): Promise<Seed> => {
     if (mustExist) throw new Error(missingDatabaseMessage(driver.location))
-    const { document, messages } = await readSeed(settingsPath)
-    return { document: withoutRecords(document), messages }
+    return await readSeed(settingsPath)
   }
   const store = new PostgresStore({ driver, vault, warn, seed })
   const health = (): string | undefined => store.health()

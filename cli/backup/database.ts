@@ -2,7 +2,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorCode } from '../../db/errors.ts'
-import { withoutRecords } from '../../db/json/records.ts'
 import { replaceFileAtomically as replaceFile } from '../../db/json/write.ts'
 import { serializeSettings } from '../../db/document-text.ts'
 import type { DatabaseDriver } from '../../db/postgres/connection/driver.ts'
@@ -64,7 +63,7 @@ export async function migrateDatabase (task: MaintenanceContext): Promise<void> 
 }
 
 /**
- * Stores a settings file in the database, without its records, such as tokens.
+ * Stores a settings file in the database, without its tokens, consents and logins.
  * @throws Error if the database has settings, unless `replace` is set
  */
 export async function importSettings (task: MaintenanceContext, { file, replace }: ImportOptions): Promise<void> {
@@ -73,7 +72,8 @@ export async function importSettings (task: MaintenanceContext, { file, replace 
     const path = resolve(io.cwd, file ?? env.SETTINGS_PATH)
     const document = await readSettings(path)
     if (document === undefined) throw new Error(`The settings file ${path} does not exist.`)
-    await importDocument(driver, await vaultOf(env, io.cwd), withoutRecords(document), replace)
+    const warnings = await importDocument(driver, await vaultOf(env, io.cwd), document, replace)
+    for (const each of warnings) report.print(each)
     report.writeResult(
       { file: path, location: driver.location }, `${path} is stored in the database at ${driver.location}.`
     )

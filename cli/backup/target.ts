@@ -119,9 +119,9 @@ async function openDatabaseTarget (
         return
       }
       const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-      const restored = { ...withoutRecords(document), ...usersOf(document, [], false) }
+      const restored = { ...document, ...usersOf(document, [], false) }
       const vault = await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
-      await importDocument(driver, vault, restored, mayReplace)
+      for (const each of await importDocument(driver, vault, restored, mayReplace)) print(each)
     }
     return { location: `the database at ${driver.location}`, commit, close }
   } catch (error) {

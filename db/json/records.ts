@@ -168,13 +168,8 @@ export class FileRecords implements Records, Resealing {
   #decrypt (collection: RecordCollection, entry: FileEntry): StoredRecord {
     const stored = toStoredRecord(entry, this.#now())
     if (entry.data === undefined) return stored
-    try {
-      const place = vaultPlaceOf(collection, entry.key)
-      const { secret } = this.#vault.decryptSecrets(entry.data, entry.sealed ?? null, place)
-      return { ...stored, value: JSON.parse(secret) as unknown }
-    } catch {
-      return { ...stored, isLocked: true }
-    }
+    const decrypted = decryptValue(collection, entry, this.#vault)
+    return decrypted === undefined ? { ...stored, isLocked: true } : { ...stored, ...decrypted }
   }
 
   * #sealedEntries (): Generator<{ collection: RecordCollection, what: string, entry: FileEntry, sealed: string }> {
@@ -210,6 +205,35 @@ export function withoutRecords (document: SettingsDocument, kept: readonly strin
     return Array.isArray(value) && value.some(isFileEntry) ? [[name, value.filter((entry) => !isFileEntry(entry))]] : []
   })
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
+}
+
+/**
+ * Returns the records of a collection with encrypted values that a settings document contains. `locked`: the number of
+ * those that cannot be decrypted.
+ */
+export function sealedRecordsIn (
+  document: SettingsDocument, collection: RecordCollection, vault: Vault
+): { records: RecordEntry[], locked: number } {
+  const value = document[collection.name]
+  const entries = Array.isArray(value) ? value.filter(isFileEntry) : []
+  const records = entries.flatMap((entry) => {
+    const decrypted = decryptValue(collection, entry, vault)
+    const { key, owner, labels, at, expiresAt, version } = entry
+    return decrypted === undefined ? [] : [{ key, owner, labels, at, expiresAt, version, ...decrypted }]
+  })
+  return { records, locked: entries.length - records.length }
+}
+
+/** Decrypts the value of an entry; undefined if it cannot be decrypted. */
+function decryptValue (
+  collection: RecordCollection, { key, data, sealed }: FileEntry, vault: Vault
+): { value: unknown } | undefined {
+  try {
+    const { secret } = vault.decryptSecrets(data, sealed ?? null, vaultPlaceOf(collection, key)) as { secret: string }
+    return { value: JSON.parse(secret) as unknown }
+  } catch {
+    return undefined
+  }
 }
 
 function isFileEntry (entry: unknown): entry is FileEntry {

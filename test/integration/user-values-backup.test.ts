@@ -6,7 +6,7 @@ import { manage, managed } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { admin, as, keyOf, settingsOf, startValueServers } from '../fakes/value-servers.ts'
 import { Session, text, type Json } from '../helpers/client.ts'
-import { maintain } from '../helpers/cli.ts'
+import { cli, envOf, maintain } from '../helpers/cli.ts'
 import { database } from '../helpers/database.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 
@@ -28,7 +28,7 @@ const isConnected = async (hub: Hub): Promise<void> => {
 const [key, otherKey] = ['1'.repeat(64), '2'.repeat(64)]
 
 /** A gateway whose values were taken back after a backup was made of it. */
-async function startBackedUp (t: Test, env: Record<string, string>): Promise<{ folder: string, file: string }> {
+async function startBackedUp (t: Test, env: Record<string, string>): Promise<{ folder: string, file: string, header: Json }> {
   const { configs: { header } } = await startValueServers(t)
   const hub = await startHub(t, { settings: settingsOf({ header }) as Record<string, Json>, env: { ENCRYPTION_KEY: key, ...env } })
   // A database begins with private servers.
@@ -41,7 +41,7 @@ async function startBackedUp (t: Test, env: Record<string, string>): Promise<{ f
   await run('backup', hub.folder, [file], { ENCRYPTION_KEY: key, ...env })
   assert.equal((await manage(hub, 'DELETE', '/servers/header/my-variables', undefined, await as(hub, 'bob'))).status, 200)
   await hub.stop()
-  return { folder: hub.folder, file }
+  return { folder: hub.folder, file, header: header as Json }
 }
 
 test('a settings file is restored with the values of users, which need its key', async (t) => {
@@ -77,4 +77,33 @@ test('a database is restored with the values of users', async (t) => {
   const opened = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: `${otherKey},${key}`, DB_URL: other } })
   await isConnected(opened)
   assert.equal(await tell(opened), 'Bearer canary-of-bob no note')
+})
+
+test('the values of users go from a settings file into a database, by each way', async (t) => {
+  const { folder, file, header } = await startBackedUp(t, {})
+  const tool = async (url: string, ...command: string[]): Promise<void> => {
+    const { code, out, err } = await cli(envOf(folder, { ENCRYPTION_KEY: key, DB_URL: url }))(...command)
+    assert.equal(code, 0, out + err)
+  }
+  // The values of bob were taken back after the backup.
+  const ways: Array<[users: string[], into: (url: string) => Promise<void>]> = [
+    [['ann', 'bob'], async (url) => { await tool(url, 'restore', file) }],
+    [['ann'], async (url) => { await tool(url, 'db', 'import') }],
+    [['ann'], async () => {}]
+  ]
+  for (const [users, into] of ways) {
+    const { url } = await database(t, undefined, { tables: false })
+    await into(url)
+    const hub = await startHub(t, { folder, env: { ENCRYPTION_KEY: key, DB_URL: url } })
+    await managed(hub, 'PUT', '/servers/header', { config: { ...header, visibility: 'public' } }, admin)
+    const stored = await managed(hub, 'GET', '/servers/header/variables', undefined, admin) as unknown as Json[]
+    assert.deepEqual(stored.map(({ username }) => username).sort(), users)
+    await isConnected(hub)
+    if (users.includes('bob')) assert.equal(await tell(hub), 'Bearer canary-of-bob no note')
+    await hub.stop()
+  }
+  const { url } = await database(t, undefined, { tables: false })
+  const { code, err } = await cli(envOf(folder, { ENCRYPTION_KEY: otherKey, DB_URL: url }))('db', 'import')
+  assert.equal(code, 0, err)
+  assert.match(err, /2 of the users' values for servers were left out, since they cannot be decrypted/)
 })

@@ -48,10 +48,10 @@ export class PostgresRecords implements Records {
     if (entries.length === 0) return
     const owners = collection.maxPerOwner === undefined ? [] : entries.flatMap((entry) => entry.owner ?? [])
     if (entries.length === 1 && owners.length === 0) {
-      await this.#queries.runQuick(async (db) => { await this.#insert(db, collection, entries) })
+      await this.#queries.runQuick(async (db) => { await insertRecords(db, this.#vault, collection, entries) })
     } else {
       await this.#queries.runTransaction(async (tx) => {
-        await this.#insert(tx, collection, entries)
+        await insertRecords(tx, this.#vault, collection, entries)
         for (const each of new Set(owners)) await removeExcess(tx, collection, each)
       })
     }
@@ -67,7 +67,7 @@ export class PostgresRecords implements Records {
     collection: RecordCollection, version: string | undefined, entry: RecordEntry, added: readonly RecordEntry[] = []
   ): Promise<boolean> {
     const work = async (db: Db): Promise<boolean> => {
-      const { id, ...set } = this.#toRow(collection, entry)
+      const { id, ...set } = toRow(this.#vault, collection, entry)
       const [stored] = version === undefined
         ? await db
           .insert(records)
@@ -80,7 +80,7 @@ export class PostgresRecords implements Records {
           .where(and(eq(records.id, id), eq(records.version, version), isCurrent))
           .returning({ id: records.id })
       if (stored === undefined) return false
-      if (added.length > 0) await this.#insert(db, collection, added)
+      if (added.length > 0) await insertRecords(db, this.#vault, collection, added)
       return true
     }
     const hasSwapped = added.length > 0
@@ -104,41 +104,6 @@ export class PostgresRecords implements Records {
       ? eq(records.id, idOf(collection, keyOrFilter))
       : recordCondition(collection, keyOrFilter)
     return await this.#queries.runQuick(async (db) => (await removeRecords(db, condition)).length)
-  }
-
-  async #insert (db: Db, collection: RecordCollection, entries: readonly RecordEntry[]): Promise<void> {
-    const set = Object.fromEntries(
-      ['collection', 'version', 'value', 'data', 'sealed', 'owner', 'labels', 'at', 'changed', 'expires']
-        .map((name) => [name, sql`excluded.${sql.identifier(name)}`])
-    )
-    // Sorted by id, so that two writers of the same entries lock them in the same order and cannot deadlock.
-    const rows = entries.map((entry) => this.#toRow(collection, entry)).sort((one, other) => one.id < other.id ? -1 : 1)
-    await db
-      .insert(records)
-      .values(rows)
-      .onConflictDoUpdate({ target: records.id, set })
-  }
-
-  #toRow (
-    collection: RecordCollection, {
-      key, value, owner, labels = [], at, expiresAt, expiresIn, version = randomUUID()
-    }: RecordEntry
-  ) {
-    const id = idOf(collection, key)
-    const text = JSON.stringify(value)
-    return {
-      id,
-      collection: collection.name,
-      version,
-      ...collection.isSealed
-        ? { value: null, ...sealText(this.#vault, text, id) }
-        : { value: text, data: null, sealed: null },
-      owner: owner === undefined ? null : toIndexableText(owner),
-      labels: labels.map((label) => labelOf(collection, label)),
-      at: at === undefined ? sql`now()` : new Date(at),
-      changed: sql`now()`,
-      expires: expiresIn !== undefined ? timeFromNow(expiresIn) : expiresAt === undefined ? null : new Date(expiresAt)
-    }
   }
 
   #toStored ({ id, owner, labels, version, expires, value, data, sealed, age }: Found): StoredRecord {
@@ -177,6 +142,44 @@ export class PostgresRecords implements Records {
     })
     this.#cleanups.set(name, cleanup)
     cleanup.runIfDue()
+  }
+}
+
+/** Stores entries in place of those with the same keys. */
+export async function insertRecords (
+  db: Db, vault: Vault, collection: RecordCollection, entries: readonly RecordEntry[]
+): Promise<void> {
+  const set = Object.fromEntries(
+    ['collection', 'version', 'value', 'data', 'sealed', 'owner', 'labels', 'at', 'changed', 'expires']
+      .map((name) => [name, sql`excluded.${sql.identifier(name)}`])
+  )
+  // Sorted by id, so that two writers of the same entries lock them in the same order and cannot deadlock.
+  const rows = entries.map((entry) => toRow(vault, collection, entry)).sort((one, other) => one.id < other.id ? -1 : 1)
+  await db
+    .insert(records)
+    .values(rows)
+    .onConflictDoUpdate({ target: records.id, set })
+}
+
+function toRow (
+  vault: Vault,
+  collection: RecordCollection,
+  { key, value, owner, labels = [], at, expiresAt, expiresIn, version = randomUUID() }: RecordEntry
+) {
+  const id = idOf(collection, key)
+  const text = JSON.stringify(value)
+  return {
+    id,
+    collection: collection.name,
+    version,
+    ...collection.isSealed
+      ? { value: null, ...sealText(vault, text, id) }
+      : { value: text, data: null, sealed: null },
+    owner: owner === undefined ? null : toIndexableText(owner),
+    labels: labels.map((label) => labelOf(collection, label)),
+    at: at === undefined ? sql`now()` : new Date(at),
+    changed: sql`now()`,
+    expires: expiresIn !== undefined ? timeFromNow(expiresIn) : expiresAt === undefined ? null : new Date(expiresAt)
   }
 }
 

@@ -6,20 +6,21 @@ import { checkInvariants, checkChangedValues } from '../../invariants.ts'
 import { SnapshotListeners } from '../../listeners.ts'
 import type { Seed } from '../../seed.ts'
 import { ConflictError, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
-import { separateClients } from './clients.ts'
+import { insertClients } from '../client-rows.ts'
 import { commitRows } from './commit.ts'
 import type { Db, DatabaseDriver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { readHead, readRowsInTransaction, readRows, type DatabaseState } from './read.ts'
-import { noRows, toDocument, toRows, toUpdatedRows } from './rows.ts'
-import { assertUndecryptableSecretsReplaced, assertNoMasks } from './stored.ts'
+import { toDocument, toUpdatedRows } from './rows.ts'
+import { assertUndecryptableSecretsReplaced } from './stored.ts'
 import {
   databaseErrorCode, toCommitError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
 } from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
 import { timeouts, withTimeout } from '../connection/timeouts.ts'
 import { resealInBatches } from './reseal.ts'
-import { planWrites, writeFirstCommit } from './write.ts'
+import { insertUserValues, toDatabaseContent } from './transfer.ts'
+import { writeFirstCommit } from './write.ts'
 
 /** How long the commit lock is held for a retry of the caller, in ms. Other replicas cannot commit during that time. */
 const lockHoldTime = 200
@@ -144,14 +145,14 @@ export class PostgresStore implements Store {
   async #readInitialState (): Promise<State> {
     if (await withTimeout(this.#driver, timeouts.head, readHead) === undefined) {
       const first = await this.#seed()
-      const { document, clients } = separateClients(first.document, this.#vault)
-      const rows = toRows(document)
-      assertNoMasks(rows, this.#vault)
-      const writes = planWrites(noRows, rows, this.#vault)
-      await withTimeout(
-        this.#driver, timeouts.seed, async (db) => { await writeFirstCommit(db, randomUUID(), writes, clients) }
-      )
-      for (const message of first.messages) this.#warn(message)
+      const { writes, clients, userValues, warnings } = toDatabaseContent(first.document, this.#vault)
+      await withTimeout(this.#driver, timeouts.seed, async (db) => {
+        await writeFirstCommit(db, randomUUID(), writes, async (tx) => {
+          await insertClients(tx, clients)
+          await insertUserValues(tx, this.#vault, userValues)
+        })
+      })
+      for (const message of [...first.messages, ...warnings]) this.#warn(message)
     }
     // Listening begins before the read, so that no later commit is missed.
     await this.#changeFeed.open()

@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { SettingsDocument } from '../../apply.ts'
 import { undecryptableReasonOf } from '../../document.ts'
+import { sealedRecordsIn, withoutRecords } from '../../json/records.ts'
+import { recordCollections, type RecordEntry } from '../../records.ts'
 import type { Vault } from '../../store.ts'
-import type { DatabaseDriver } from '../connection/driver.ts'
+import type { ClientRow } from '../client-rows.ts'
+import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
+import { insertRecords } from '../ports/records.ts'
 import { readClientEntries, replaceClients, separateClients, addClientsToDocument } from './clients.ts'
 import { isDatabaseEmpty, settingsLostError, readHead, readRows } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
 import { assertNoMasks, rowVaultPlace } from './stored.ts'
 import { settingsTableNames } from '../tables.ts'
 import { safeMessageOf } from '../connection/failures.ts'
-import { lockHead, planWrites, writeCommit } from './write.ts'
+import { lockHead, planWrites, writeCommit, type Writes } from './write.ts'
 
 /**
  * The content of a database as a settings document. `locked`: a message for each entry whose secrets cannot be
@@ -46,20 +50,57 @@ export async function exportDocument (driver: DatabaseDriver, vault: Vault): Pro
   })
 }
 
+/** What a settings document becomes in a database. */
+interface DatabaseContent {
+  readonly writes: Writes
+  readonly clients: readonly ClientRow[]
+  /** The values of users for servers. The other records, such as tokens, may have been used or revoked since. */
+  readonly userValues: readonly RecordEntry[]
+  /** Warnings about what is left out. */
+  readonly warnings: readonly string[]
+}
+
+/** Converts a settings document. @throws Error if it contains a mask in place of a secret */
+export function toDatabaseContent (document: SettingsDocument, vault: Vault): DatabaseContent {
+  const { records, locked } = sealedRecordsIn(document, recordCollections.userValues, vault)
+  const split = separateClients(withoutRecords(document), vault)
+  const rows = toRows(split.document)
+  assertNoMasks(rows, vault)
+  return {
+    writes: planWrites(noRows, rows, vault),
+    clients: split.clients,
+    userValues: records,
+    warnings: locked === 0
+      ? []
+      : [
+          `${locked} of the users' values for servers were left out, since they cannot be decrypted: set ` +
+          'ENCRYPTION_KEY and DATA_DIR as they were for the settings file, or let the users enter the values again.'
+        ]
+  }
+}
+
+/** Stores the values of users for servers. */
+export async function insertUserValues (
+  tx: Transaction, vault: Vault, entries: readonly RecordEntry[]
+): Promise<void> {
+  // In batches, since a statement has at most 65,535 parameters.
+  for (let from = 0; from < entries.length; from += 1_000) {
+    await insertRecords(tx, vault, recordCollections.userValues, entries.slice(from, from + 1_000))
+  }
+}
+
 /**
- * Replaces the settings and OAuth clients in a database by a settings document, in one commit. Running replicas then
- * load the new settings.
+ * Replaces the settings and OAuth clients in a database by a settings document, in one commit, and adds the values of
+ * users for servers. Running replicas then load the new settings.
  * @param mayReplace whether existing settings may be replaced; if not, the database must be empty
+ * @returns warnings about what is left out
  * @throws Error whose message contains no SQL and no values; nothing is changed then
  */
 export async function importDocument (
   driver: DatabaseDriver, vault: Vault, document: SettingsDocument, mayReplace: boolean
-): Promise<void> {
+): Promise<readonly string[]> {
   const id = randomUUID()
-  const split = separateClients(document, vault)
-  const rows = toRows(split.document)
-  assertNoMasks(rows, vault)
-  const writes = planWrites(noRows, rows, vault)
+  const { writes, clients, userValues, warnings } = toDatabaseContent(document, vault)
   await withReadableErrors(async () => {
     await driver.db.transaction(async (tx) => {
       const base = await lockHead(tx, id)
@@ -70,9 +111,11 @@ export async function importDocument (
         )
       }
       await writeCommit(tx, base, id, writes, true)
-      await replaceClients(tx, split.clients)
+      await replaceClients(tx, clients)
+      await insertUserValues(tx, vault, userValues)
     })
   })
+  return warnings
 }
 
 /** Runs work, and throws its errors with messages that contain no SQL and no values (`safeMessageOf`). */

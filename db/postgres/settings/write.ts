@@ -1,6 +1,5 @@
 import { and, eq, inArray, lte, sql } from 'drizzle-orm'
 import type { Vault } from '../../store.ts'
-import { insertClients, type ClientRow } from '../client-rows.ts'
 import { notificationChannel, type Db, type Transaction } from '../connection/driver.ts'
 import { maxParameters, isDatabaseEmpty, settingsLostError, type DatabaseState, type CommitHead } from './read.ts'
 import { diffRows, type SettingsRows } from './rows.ts'
@@ -20,7 +19,7 @@ const insertSize = 1_000
 /**
  * The writes of a commit, by table. `gone`: the positions of rows to delete; `written`: the rows to insert afterwards.
  */
-type Writes = ReadonlyMap<SettingsTableName, {
+export type Writes = ReadonlyMap<SettingsTableName, {
   readonly written: readonly StoredSettingsRow[], readonly gone: readonly number[]
 }>
 
@@ -113,12 +112,13 @@ export async function wasCommitted (db: Db, base: CommitHead, id: string): Promi
 }
 
 /**
- * Makes the first commit of an empty database, and adds the first clients. If several replicas do so at once, one of
+ * Makes the first commit of an empty database. If several replicas do so at once, one of
  * them succeeds, and the others change nothing.
+ * @param addOthers adds what is not part of the settings, in the same transaction
  * @throws Error when the tables have entries although the table `revision` is empty
  */
 export async function writeFirstCommit (
-  db: Db, id: string, writes: Writes, clients: readonly ClientRow[]
+  db: Db, id: string, writes: Writes, addOthers: (tx: Transaction) => Promise<void>
 ): Promise<void> {
   await db.transaction(async (tx) => {
     // A second replica waits at the insert until the first one has committed, which takes long if there is much to
@@ -132,7 +132,7 @@ export async function writeFirstCommit (
     if (inserted.length === 0) return
     if (!await isDatabaseEmpty(tx)) throw settingsLostError()
     await writeCommit(tx, { version: 0, head: id }, id, writes)
-    await insertClients(tx, clients)
+    await addOthers(tx)
   })
 }
 
