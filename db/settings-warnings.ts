@@ -15,21 +15,16 @@ import { inFileCollectionNames } from './records.ts'
 /** Max number of warnings that are listed for one section. */
 const maxWarnings = 20
 
-/** Returns the warning about a member of the settings of MCPHub for which Tool-Hub has no equivalent. */
-const mcpHubWarning = (path: string): string => `${quoteName(path)} is a member of MCPHub: it is kept, but has no ` +
-  'effect'
-
 /** The members that contain the servers in files of client programs (VS Code, opencode, Zed, Amp, Codex). */
 const clientSectionNames: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
 const clientSectionWarning = (name: string): string =>
   `${quoteName(name)} contains the servers of another program, and has no effect here: tool-hub import <file> adds ` +
   'them; in this file, servers belong in "mcpServers"'
 
-const { mcpRouter: _, ...sections } = SystemSections.properties
-
 /** The schema of all members of the system configuration that have an effect, at any depth. */
-const SystemMembers =
-  Type.Object({ ...SystemConfig.properties, ...sections, auth: Type.Object({ betterAuth: SocialConfig }) })
+const SystemMembers = Type.Object({
+  ...SystemConfig.properties, ...SystemSections.properties, auth: Type.Object({ betterAuth: SocialConfig })
+})
 
 /** The names of the sections that a settings document may have. */
 const knownSections: readonly string[] = [
@@ -72,16 +67,14 @@ const passwordWarnings = ({ password }: Readonly<Record<string, unknown>>): stri
  */
 export function warningsOfSystem (system: unknown): readonly string[] {
   if (!isPlainObject(system)) return []
-  const { mcpRouter, ...others } = system
-  const { smartRouting } = others
+  const { smartRouting } = system
   const separatorProblem = separatorWarning(system.nameSeparator)
   const named = isPlainObject(smartRouting)
-    ? { ...others, smartRouting: withCurrentSmartRoutingNames(smartRouting) }
-    : others
+    ? { ...system, smartRouting: withCurrentSmartRoutingNames(smartRouting) }
+    : system
   return [
     ...unknownMemberWarnings(SystemMembers, named, 'systemConfig.'),
-    ...(separatorProblem === undefined ? [] : [`systemConfig: ${separatorProblem}`]),
-    ...isEmpty(mcpRouter) ? [] : [mcpHubWarning('systemConfig.mcpRouter')]
+    ...(separatorProblem === undefined ? [] : [`systemConfig: ${separatorProblem}`])
   ]
 }
 
@@ -90,7 +83,7 @@ export const warningsOfDocument = (document: SettingsDocument): readonly string[
   Object.entries(document)
     .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isEmpty(value))
     .map(([name, value]) => {
-      if (name === 'userConfigs') return mcpHubWarning(name)
+      if (name === 'userConfigs') return `${quoteName(name)} is a member of MCPHub: it is kept, but has no effect`
       return clientSectionNames.includes(name) && typeof value === 'object'
         ? clientSectionWarning(name)
         : unknownMemberWarning(name, name, knownSections)

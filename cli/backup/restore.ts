@@ -49,7 +49,8 @@ export async function restoreBackup (
       await target.close()
     }
     report.print(
-      'Keys and users that were removed since then exist again: check them. Everybody has to log in again.'
+      'Keys and users that were removed since then exist again: check them. Users whose account differs from the one ' +
+      `before the restore have to log in again${keepTokens ? ', unless there were no settings before' : ''}.`
     )
     report.writeResult(
       { location: target.location, createdAt: description.createdAt, kind: description.kind, bundles },

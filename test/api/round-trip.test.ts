@@ -260,6 +260,9 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
     for (const body of [
       { smartRouting: { llmProviderBaseUrl: 'https://evil.example.com', llmProviderApiKey: `${MASK}${secrets.llm?.slice(-4)}` } },
       { mcpRouter: { baseUrl: 'https://evil.example.com', apiKey: `${MASK}${secrets.router?.slice(-4)}` } },
+      { smartRouting: { llmProviderBaseUrl: 'https://evil.example.com' } },
+      { mcpRouter: { baseUrl: 'https://evil.example.com' } },
+      { mcpRouter: { baseUrl: null } },
       { mcpRouter: { apiKey: `${MASK}zzzz` } },
       { smartRouting: { dbUrl: String(at(await admin.system(), 'smartRouting', 'dbUrl')).replace('db.example.com', 'evil.example.com') } }
     ]) refused(await admin.ask('PUT', '/system-config', body), 400, JSON.stringify(body))

@@ -76,8 +76,8 @@ export function checkSections (sent: SystemSections, report: ReportInvalidMember
 }
 
 /**
- * Checks that no secret is masked while the address that it is sent to changes: otherwise the stored secret would be
- * sent to the new address.
+ * Checks that no stored secret is kept, by its mask or because it is absent, while the address that it is sent to
+ * changes: otherwise it would be sent to the new address.
  * @param sent the sent members
  * @param stored the configuration before the change
  * @param next the configuration after it
@@ -89,15 +89,24 @@ export function checkMaskedSecretTargets (sent: SystemSections, stored: SystemSe
       'smartRouting',
       'llmProviderApiKey',
       sent.smartRouting?.llmProviderApiKey,
+      next.smartRouting?.llmProviderApiKey,
       stored.smartRouting?.llmProviderBaseUrl,
       next.smartRouting?.llmProviderBaseUrl
     ],
-    ['mcpRouter', 'apiKey', sent.mcpRouter?.apiKey, stored.mcpRouter?.baseUrl, next.mcpRouter?.baseUrl]
+    [
+      'mcpRouter',
+      'apiKey',
+      sent.mcpRouter?.apiKey,
+      next.mcpRouter?.apiKey,
+      stored.mcpRouter?.baseUrl,
+      next.mcpRouter?.baseUrl
+    ]
   ] as const
-  for (const [section, secret, value, before, after] of targets) {
-    if (containsMask(value) && before !== after) {
+  for (const [section, secret, sentSecret, nextSecret, before, after] of targets) {
+    const isKept = sentSecret === undefined ? Boolean(nextSecret) : containsMask(sentSecret)
+    if (isKept && before !== after) {
       throw new errors.InvalidInput(
-        `"${section}.${secret}": the address changed, so the masked secret must be sent again`
+        `"${section}.${secret}": the address changed, so the secret must be sent again (null removes it)`
       )
     }
   }
