@@ -121,6 +121,8 @@ const failures: Record<string, string> = {
   507: 'The disk is full'
 }
 
+const notModified: Response = { description: 'As the client already has it (`If-None-Match`)' }
+
 /** By path: error statuses that cannot be derived from the method, credentials, parameters and body. */
 const otherFailures: Record<string, number[]> = {
   '/api/auth/change-password': [429],
@@ -247,7 +249,7 @@ export function completeApiDocument (declared: object): object {
       ])
       const responses = {
         ...Object.fromEntries(answers),
-        ...(isManagement && method === 'get' && { 304: { description: 'As the client already has it (`If-None-Match`)' } }),
+        ...(isManagement && method === 'get' && { 304: notModified }),
         ...Object.fromEntries(failed.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }]))
       }
       paths[path] = { ...paths[path], [method]: { operationId: nameOf(method, path), ...operation, responses } }
