@@ -265,7 +265,7 @@ export class HttpExchange implements AnswerHandlers {
     // If true, the server now supports only the modern era, and a new connection must be opened.
     const hasLeftEra = !isStateless && version !== undefined && !isLarge && isModernErrorAnswer(status, text)
     const answers = (id: number): boolean =>
-      isRpcAnswer(status, text, id) || (isStateless && isModernErrorAnswer(status, text))
+      isRpcAnswer(status, text, id, isStateless) || (isStateless && isModernErrorAnswer(status, text))
     if (!isLarge && !hasLeftEra && this.#id !== undefined && answers(this.#id)) { this.#take(text); return }
     const isGet = this.#request.method === 'GET'
     const error = isStateless

@@ -95,12 +95,30 @@ function isUnknownSession (errorText: string | undefined): boolean {
     (!otherCodes.has(error.code) && saysLostSession(error.message))
 }
 
-/** Whether an HTTP error's body has a JSON-RPC answer to this request. False for 401, and for an unknown session. */
-export function isRpcAnswer (status: number, text: string, id: number): boolean {
+/**
+ * Whether an error answer to a modern request says that it is about something that only the legacy era has: a session,
+ * or a choice of the protocol version. Servers have no code for that.
+ */
+function isFromLegacyServer (errorText: string | undefined): boolean {
+  if (errorText === undefined) return false
+  const { code, message } = parseRpcError(errorText)
+  return !otherCodes.has(code) && /\bsession\b|not initialized|protocol[\s-]version/i.test(message)
+}
+
+/**
+ * Whether an HTTP error's body has a JSON-RPC answer to this request. False for 401, and for an unknown session.
+ * @param isStateless whether the request is of the modern era. An error with status 400 needs no id then, and a legacy
+ *   server's error is no answer, since such a server did not understand the request
+ */
+export function isRpcAnswer (status: number, text: string, id: number, isStateless: boolean): boolean {
   if (status < 400 || status === 401) return false
   try {
-    return parseMessages(text).some((message) =>
-      message.kind === 'response' && message.id === id && !isUnknownSession(message.errorText))
+    return parseMessages(text).some((message) => {
+      if (message.kind !== 'response') return false
+      return isStateless
+        ? (message.id === id || (message.id === null && status === 400)) && !isFromLegacyServer(message.errorText)
+        : message.id === id && !isUnknownSession(message.errorText)
+    })
   } catch {
     return false
   }

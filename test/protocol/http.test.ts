@@ -329,6 +329,27 @@ test('http: a server that does not know the session says so by a status, or by w
   }
 })
 
+test('http: an error to a modern request is its answer, unless it is that of a legacy server', async (t) => {
+  const rpc = (code: number, message: string, id: number | null | string = 2): object =>
+    ({ jsonrpc: '2.0', id, error: { code, message } })
+  const table: Array<[number, object, string]> = [
+    [400, rpc(-32000, 'Tenant is suspended'), 'response'], [400, rpc(-32000, 'Tenant is suspended', null), 'response'],
+    [400, rpc(-32700, 'Parse error: boom', null), 'response'], [400, rpc(-32602, 'No such session'), 'response'],
+    [400, rpc(-32022, 'Unsupported protocol version', null), 'response'], [400, rpc(-32000, 'for another', 3), 'expired'],
+    [400, rpc(-32000, 'Bad Request: Server not initialized', null), 'expired'], [503, rpc(-32000, 'Down', null), 'refused'],
+    [400, rpc(-32000, 'Bad Request: Unsupported protocol version (supported versions: 2025-11-25)', null), 'expired'],
+    [400, rpc(-32600, 'Bad Request: Missing session ID', 'server-error'), 'expired'], [404, rpc(-32001, 'Session not found'), 'expired']
+  ]
+  for (const [status, body, outcome] of table) {
+    await t.test(JSON.stringify([status, body]), async (t) => {
+      const { transport, tick, told, heard } = await httpConnection(t, () => json(status, body))
+      transport.send(requestText(2, 'tools/call'), { id: 2, protocol: { 'mcp-protocol-version': '2026-07-28' } })
+      await tick(0)
+      assert.equal(told[0]?.replace(/^2 (\w+):.*/, '$1') ?? heard[0]?.kind, outcome)
+    })
+  }
+})
+
 test('http: a 401 that speaks of the session asks for no login, unless it has a challenge', async (t) => {
   for (const [headers, expected] of [[{}, 0], [{ 'www-authenticate': 'Bearer error="invalid_token"' }, 1]] as const) {
     await t.test(`${expected}`, async (t) => {
