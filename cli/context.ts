@@ -2,6 +2,7 @@ import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import type { ManagementApiClient } from './api.ts'
 import type { Io, Environment } from './io.ts'
+import { toJsonText, toPrintable } from './printable.ts'
 
 /** One run of the command line: its inputs and outputs, arguments and exit code. */
 export interface CommandRun extends Io {
@@ -42,16 +43,6 @@ type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 interface OutputOptions { readonly isJson: boolean, readonly hasColor: boolean }
 
-/**
- * Makes untrusted text safe for a terminal: control characters and characters that change the direction of text become
- * `�`, line breaks and tabs become spaces.
- */
-export const toPrintable = (text: string): string =>
-  text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
-
-/** Applies `toPrintable` to each line of a text, and indents all lines but the first by two spaces. */
-export const toIndentedPrintableLines = (text: string): string => text.split('\n').map(toPrintable).join('\n  ')
-
 /** The output of a command: writes results to stdout, and remarks and warnings to stderr. */
 export class Output {
   readonly isJson: boolean
@@ -76,7 +67,7 @@ export class Output {
 
   /** Writes a result: with `--json`, the value; otherwise the text, which may be given as a function. */
   writeResult (value: unknown, text: string | (() => string)): void {
-    this.writeText(this.isJson ? JSON.stringify(value, null, 2) : typeof text === 'string' ? text : text())
+    this.writeText(this.isJson ? toJsonText(value, 2) : typeof text === 'string' ? text : text())
   }
 
   /** Writes a result with the API's warnings: with `--json`, as a member `warnings`; otherwise on stderr. */
@@ -142,7 +133,7 @@ export class MaintenanceReporter {
 
   /** Prints the result: the sentence; with `--json`, the value and the progress messages. */
   writeResult (value: object, sentence: string): void {
-    if (this.#remarks) this.#io.stdout.write(`${JSON.stringify({ ...value, remarks: this.#remarks }, null, 2)}\n`)
+    if (this.#remarks) this.#io.stdout.write(`${toJsonText({ ...value, remarks: this.#remarks }, 2)}\n`)
     else this.print(sentence)
   }
 }

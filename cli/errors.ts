@@ -1,4 +1,5 @@
 import { errorCode, messageOf } from '../db/errors.ts'
+import { toIndentedPrintableLines, toJsonText } from './printable.ts'
 
 /** The exit codes of the command line (docs/cli.md). */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, unreachable: 3, forbidden: 4, toolError: 5 } as const
@@ -63,6 +64,7 @@ export function printError (
 ): number {
   const message = messageOf(error)
   const { exitCode: exit = exitCodes.failed, code } = error instanceof CommandError ? error : {}
-  stderr.write(`${isJson ? JSON.stringify({ success: false, message, code }) : `${prefix}${message}`}\n`)
+  const text = isJson ? toJsonText({ success: false, message, code }) : prefix + toIndentedPrintableLines(message)
+  stderr.write(`${text}\n`)
   return exit
 }

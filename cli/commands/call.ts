@@ -3,6 +3,7 @@ import { isObject } from '../../protocol/json.ts'
 import { readStdin } from '../io.ts'
 import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
+import { toPrintable, toPrintableText } from '../printable.ts'
 import { parseJsonArgument } from './server-config.ts'
 import { serverApiPath, type ApiServerRecord } from './servers.ts'
 
@@ -44,13 +45,13 @@ export function addCallCommand (program: Command, run: CommandRun): void {
     })
 }
 
-/** Returns a content block of a result as text. For a terminal, control characters are replaced. */
+/** Returns a content block of a result as text. For a terminal, it is made safe. */
 function textOf ({ stdout }: CommandRun, { type, text, mimeType, uri, resource }: Content): string {
   const shown = text ?? resource?.text
   if (shown === undefined) {
-    return `[${[type, mimeType, uri ?? resource?.uri].filter((part) => part !== undefined).join(' ')}]`
+    return toPrintable(`[${[type, mimeType, uri ?? resource?.uri].filter((part) => part !== undefined).join(' ')}]`)
   }
-  return stdout.isTTY === true ? shown.replace(/(?![\t\n])[\p{Cc}]/gu, '�') : shown
+  return stdout.isTTY === true ? toPrintableText(shown) : shown
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { withApi, type CommandContext, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
+import { toJsonText, toPrintableText } from '../printable.ts'
 
 /** A line of the log. `timestamp`: in ms since 1970; `processId`: the name of the server that printed the line. */
 interface Line { timestamp: number, level: string, source: string, message: string, processId?: string }
@@ -46,7 +47,7 @@ function textOf (out: CommandContext['out'], { timestamp, level, processId, mess
   const painted = level === 'warn'
     ? out.style('yellow', level)
     : level === 'error' || level === 'fatal' ? out.style('red', level) : level
-  const shown = message.replace(/(?![\t\n])[\p{Cc}]/gu, '�')
+  const shown = toPrintableText(message)
   return `${out.style('dim', new Date(timestamp).toISOString())} ${painted} ` +
     `${processId === undefined ? '' : `[${processId}] `}${shown}`
 }
@@ -62,7 +63,7 @@ async function follow ({ api, out, run: { signal, stdout } }: CommandContext, op
     const isRefused = answer.status === 401 || answer.status === 403
     throw new CommandError(`The gateway answered ${answer.status}`, isRefused ? exitCodes.forbidden : exitCodes.failed)
   }
-  const write = (line: Line): void => { stdout.write(`${out.isJson ? JSON.stringify(line) : textOf(out, line)}\n`) }
+  const write = (line: Line): void => { stdout.write(`${out.isJson ? toJsonText(line) : textOf(out, line)}\n`) }
   let rest = ''
   const decoder = new TextDecoder()
   try {

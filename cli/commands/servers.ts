@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManagementApiClient } from '../api.ts'
-import {
-  withApi, type CommandContext, type CommandRun, toPrintable, toIndentedPrintableLines, type Output
-} from '../context.ts'
+import { withApi, type CommandContext, type CommandRun, type Output } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
+import { toIndentedPrintableLines, toPrintable } from '../printable.ts'
 import { collectOption, configFromArguments, type AddOptions } from './server-config.ts'
 
 /** A tool, prompt or resource of a server. */

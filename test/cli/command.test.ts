@@ -4,6 +4,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { test } from 'tap'
 import { isMistypedAddress, mistypedAddressMessage } from '../../cli/commands/server-config.ts'
+import { printError } from '../../cli/errors.ts'
+import { toPrintable, toPrintableText } from '../../cli/printable.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { cli } from '../helpers/cli.ts'
 import type { Cleanup } from '../helpers/hub.ts'
@@ -105,4 +107,16 @@ test('a wrong option is a wrong usage, under the name that was given', async (t)
   ] as const) {
     assert.deepEqual(await cli(env)(...args), { code: 2, out: '', err: `tool-hub: ${sentence}\n` }, args.join(' '))
   }
+})
+
+test('what a server says steers no terminal', () => {
+  const hostile = 'a\u001b]0;x\u0007\u009b2J\u202eb\r\nforged'
+  const written: string[] = []
+  const stderr = { write: (text: string) => written.push(text) }
+  for (const isJson of [false, true]) printError(new Error(hostile), { stderr }, { isJson, prefix: 'tool-hub: ' })
+  assert.equal(written[0], 'tool-hub: a�]0;x��2J�b \n  forged\n')
+  assert.equal((JSON.parse(written[1] ?? '') as { message: string }).message, hostile)
+  assert.doesNotMatch(written.join(''), /[^\P{Cc}\n]/u)
+  assert.equal(toPrintableText('a\tb\n\u001b\u202e'), 'a\tb\n��')
+  assert.equal(toPrintable('a\u{e0041}\nb'), 'a� b')
 })
