@@ -109,7 +109,7 @@ test('a wrong option is a wrong usage, under the name that was given', async (t)
   }
 })
 
-test('what a server says steers no terminal', () => {
+test('what a server says steers no terminal', async () => {
   const hostile = 'a\u001b]0;x\u0007\u009b2J\u202eb\r\nforged'
   const written: string[] = []
   const stderr = { write: (text: string) => written.push(text) }

@@ -49,7 +49,11 @@ function toHttpError (error: FastifyError | ShareError | StorageError, request: 
 /** Logs an error that is a fault of the gateway, and sets `Retry-After` (RFC 9110, 10.2.3). @returns the status */
 function beginAnswer (error: HttpError, request: FastifyRequest, reply: FastifyReply): number {
   const status = statusOf(error)
-  if (status >= 500 && !isGatewayError(error)) request.log.error({ err: error }, 'a request failed')
+  // A client that leaves while its body is received is no fault of the gateway, and must not fill the log.
+  const hasClientLeft = request.raw.destroyed && !request.raw.complete
+  if (status >= 500 && !isGatewayError(error)) {
+    request.log[hasClientLeft ? 'debug' : 'error']({ err: error }, 'a request failed')
+  }
   if (status === 503 || status === 507) reply.header('retry-after', '5')
   if (status === 429) reply.header('retry-after', String(error.retryAfter ?? 60))
   return status
