@@ -23,8 +23,8 @@ export interface RpcConnectionHandlers {
   notification: (notification: Notification, origin: number | undefined) => void
   /** Called when a message was repaired. @param what the kind of message @param places paths of repaired values */
   mended?: (what: string, places: readonly string[]) => void
-  /** Called when the server may have restarted, and lost the session. */
-  restartSuspected?: () => void
+  /** Called when the server may have restarted, and lost the session. Resolves once that is checked. */
+  restartSuspected?: () => Promise<void>
   /** Called when the connection has ended, and all pending requests have failed. */
   closed: (error: UpstreamError) => void
 }
@@ -208,7 +208,7 @@ export class RpcConnection implements Receiver {
     this.#pending.get(id)?.observer?.onPoll(retry)
   }
 
-  restartSuspected (): void { this.handlers.restartSuspected?.() }
+  async restartSuspected (): Promise<void> { await this.handlers.restartSuspected?.() }
 
   closed (error: UpstreamError): void {
     if (this.#closeReason) return

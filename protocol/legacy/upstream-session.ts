@@ -62,7 +62,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       request: (request, origin) => { void this.#question(request, origin) },
       notification: (notification, origin) => { this.#notification(notification, origin) },
       // A server that has lost the session says so in its answer; the transport then closes the connection.
-      restartSuspected: () => { this.ping(sessionCheckTimeout).catch(() => {}) },
+      restartSuspected: async () => { await this.ping(sessionCheckTimeout).catch(() => {}) },
       mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
     }

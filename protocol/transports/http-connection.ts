@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
 import { defaultHeaders } from '../instance.ts'
+import type { Response } from '../message.ts'
 import { RequestTable } from '../table.ts'
 import { type AuthorizationSource, sendWithAuthorization } from './authorization.ts'
 import { CookieJar } from './cookies.ts'
@@ -65,6 +66,8 @@ export class HttpConnection {
   readonly #statelessHeaders: string[]
   #isClosed = false
   #isExpired = false
+  /** The running check whether the upstream still knows the session. */
+  #check: Promise<void> | undefined
   /** Called when no message waits for an answer. */
   #onIdle: (() => void) | undefined
 
@@ -215,6 +218,28 @@ export class HttpConnection {
 
   /** Records that the upstream has ended the session: `removePending` then calls `expire`. */
   markExpired (): void { this.#isExpired = true }
+
+  /**
+   * Passes an answer to the receiver.
+   * @param suspicion the error to report instead if the upstream no longer knows the session, as the answer may mean:
+   *   tools, too, say that a session was not found. Undefined if the answer cannot mean that
+   */
+  deliver (answer: Response, id: number, suspicion?: UpstreamError): void {
+    if (suspicion === undefined) this.receiver?.message(answer, id)
+    else {
+      void this.#checkSession().then(() => {
+        if (this.#isExpired) this.receiver?.failed(id, suspicion)
+        else this.receiver?.message(answer, id)
+      })
+    }
+  }
+
+  /** Checks by a request whether the upstream still knows the session. Simultaneous checks are one. */
+  async #checkSession (): Promise<void> {
+    const check = this.#check ??= this.receiver?.restartSuspected?.()
+    await check
+    this.#check = undefined
+  }
 
   /** Handles the end of the session by the upstream: reports it to the receiver once no message waits for an answer. */
   expire (): void {

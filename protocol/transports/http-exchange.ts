@@ -7,7 +7,7 @@ import type { HttpConnection, HttpRequest } from './http-connection.ts'
 import { isTransientStatus, reconnectDelays } from './reconnect.ts'
 import { resolveRedirect } from './redirect.ts'
 import {
-  isRpcAnswer, isModernErrorAnswer, isSessionLost, lostSessionErrorIn, parseEventMessages, httpStatusError,
+  isPing, isRpcAnswer, isModernErrorAnswer, isSessionLost, lostSessionErrorIn, parseEventMessages, httpStatusError,
   modernHttpStatusError, unreadableError
 } from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
@@ -182,10 +182,10 @@ export class HttpExchange implements AnswerHandlers {
       }
       const { errorText } = message
       const error = errorText !== undefined && inSession ? lostSessionErrorIn(errorText) : undefined
-      if (error) this.#fail(error)
+      if (error && isPing(this.#request.body)) this.#fail(error)
       else {
         this.#isAnswered = true
-        connection.receiver?.message(message.id === null ? { ...message, id } : message, id)
+        connection.deliver(message.id === null ? { ...message, id } : message, id, error)
       }
       if (this.#events) {
         connection.schedule(this.#request.method === 'GET' ? 0 : closeDelay, () => { this.#closeStream() })

@@ -46,7 +46,7 @@ export class HttpTransport implements Transport {
           connection.expire()
           return
         }
-        if (status === 405) connection.receiver?.restartSuspected?.()
+        if (status === 405) void connection.receiver?.restartSuspected?.()
         // The stream is reopened with the new credentials.
         const challenge = readBearerChallenge(status, undefined, this.#standaloneAuthorization, false)
         if (challenge) options.authorization?.refused(challenge).catch(() => {})

@@ -62,6 +62,10 @@ export function lostSessionErrorIn (errorText: string): UpstreamError | undefine
     : undefined
 }
 
+/** Whether a message is a ping, whose error is never that of a tool. */
+export const isPing = (text: unknown): boolean =>
+  typeof text === 'string' && text.length < 200 && text.includes('"method":"ping"')
+
 /** Creates the error for an HTTP error answer to a modern request, which legacy servers refuse without running it. */
 export function modernHttpStatusError (status: number, text: string): UpstreamError {
   if (!notUnderstood.has(status)) return httpStatusError(status, text)

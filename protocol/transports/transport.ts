@@ -16,8 +16,11 @@ export interface Receiver {
    * @param retry the time to wait before polling, in ms
    */
   paused: (id: number, retry: number) => void
-  /** Called when the upstream no longer offers its standalone stream: it may have restarted. */
-  restartSuspected?: () => void
+  /**
+   * Called when the upstream may have restarted: it no longer offers its standalone stream, or an error could mean that
+   * the session is unknown. Resolves once a request has shown whether it still knows the session.
+   */
+  restartSuspected?: () => Promise<void>
   /** Called when the connection has ended; no pending request gets an answer after that. */
   closed: (error: UpstreamError) => void
 }

@@ -54,7 +54,7 @@ export const createUnsolicitedCounter = (receiver: Receiver, pace: MessageRateLi
   },
   failed: (id, error) => { receiver.failed(id, error) },
   paused: (id, retry) => { receiver.paused(id, retry) },
-  restartSuspected: () => { receiver.restartSuspected?.() },
+  restartSuspected: async () => { await receiver.restartSuspected?.() },
   closed: (error) => { receiver.closed(error) }
 })
 

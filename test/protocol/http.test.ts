@@ -292,10 +292,18 @@ test('http: the session is gone, and the last call on its way is given up: the c
   assert.deepEqual(told.slice(1), ['expired'])
 })
 
-/** Sends a request in a session and answers it so. @returns the fault, or the kind of the message received */
-async function refusedInSession (t: Test, answer: Reply): Promise<string | undefined> {
-  const { transport, tick, told, heard } =
-    await httpConnection(t, ({ method }) => method === 'GET' ? { status: 405, end: 'well' } : answer)
+/** Sends a request in a session and answers it so, and a ping that it may cause. @returns the fault, or the kind of the message received */
+async function refusedInSession (t: Test, answer: Reply, ping = answer): Promise<string | undefined> {
+  const { transport, tick, told, heard, receiver } =
+    await httpConnection(t, ({ method, id }) => method === 'GET' ? { status: 405, end: 'well' } : id === 9 ? ping : answer)
+  const { message, failed } = receiver
+  receiver.restartSuspected = async () => {
+    await new Promise<void>((resolve) => {
+      receiver.message = (received, origin) => { if (origin === 9) resolve(); return origin === 9 || message(received, origin) }
+      receiver.failed = (id, error) => { if (id === 9) resolve(); else failed(id, error) }
+      transport.send(requestText(9, 'ping'), { id: 9 })
+    })
+  }
   void transport.onNegotiated('2025-11-25')
   await tick(0)
   transport.send(requestText(2, 'tools/call'), { id: 2 })
@@ -313,13 +321,19 @@ test('http: a server that does not know the session says so by a status, or by w
     [400, rpc(-32000, 'Bad Request: Server not initialized', null), 'expired'], [400, rpc(-32602, 'Invalid arguments'), 'response'],
     [400, rpc(-32602, 'session_name is missing'), 'response'], [400, rpc(-32602, 'Unknown session'), 'response'], [503, rpc(-32000, 'Unknown or expired session', null), 'expired'],
     [503, 'Service Unavailable', 'refused'], [500, rpc(-32603, 'Session not found'), 'response'],
-    [200, rpc(-32001, 'session not found'), 'expired'], [200, rpc(-32002, 'Server not initialized'), 'expired'],
+    [200, rpc(-32001, 'session not found', null), 'expired'], [200, rpc(-32002, 'Server not initialized', null), 'expired'],
     [200, rpc(-32600, 'Session expired', null), 'expired'], [200, rpc(-32602, 'Session "b1" not found'), 'response'],
     [200, rpc(-32000, 'no such page'), 'response']
   ]
   for (const [status, body, outcome] of table) {
     await t.test(`${status} ${JSON.stringify(body)}`, async (t) => {
       assert.equal(await refusedInSession(t, typeof body === 'string' ? { status, text: body, end: 'well' } : json(status, body)), outcome)
+    })
+  }
+  for (const [ping, outcome] of [[{ result: {} }, 'response'], [{ error: { code: -32601, message: 'no ping' } }, 'response']] as const) {
+    await t.test(`a tool speaks of a session of its own, and a ping gets ${JSON.stringify(ping)}`, async (t) => {
+      const own = json(200, rpc(-32000, 'Chat session 17 not found'))
+      assert.equal(await refusedInSession(t, own, json(200, { jsonrpc: '2.0', id: 9, ...ping })), outcome)
     })
   }
   for (const [text, outcome] of [['Unauthorized', 'unauthorized'], ['Unauthorized: Session not found', 'expired'], ['invalid "session" argument', 'unauthorized']] as const) {
