@@ -122,11 +122,14 @@ export class Pins implements CatalogueReviewer {
     }
   }
 
+  /** Reads the pins of a server. The lists have changed if another replica has changed the pins since the last time. */
   async #load (server: string): Promise<{ stored: ServerPins | undefined, state: ServerState }> {
+    const known = this.#states.get(server)
     const found = await this.#deps.store.find(server)
     const stored = found?.value as ServerPins | undefined
     const state = { version: found?.version, pinned: stored && withoutTexts(stored) }
     this.#states.set(server, state)
+    if (known !== undefined && known.version !== state.version) this.#deps.onListsChanged()
     return { stored, state }
   }
 
@@ -206,7 +209,6 @@ export class Pins implements CatalogueReviewer {
   /** Reads pins that other replicas have changed. @param time max age of the changes to read, in ms */
   async refresh (time: number): Promise<void> {
     if (!this.#deps.store.isShared || this.#isClosed) return
-    let isChanged = false
     for (const { server, version } of await this.#deps.store.list(time)) {
       const known = this.#states.get(server)
       if (known === undefined || known.version === version) continue
@@ -216,9 +218,7 @@ export class Pins implements CatalogueReviewer {
       } finally {
         release()
       }
-      isChanged = true
     }
-    if (isChanged) this.#deps.onListsChanged()
   }
 
   close (): void {

@@ -74,13 +74,18 @@ test('replicas that read a server at the same time pin it once, and tell a chang
   const changed = all.map(() => catalogueOf('two'))
   await Promise.all(all.map(async ({ pins }, at) => { await pins.examine('s', changed[at] ?? catalogueOf(''), undefined) }))
   assert.deepEqual(all.flatMap(({ news }) => news), ['t'])
-  const [one, two] = all
-  assert.ok(one && two)
+  const [one, two, three] = all
+  assert.ok(one && two && three)
   assert.equal(await one.pins.accept('s', { kind: 'tool', item: 't' }), true)
   assert.equal(listed(two.pins, changed[1] ?? catalogueOf('')), 0)
   await two.pins.refresh(60_000)
   assert.equal(listed(two.pins, changed[1] ?? catalogueOf('')), 1)
   assert.deepEqual(await two.pins.readPendingChanges('s'), [])
+  // What is read before the next poll counts, too: the poll finds nothing new then.
+  const before = three.changed()
+  assert.deepEqual(await three.pins.readPendingChanges('s'), [])
+  assert.equal(three.changed(), before + 1)
+  assert.equal(listed(three.pins, changed[2] ?? catalogueOf('')), 1)
 })
 
 test('nothing is stored of a server that is gone by then', async () => {
