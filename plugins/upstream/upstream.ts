@@ -25,7 +25,7 @@ import { withoutUnchangedName, RequestRunner } from './links/requests.ts'
 import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote } from './links/transport.ts'
-import type { ServerLogin } from './login/server-login.ts'
+import { userOfHolder, type ServerLogin } from './login/server-login.ts'
 import type { UpstreamDeps } from './upstream-deps.ts'
 import { renewLinks } from './values/renew.ts'
 import type { ServerValues } from './values/server-values.ts'
@@ -91,7 +91,7 @@ export class Upstream implements Provider {
     })
     this.login = openLogin({
       onReady: (holder) => {
-        this.#listLoader.resetWaits()
+        this.#listLoader.onLogin(userOfHolder(holder))
         this.#supervisor.retry(this.#slotsOf(holder).filter(({ link }) => link === undefined))
       },
       onEnded: (holder) => { void this.#supervisor.closeLinks(this.#slotsOf(holder)) }
@@ -128,6 +128,7 @@ export class Upstream implements Provider {
       isRemote: this.remote,
       waitsForUsers: () => this.#waitsForUsers,
       lacksValues: ({ user }) => this.values?.isLackingValues(user) === true,
+      lacksOwn: (client) => this.refusal(client) !== undefined,
       ...deps.waiting
     })
     this.#requests = new RequestRunner(name, this.#supervisor, this.#circuits)
@@ -224,9 +225,7 @@ export class Upstream implements Provider {
 
   get hasOwnCatalogues (): boolean { return this.#placement.pool.all.some((slot) => slot.catalogue !== undefined) }
 
-  loadLists (client: Client, isSingleServer: boolean): ListLoading[] {
-    return this.#listLoader.loadLists(client, isSingleServer)
-  }
+  loadLists (...request: [Client, boolean]): ListLoading[] { return this.#listLoader.loadLists(...request) }
 
   loadListsForItem (client: Client): Promise<void> | undefined { return this.#listLoader.loadListsForItem(client) }
 

@@ -336,3 +336,23 @@ test('with isolation user, each user logs in for himself', async (t) => {
   await until(async () => !(await holders()).includes('user ann'), hub.output)
   assert.match(await holders(), /user bob/)
 })
+
+test('with isolation user, the first user to log in makes the server\'s lists known, on each route', async (t) => {
+  const server = await startLoginServer(t)
+  const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', isolation: 'user', visibility: 'public' }
+  const ofAdmin = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'admin', token: `thk_${'e'.repeat(64)}` })
+  const hub = await startHub(t, { settings: { bearerKeys: [ofAdmin as unknown as Json], mcpServers: { guarded } } })
+  const headers = { authorization: `Bearer ${ofAdmin.token}` }
+  const password = 'Same-12345'
+  assert.equal((await manage(hub, 'POST', '/users', { username: 'eve', password }, headers)).status, 201)
+  const login = await manage(hub, 'POST', '/auth/login', { username: 'eve', password }, {})
+  const asEve = { 'x-auth-token': String(at(login.body, 'token')) }
+  const key = String(at((await manage(hub, 'POST', '/auth/keys', { name: 'k' }, asEve)).body, 'data', 'token'))
+  const record = async (): Promise<unknown> => (await manage(hub, 'GET', '/servers/guarded', undefined, asEve)).body
+  const address = async (): Promise<string> => String(at(await record(), 'data', 'oauth', 'authorizationUrl'))
+  await until(async () => (await address()).startsWith('http'), hub.output)
+  // Nobody has opened a route of the server yet.
+  await server.login(await address(), 'account of eve')
+  await until(async () => (at(await record(), 'data', 'tools') as unknown[]).length > 0, hub.output)
+  assert.deepEqual(await (await Session.open(`${hub.url}/mcp`, { key })).tools(), ['guarded-whoami'])
+})

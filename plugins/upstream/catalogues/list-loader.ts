@@ -1,5 +1,5 @@
 import { emptyCapabilityClass } from '../../../protocol/capabilities.ts'
-import type { Client } from '../../../protocol/exchange.ts'
+import { NonMcpClient, type Client } from '../../../protocol/exchange.ts'
 import type { ListLoading } from '../../../protocol/provider.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { Placement } from '../links/placement.ts'
@@ -20,6 +20,8 @@ interface ListLoaderDeps {
   readonly waitsForUsers: () => boolean
   /** Whether the client's user is known to lack required values, so that no link can be opened for the client. */
   readonly lacksValues: (client: Client) => boolean
+  /** Whether the client's user is known to lack required values, or a login of one's own. */
+  readonly lacksOwn: (client: Client) => boolean
   /** Whether a user without admin rights owns the server. */
   readonly isUserOwned: () => boolean
   /** Whether a merged list for this client waits until the server's lists have been read for the first time. */
@@ -41,8 +43,18 @@ export class ListLoader {
     this.#deps = deps
   }
 
-  /** Lets clients wait again for lists that were not read in time. Called when a login or values have changed. */
+  /** Lets clients wait again for lists that were not read in time. Called when values have changed. */
   resetWaits (): void { this.#waitingSince.clear() }
+
+  /**
+   * Lets clients wait again for lists that were not read in time, and reads lists that nobody could read before: the
+   * gateway's own link has no login if each user has one.
+   * @param user the user who has logged in; undefined for the shared login
+   */
+  onLogin (user: string | undefined): void {
+    this.resetWaits()
+    if (user !== undefined && !this.#deps.catalogues.isKnown) this.loadLists(new NonMcpClient('login', user), true)
+  }
 
   /**
    * Begins to read lists that are unknown or outdated.
@@ -69,19 +81,25 @@ export class ListLoader {
     // started to read the lists of the new class.
     const isShown = isKnown || (!isSingleServer && catalogues.has(emptyCapabilityClass))
     if (!isSingleServer && isShown && !isRemote && !own?.link && !own?.catalogue) return changed
-    const slot = isSingleServer || isShown ? placement.listingSlot(client) : placement.pool.base
+    const slot = isSingleServer || isShown || this.#deps.waitsForUsers()
+      ? placement.listingSlot(client)
+      : placement.pool.base
     const done = this.#read(slot).catch(() => {})
     const isLeftOut = isShown || !(isAwaited || (!catalogues.isKnown && shouldWaitFor(client)))
     return isLeftOut ? changed : [...changed, { done, maxWait }]
   }
 
-  /** Reads the lists for a client if they are unknown or outdated and the server is connected; otherwise undefined. */
+  /**
+   * Reads the lists for a client if they are unknown or outdated and the server is connected, or can be with what the
+   * user has; otherwise undefined.
+   */
   loadListsForItem (client: Client): Promise<void> | undefined {
-    const { placement, catalogues, supervisor } = this.#deps
+    const { placement, catalogues, supervisor, waitsForUsers, lacksOwn } = this.#deps
     const key = placement.keyOf(client)
     const own = placement.pool.find(key)
     const isKnown = catalogues.has(key.capabilityClass) || own?.catalogue !== undefined
-    return supervisor.status !== 'connected' || (isKnown && !catalogues.outdated.has(key, own))
+    const canConnect = supervisor.status === 'connected' || (waitsForUsers() && !lacksOwn(client))
+    return !canConnect || (isKnown && !catalogues.outdated.has(key, own))
       ? undefined
       : this.#read(placement.listingSlot(client))
   }

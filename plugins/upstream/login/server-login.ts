@@ -13,6 +13,9 @@ import { upstreamLimits } from '../limits.ts'
 const sharedHolder = 'shared'
 /** Returns the holder of a user's login. @param user `Client.user`: a username, `key <id>`, or `anonymous` */
 export const holderOf = (user: string): string => `user ${user}`
+/** Returns the user of a holder; undefined for the shared login. */
+export const userOfHolder = (holder: string): string | undefined =>
+  holder === sharedHolder ? undefined : holder.slice(holderOf('').length)
 /** The holder that all unauthenticated callers have in common. It cannot log in. */
 const anonymousHolder = holderOf('anonymous')
 
