@@ -4,7 +4,9 @@ import type { Change, Snapshot } from '../../../db/store.ts'
 import type { AccountRecord } from '../../../schemas/login.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { keepsStoredRights, isRestrictedConfig, type Principal, storersOf } from '../../settings/index.ts'
+import {
+  keepsStoredRights, isRestrictedConfig, type Principal, responsibleUsersOf, storersOf
+} from '../../settings/index.ts'
 import { defaultOwner } from './rules.ts'
 
 /**
@@ -119,6 +121,20 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
     }
   }
   return changes
+}
+
+/**
+ * Returns the changes by which a new user does not own what a user of the same name has left, whose entry was removed
+ * from the settings file by hand: keys are removed, servers and groups pass to `admin`. Shares and memberships stay,
+ * since an admin can give them to a user who does not exist yet. The user `admin` owns everything without an owner.
+ * @param by who creates the user; null if the caller is not identified
+ */
+export function changesForNewUser (snapshot: Snapshot, username: string, by: Principal | null): Change[] {
+  if (username === defaultOwner) return []
+  const sponsors = by === null ? [] : responsibleUsersOf(snapshot.users, by)
+  return changesForRemoval(snapshot, username, sponsors).filter(({ entity, key }) =>
+    entity === 'bearerKeys' || entity === 'groups' ||
+    (entity === 'mcpServers' && snapshot.servers.get(key)?.config.owner === username))
 }
 
 /** Returns a server's config without a user or team in `sharedWithUsers`; the same object if it is not listed there. */

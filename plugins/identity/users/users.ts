@@ -6,7 +6,7 @@ import { checkReadOnlyMembers } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { needsRehash, Passwords } from '../../base/secrets/index.ts'
 import { type Principal, type Settings, responsibleUsersOf } from '../../settings/index.ts'
-import { changesForDemotion, changesForRemoval } from './account.ts'
+import { changesForDemotion, changesForNewUser, changesForRemoval } from './account.ts'
 import {
   canonicalUsername, checkUserChosenPasswordWithWarnings, checkAdminSetPassword, defaultOwner, isDefaultOwnerName,
   usernameProblem
@@ -263,7 +263,7 @@ export class Users {
         throw new errors.LimitReached(`There are already ${identityLimits.users} accounts: only an admin can add more`)
       }
       assertUsernameFree(base, user.username)
-      return [userChangeOf(user)]
+      return [...changesForNewUser(base, user.username, by), userChangeOf(user)]
     }, by ?? user.username)
     return user
   }

@@ -267,3 +267,16 @@ test('what a removal makes of servers and keys', async () => {
   ])
   assert.deepEqual(changesForRemoval(emptySnapshot, 'ann', []), [{ entity: 'users', key: 'ann', value: undefined }])
 })
+
+test('a new user owns nothing of one whose entry was removed from the settings file by hand', async (t) => {
+  const own = { id: 'own', name: 'own', token: 'own-0123456789abcdef', kind: 'user', owner: 'ada' }
+  const config = { url: 'http://127.0.0.1:9/', enabled: false }
+  const servers = { hers: { ...config, owner: 'ada' }, shared: { ...config, sharedWithUsers: ['ada', 'bob'] } }
+  const { hub, admin } = await started(t, servers, { bearerKeys: [{ id: 'k', name: 'k', token: KEY, accessType: 'all' }, own] })
+  await admin.ok('POST', '/users', { username: 'ada', password: 'Another-Word-1' }, 201)
+  const stored = await onDisk(hub)
+  assert.deepEqual((stored.bearerKeys as Json[]).map(({ id }) => id), ['k'])
+  const { hers, shared } = stored.mcpServers as Record<string, Json>
+  assert.deepEqual([hers?.owner, hers?.visibility, shared?.sharedWithUsers], ['admin', 'private', ['ada', 'bob']])
+  assert.equal(await opensMcp(admin, own.token), false)
+})
