@@ -60,8 +60,6 @@ async function start (): Promise<void> {
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
     env: { ...env, JWT_SECRET: readOrCreateLoginSecret(env, dataDir, warn) },
-    initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
-    requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
     drainTimeout: parseTimerDuration(env.DRAIN_TIMEOUT),
     environment: process.env,
     childUser,

@@ -7,10 +7,10 @@ import { build } from 'esbuild'
 /** The names of the icons that the console uses, from the package lucide-static. */
 const icons = [
   'activity', 'archive', 'boxes', 'chart-column', 'check', 'chevron-left', 'chevron-right', 'circle-alert', 'circle-check', 'circle-off',
-  'circle-question-mark', 'clipboard-paste', 'copy', 'download', 'external-link', 'file', 'file-text', 'gauge', 'history', 'hourglass', 'info', 'key-round',
-  'layout-dashboard', 'loader-circle', 'lock-open', 'log-in', 'log-out', 'menu', 'message-square', 'monitor', 'moon', 'pencil', 'play',
-  'plus', 'power', 'puzzle', 'refresh-cw', 'scale', 'scan-search', 'scroll-text', 'search', 'server', 'settings', 'shield-check', 'sun',
-  'terminal', 'trash-2', 'triangle-alert', 'upload', 'users', 'wrench', 'x'
+  'circle-question-mark', 'copy', 'download', 'external-link', 'file', 'gauge', 'history', 'hourglass', 'info', 'key-round',
+  'layout-dashboard', 'loader-circle', 'lock-open', 'log-in', 'log-out', 'menu', 'monitor', 'moon', 'play', 'plus', 'power', 'puzzle',
+  'refresh-cw', 'scale', 'scan-search', 'scroll-text', 'search', 'server', 'settings', 'shield-check', 'sun', 'trash-2', 'triangle-alert',
+  'upload', 'users', 'wrench', 'x'
 ]
 
 /**

@@ -53,8 +53,6 @@ export async function createOfflineApiClient (
       version: packageVersion(),
       // Requests come from this process only, so their Host header needs no check.
       env: { ...env, HOST: '127.0.0.1', ALLOWED_HOSTS: '' },
-      initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
-      requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
       drainTimeout: 1_000,
       environment: io.env,
       localToken,

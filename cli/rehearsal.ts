@@ -17,7 +17,6 @@ import { requireWritableFolder, explainListenError, findChildUser } from '../plu
 import {
   checkLoginSecretFile, type KeyRing, openKeyRing, replicasProblem, SealedVault
 } from '../plugins/base/secrets/index.ts'
-import { parseTimerDuration } from '../schemas/durations.ts'
 import type { Env } from '../schemas/env.ts'
 import type { GatewayPaths } from './gateway-paths.ts'
 import { packageVersion } from '../package.ts'
@@ -71,8 +70,6 @@ export async function rehearseStart (
       version: packageVersion(),
       // If the secret is not set, a real start generates it.
       env: { ...env, JWT_SECRET: env.JWT_SECRET ?? randomUUID() },
-      initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
-      requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
       drainTimeout: 1,
       environment,
       childUser,

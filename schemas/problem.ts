@@ -13,7 +13,7 @@ export function firstSchemaProblem (schema: TSchema, value: unknown): SchemaProb
 export function schemaProblems (schema: TSchema, value: unknown, max = 20): SchemaProblem[] {
   const found = new Map<string, SchemaProblem>()
   for (const error of Value.Errors(schema, value)) {
-    const path = error.path.slice(1).replaceAll('/', '.')
+    const path = error.path.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
     if (!found.has(path)) found.set(path, { path, message: messageOf(error) })
     if (found.size >= max) break
   }

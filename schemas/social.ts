@@ -1,29 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { Env } from './env.ts'
 import { AccountRecord } from './login.ts'
 
+type SocialVariableName = Extract<keyof Env, `${'SOCIAL_AUTH' | 'CODEHOST' | 'IDP' | 'OIDC'}_${string}`>
+
 /** The names of the environment variables of social login. */
-export const socialVariableNames = [
-  'SOCIAL_AUTH_ENABLED',
-  'SOCIAL_AUTH_URL',
-  'SOCIAL_AUTH_BASE_PATH',
-  'SOCIAL_AUTH_TRUSTED_ORIGINS',
-  'SOCIAL_AUTH_CODEHOST_ENABLED',
-  'CODEHOST_CLIENT_ID',
-  'CODEHOST_CLIENT_SECRET',
-  'SOCIAL_AUTH_IDP_ENABLED',
-  'IDP_CLIENT_ID',
-  'IDP_CLIENT_SECRET',
-  'SOCIAL_AUTH_OIDC_ENABLED',
-  'SOCIAL_AUTH_OIDC_PROVIDER_ID',
-  'SOCIAL_AUTH_OIDC_DISCOVERY_URL',
-  'OIDC_DISCOVERY_URL',
-  'SOCIAL_AUTH_OIDC_SCOPES',
-  'SOCIAL_AUTH_OIDC_PKCE',
-  'SOCIAL_AUTH_OIDC_PROMPT',
-  'SOCIAL_AUTH_OIDC_GROUPS_CLAIM',
-  'OIDC_CLIENT_ID',
-  'OIDC_CLIENT_SECRET'
-] as const
+export const socialVariableNames = Object.keys(Env.properties)
+  .filter((name): name is SocialVariableName => /^(?:SOCIAL_AUTH|CODEHOST|IDP|OIDC)_/.test(name))
 
 const Provider = Type.Object({ enabled: Type.Optional(Type.Boolean()) })
 const List = Type.Union([Type.String(), Type.Array(Type.String())])

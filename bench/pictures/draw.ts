@@ -157,7 +157,7 @@ try {
       await tab.goto(`${demo.url}/console/keys/new`)
       await tab.fill('#name', `laptop ${variants.findIndex(([each]) => each === suffix) + 1}`)
       await tab.click('form button.primary')
-      await tab.waitForURL('**/keys/made')
+      await tab.waitForSelector('#token-title')
       await draw(tab, `key-made${suffix}`)
     }
     await context.close()

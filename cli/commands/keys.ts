@@ -20,7 +20,8 @@ export function addKeyCommands (program: Command, run: CommandRun): void {
     .option('--owner <username>', 'the owner; a system key is valid while its owner is an admin', 'admin')
     .option('--group <name>', 'only the routes of this group (repeatable)', collectOption, [])
     .option('--server <name>', 'only the routes of this server (repeatable)', collectOption, [])
-    .option('--expires <when>', 'a duration, such as 12h or 30d, or a date, such as 2027-01-31')
+    .option('--expires <when>', 'a duration, such as 12h or 30d, or a date, such as 2027-01-31, for the end ' +
+      'of that day, in UTC')
     .action(async (name: string, { kind, owner, group, server, expires }: CreateOptions, command: Command) => {
       const accessType = server.length === 0
         ? (group.length === 0 ? 'all' : 'groups')
@@ -98,15 +99,18 @@ function isDay (text: string): boolean {
 
 /**
  * Returns the time, in ISO 8601, at which a key expires.
- * @param text a duration from now, such as `12h`, or a date, with or without a time
+ * @param text a duration from now, such as `12h`, or a date; without a time, the end of that day, in UTC
  * @throws CommandError for another text, or a time in the past
  */
 export function parseExpiry (text: string): string {
   const [, number, unit = ''] = /^([1-9][0-9]{0,5})([smhdw])$/.exec(text) ?? []
-  const time = number === undefined ? Date.parse(text) : Date.now() + Number(number) * (units[unit] ?? 0)
+  const time = number === undefined
+    ? Date.parse(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T23:59:59Z` : text)
+    : Date.now() + Number(number) * (units[unit] ?? 0)
   if (Number.isNaN(time) || (number === undefined && !isDay(text))) {
     throw new CommandError(
-      '--expires: expected a duration, such as 90s, 12h or 30d, or a date, such as 2027-01-31', exitCodes.usage
+      '--expires: expected a duration, such as 90s, 12h or 30d, or a date, such as 2027-01-31, for the end of that ' +
+        'day, in UTC', exitCodes.usage
     )
   }
   if (time <= Date.now()) throw new CommandError('--expires: this time is in the past', exitCodes.usage)

@@ -4,7 +4,7 @@ import type { Server, Snapshot } from '../../db/store.ts'
 import { memoized } from '../../protocol/memoized.ts'
 import { looksLikeId, newNameProblem } from '../../schemas/names.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { errors, noSuchError } from '../base/errors/index.ts'
+import { errors, listNames, noSuchError } from '../base/errors/index.ts'
 import { defaultOwner } from '../identity/index.ts'
 import {
   canManage, canSee, findGroupByName, groupTakesPrecedence, isRestrictedConfig, type Principal, teamReference, teamsOf
@@ -98,9 +98,6 @@ export function sameNameWarnings (snapshot: Snapshot, name: string, about: 'serv
 export const nameAndSharingWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
   [...sameNameWarnings(snapshot, name, 'server'), ...sharingWarnings(snapshot, principal, name)]
 
-/** Max number of names in a warning. For further names, the warning states only how many there are. */
-const maxListedNames = 10
-
 /**
  * Creates a function that checks whether an entry of `sharedWithUsers` is an existing user or team that the principal
  * may know: admins may know all, other users only themselves and their teams.
@@ -123,11 +120,10 @@ function sharingWarnings (snapshot: Snapshot, principal: Principal, name: string
   const isKnown = createSharingCheck(snapshot, principal)
   const unknown = sharedWithUsers.filter((each) => !isKnown(each))
   if (unknown.length === 0) return []
-  const listed = unknown.slice(0, maxListedNames).map((each) => JSON.stringify(each)).join(', ')
-  const more = unknown.length > maxListedNames ? ` and ${unknown.length - maxListedNames} more` : ''
+  const listed = listNames(unknown)
   return [principal.isAdmin
-    ? `"sharedWithUsers": there is no ${listed}${more} yet, so the entry has no effect`
-    : `"sharedWithUsers": check the spelling of ${listed}${more}: an unknown name is stored, but has no effect`]
+    ? `"sharedWithUsers": there is no ${listed} yet, so the entry has no effect`
+    : `"sharedWithUsers": check the spelling of ${listed}: an unknown name is stored, but has no effect`]
 }
 
 /**

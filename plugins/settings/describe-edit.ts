@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { entities, entityNames, entityFactsOf, type EntityName, type SnapshotMemberOf } from '../../db/entities.ts'
 import type { Snapshot } from '../../db/store.ts'
-
-/** Max entries of one section that the clause names; the others are counted. */
-const maxNames = 10
+import { listNames } from '../base/errors/index.ts'
 
 interface Entry { readonly id: string, readonly name: string, readonly value: unknown }
 
@@ -36,9 +34,7 @@ export function describeEdit (former: Snapshot, next: Snapshot): string | undefi
       }
     }
     for (const [id, { name }] of before) if (!after.has(id)) found.push(`${JSON.stringify(name)} (removed)`)
-    if (found.length === 0) return []
-    const more = found.length > maxNames ? ` and ${found.length - maxNames} more` : ''
-    return [`${entities[entity].member} ${found.slice(0, maxNames).join(', ')}${more}`]
+    return found.length === 0 ? [] : [`${entities[entity].member} ${listNames(found, String)}`]
   })
   if (former.system !== next.system && !isDeepStrictEqual(former.system, next.system)) {
     parts.push('the system configuration')

@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { CatalogueCache, Server, Snapshot, Storage } from '../../db/store.ts'
 import type { ProcessUser } from '../../protocol/transports/started-process.ts'
+import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { Semaphore } from '../base/limits/index.ts'
 import { removedAccountNames } from '../identity/index.ts'
@@ -21,10 +22,6 @@ declare module 'fastify' {
 
 interface UpstreamOptions {
   catalogueCache: CatalogueCache
-  /** Max time for a connection to be initialized, in ms. */
-  initTimeout: number
-  /** Default timeout of a request to a server, in ms. */
-  requestTimeout: number
   /** The gateway's environment: stdio servers inherit some variables, and `${NAME}` in configs is expanded from it. */
   environment: Readonly<Record<string, string | undefined>>
   /** The user as whom the processes of stdio servers run; undefined for the gateway's own user. */
@@ -83,8 +80,8 @@ class UpstreamHooks {
  * begins to connect to the servers once the app is ready.
  */
 const upstream = fp<UpstreamOptions>(async (app, options) => {
-  const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser, childRecord, connects = true } =
-    options
+  const { catalogueCache: cache, environment, childUser, childRecord, connects = true } = options
+  const { env, version } = app.config
   const record = childRecord === undefined
     ? undefined
     : new ChildProcessManager(childRecord, (level, sentence) => { app.log[level](sentence) })
@@ -92,7 +89,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
   const isOwnCredential = (value: string): boolean => app.credentials.hasMatchIn(value)
   const upstreams = new Upstreams({
     connecting: {
-      clientInfo: { name: 'tool-hub', version: app.config.version },
+      clientInfo: { name: 'tool-hub', version },
       transport: {
         outbound: app.outbound,
         environment,
@@ -105,8 +102,8 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
       dialling: new Semaphore(
         { places: upstreamLimits.concurrentSpawns, perOwner: upstreamLimits.concurrentSpawnsPerUser, reserved: 1 }
       ),
-      initTimeout,
-      requestTimeout
+      initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
+      requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT)
     },
     cache,
     logins: app.logins,

@@ -137,7 +137,7 @@ export async function testOrStoreServers (
 function sourceIn (text: string): AddServerSource | undefined {
   const { title: name, text: about, back } = objectOf(text)
   const isSource = typeof name === 'string' && typeof about === 'string' && typeof back === 'string'
-  return isSource && /^\/(?!\/)/.test(back) ? { title: name, text: about, back } : undefined
+  return isSource && /^\/(?![/\\])/.test(back) ? { title: name, text: about, back } : undefined
 }
 
 /** Returns the entries in a submitted form. */

@@ -96,8 +96,10 @@ const routes: FastifyPluginAsync = async (app) => {
     : await submit(visit, '/groups/:id', 'PUT', '/groups/:id', groupIn(visit.form)))
 
   removal('/groups/:id', '/groups', ({ principal, params: { id = '' } }) => {
-    const { name } = groups.get(principal, id)
-    const scoped = app.keys.list(principal).filter(({ allowedGroups }) => allowedGroups?.includes(name))
+    const { name, id: uuid } = groups.get(principal, id)
+    // A key names a group by its name or its id.
+    const scoped = app.keys.list(principal)
+      .filter(({ allowedGroups }) => allowedGroups?.some((each) => each === name || each === uuid))
     return {
       name,
       crumbs: [{ label: 'Groups', href: `${base}/groups` }, { label: name, href: `${base}${pathOf(id)}` }],

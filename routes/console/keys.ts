@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { linkedSnippets } from '../../plugins/base/config/index.ts'
-import type { Notice, PageData } from '../../plugins/management/index.ts'
+import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import {
   parseEnabledUpdate, mcpEndpointUrl, filterByText, formFieldValues, createPageRouter, createRemoveAction,
@@ -48,37 +48,24 @@ const routes: FastifyPluginAsync = async (app) => {
       renderer.send(reply, 'key-new', { ...newKeyPage(visit), values: form })
       return undefined
     }
-    const { data } = await api.ask(request, 'POST', '/auth/keys', newKeyIn(principal, form))
-    // The page that shows the key has its own URL, so that reloading it does not create another key.
-    kit.keepCreatedKey(reply, createdKeyPath, data as { id: string, token: string })
-    return { to: createdKeyPath }
-  })
-
-  const shownOnce: Notice = {
-    kind: 'warning', text: 'A key is shown only once, when it is created. If you lost it, remove it and create another.'
-  }
-  page('key-made', { title: 'Key created', path: createdKeyPath }, async ({ principal, request, reply }) => {
-    const key = kit.takeCreatedKey(reply, createdKeyPath)
-    const stored = key && keys.list(principal).find(({ id }) => id === key.id)
-    if (!key || !stored) {
-      kit.notify(reply, shownOnce)
-      await reply.redirect(`${base}/keys`, 303)
-      return {}
-    }
-    const { name } = stored
-    const endpoint = `${mcpEndpointUrl(app, request)}${routeIn(stored)}`
-    return {
+    const created = (await api.ask(request, 'POST', '/auth/keys', newKeyIn(principal, form))).data as Key
+    const { name, token } = created
+    const endpoint = `${mcpEndpointUrl(app, request)}${routeIn(created)}`
+    // Shown without a redirect, so that nothing has to store the token. Browsers ask before they reload this page.
+    renderer.send(reply, 'key-made', {
+      title: 'Key created',
       name,
-      token: key.token,
-      opens: accessTextOf(stored),
+      token,
+      opens: accessTextOf(created),
       endpoint,
-      clients: linkedSnippets({ url: endpoint, key: key.token }).map(({ client, where, needs, text, link }) => ({
+      clients: linkedSnippets({ url: endpoint, key: token }).map(({ client, where, needs, text, link }) => ({
         title: client,
         where: `${where === 'shell' ? 'In a terminal' : where}${needs === undefined ? '' : `; needs ${needs}`}`,
         text,
         link
       }))
-    }
+    })
+    return undefined
   })
 
   form('/keys/:id/toggle', { effect: 'change' }, async (visit) =>
@@ -92,9 +79,6 @@ const routes: FastifyPluginAsync = async (app) => {
   }), async (visit) => await submit(visit, '/keys', 'DELETE', '/auth/keys/:id'))
 }
 export default routes
-
-/** The path of the page that shows a new key. */
-const createdKeyPath = '/keys/made'
 
 /**
  * Returns the path, below `/mcp`, of the route to use with a new key: the path of the first group or server that the

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { escapeInvisible } from '../../plugins/extensions/index.ts'
 
 /**
@@ -49,3 +50,8 @@ export function urlWithQuery (path: string, query: Readonly<Record<string, strin
   const set = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? '') !== '')
   return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`
 }
+
+/** Returns the query parameters of a request, each with its first value if it occurs several times. */
+export const firstQueryValues = ({ query }: FastifyRequest): Record<string, string> =>
+  Object.fromEntries(Object.entries(query as Record<string, string | string[]>)
+    .map(([name, value]) => [name, [value].flat()[0] ?? '']))

@@ -6,6 +6,7 @@ import {
 import type { RouteEffect } from '../../plugins/base/scopes/index.ts'
 import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
 import { requirePrincipal } from '../api/principal.ts'
+import { firstQueryValues } from './lists.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** The values of the fields of a submitted form, by name. A field that occurs several times has a list of values. */
@@ -230,7 +231,7 @@ const valuesToShowAgain = (form: SubmittedForm): SubmittedForm =>
 const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
   principal: requirePrincipal(request),
   params: request.params as Visit['params'],
-  query: request.query as Visit['query'],
+  query: firstQueryValues(request),
   form: (request.body ?? {}) as SubmittedForm,
   request,
   reply

@@ -98,13 +98,12 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
     noun,
     run: `${run} as ${eyes === 'nobody' ? 'anonymous' : own}`
   }
-  if (query.route === undefined) return { data: common }
+  // `urlWithQuery` omits empty values, so a link to the global route, which is empty, has only `eyes`.
+  if (query.route === undefined && query.eyes === undefined) return { data: common }
   const listed = await kit.mcp.list(request, mcpPathOf(route), resolveAndAuditViewer(app, principal, eyes, route), kind)
   if ('problem' in listed) return { data: { ...common, problem: listed.problem } }
   const all: RouteItem[] = listed.items
-  // `urlWithQuery` omits empty values, so the route, which is empty for the global route, is appended here.
-  const hrefOf = (more: Query): string =>
-    `${urlWithQuery(path, { eyes, ...more })}&${new URLSearchParams({ route }).toString()}`
+  const hrefOf = (more: Query): string => urlWithQuery(path, { route, eyes, ...more })
   const matching = filterByText(all, q, ({ name, uri, description }) => [name, uri, description])
   const { items, pages } = paginate(matching, path, { route, eyes, kind, q, page })
   const item = key === '' ? undefined : all.find((each) => keyOf(each) === key)

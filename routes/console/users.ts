@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { listNames } from '../../plugins/base/errors/index.ts'
 import { consequencesOf } from '../../plugins/identity/index.ts'
 import { revisionOfRecord } from '../entity-tag.ts'
 import {
@@ -144,15 +145,9 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The max number of names in a sentence. */
-const maxNames = 10
-
 /** Returns the number of things and their names, such as `2 keys ("a", "b")`. @param noun in the singular */
-function countWithNames (names: readonly string[], noun: string): string {
-  const shown = names.slice(0, maxNames).map((name) => JSON.stringify(name)).join(', ')
-  const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : ''
-  return `${names.length === 1 ? `One ${noun}` : `${names.length} ${noun}s`} (${shown}${more})`
-}
+const countWithNames = (names: readonly string[], noun: string): string =>
+  `${names.length === 1 ? `One ${noun}` : `${names.length} ${noun}s`} (${listNames(names)})`
 
 /** Returns a sentence for each consequence of removing or demoting a user. */
 const consequenceTexts = (found: ReturnType<typeof consequencesOf>): string[] => ([

@@ -37,24 +37,19 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   // On these routes, the path determines the view: which servers and items the caller can use.
-  await app.register(async (paths) => {
-    paths.addHook('onRequest', (request, _reply, done) => {
-      if (request.caller) request.view = app.access.viewOfRoute(request.caller, request.params as Params)
-      done()
+  for (const kind of ['plain', 'smart'] as const) {
+    await app.register(async (paths) => {
+      paths.addHook('onRequest', (request, _reply, done) => {
+        const params = request.params as Params
+        if (request.caller) {
+          request.view = app.access.viewOfRoute(request.caller, kind === 'smart' ? { ...params, smart: true } : params)
+        }
+        done()
+      })
+      await paths.register(streamableHttpRoutes, { urls: streamableHttpPaths[kind] })
+      await paths.register(sseStreamRoutes, { urls: ssePaths[kind] })
     })
-    await paths.register(streamableHttpRoutes, { urls: streamableHttpPaths.plain })
-    await paths.register(sseStreamRoutes, { urls: ssePaths.plain })
-  })
-  await app.register(async (paths) => {
-    paths.addHook('onRequest', (request, _reply, done) => {
-      if (request.caller) {
-        request.view = app.access.viewOfRoute(request.caller, { ...request.params as Params, smart: true })
-      }
-      done()
-    })
-    await paths.register(streamableHttpRoutes, { urls: streamableHttpPaths.smart })
-    await paths.register(sseStreamRoutes, { urls: ssePaths.smart })
-  })
+  }
   // The route for messages of the SSE transport uses the view of the session that the request names.
   await app.register(sseMessageRoutes)
 }

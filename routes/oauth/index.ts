@@ -16,8 +16,9 @@ import userinfo from './userinfo.ts'
 const routes: FastifyPluginAsync = async (app) => {
   setRouteScope(app, 'oauth')
   app.setErrorHandler(sendOAuthError)
-  app.addHook('onRequest', (_request, _reply, done) => {
+  app.addHook('onRequest', (_request, reply, done) => {
     app.oauth.assertEnabled()
+    reply.header('cache-control', 'no-store')
     done()
   })
   await app.register(cookie)

@@ -16,10 +16,6 @@ const resourceMetadataPath = '/.well-known/oauth-protected-resource'
 const routes: FastifyPluginAsync = async (app) => {
   const { basePath } = app.config
   const config = { effect: 'read' } as const
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.header('cache-control', 'no-store')
-    done()
-  })
   // Returns the path that follows the well-known path; '' if there is none. It is taken from the raw URL, since the
   // router decodes parameters, and the names of groups and servers may contain spaces.
   const pathAfterWellKnown = ({ originalUrl: url }: FastifyRequest): string =>

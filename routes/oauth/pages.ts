@@ -49,7 +49,7 @@ const routes: FastifyPluginAsync = async (app) => {
     else if (response.client && request.headers['sec-fetch-mode'] === 'navigate') {
       const { pathname, search } = new URL(response.location)
       await sendPage(reply, app.pages.leave({ client: response.client, href: `${pathname}${search}` }))
-    } else await reply.header('cache-control', 'no-store').redirect(response.location, 303)
+    } else await reply.redirect(response.location, 303)
   }
 
   const { interactions } = app.oauth

@@ -11,10 +11,6 @@ const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | unde
 const routes: FastifyPluginAsync = async (app) => {
   addJsonBodyParser(app, identityLimits.oauth.registration)
   const { clients } = app.oauth
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.header('cache-control', 'no-store')
-    done()
-  })
   const answerOf = ({ client, secret, registrationToken }: IssuedClient, request: FastifyRequest): object => ({
     ...toClientInformation(client),
     ...(secret === undefined ? {} : { client_secret: secret }),

@@ -16,10 +16,6 @@ const routes: FastifyPluginAsync = async (app) => {
     const { username, isAdmin = false } = user
     return { sub: accountSubjectOf(user), username, preferred_username: username, isAdmin }
   }
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.header('cache-control', 'no-store')
-    done()
-  })
   allowAnyOrigin(app, { '/userinfo': 'GET, POST' })
   app.get('/userinfo', { config: { effect: 'read' } }, answer)
   app.post('/userinfo', { config: { effect: 'run' } }, answer)

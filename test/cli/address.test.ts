@@ -59,7 +59,8 @@ test('--expires', async (t) => {
   for (const wrong of ['2026-11-31', '2027-02-29', '2027-13-01', 'soon', '2027', '0d', '5', '']) {
     assert.throws(() => parseExpiry(wrong), fails(exitCodes.usage, /a duration, such as .*, or a date/), wrong)
   }
-  assert.equal(parseExpiry('2996-02-29'), '2996-02-29T00:00:00.000Z')
+  assert.equal(parseExpiry('2996-02-29'), '2996-02-29T23:59:59.000Z')
+  assert.equal(parseExpiry('2026-01-01'), '2026-01-01T23:59:59.000Z', 'today')
   assert.equal(parseExpiry('2997-01-31T12:00:00+02:00'), '2997-01-31T10:00:00.000Z')
   assert.equal(parseExpiry('90s'), '2026-01-01T00:01:30.000Z')
 })

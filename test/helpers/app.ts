@@ -42,9 +42,7 @@ export async function appFor (
     catalogueCache: new CatalogueFiles(join(folder, 'catalogues')),
     bundles: { root: join(folder, 'bundles'), isShared: false },
     version: '0.0.0',
-    env: { ...Value.Default(Env, {}) as Env, ...env },
-    initTimeout: 10_000,
-    requestTimeout: 10_000,
+    env: { ...Value.Default(Env, {}) as Env, INIT_TIMEOUT: '10s', REQUEST_TIMEOUT: '10s', ...env },
     drainTimeout: 100,
     environment: { PATH: process.env.PATH },
     ...more

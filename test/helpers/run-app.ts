@@ -68,8 +68,6 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
     env: { ...env, JWT_SECRET: readOrCreateLoginSecret(env, dataDir, (sentence) => { warn(sentence) }) },
-    initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
-    requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
     drainTimeout: parseTimerDuration(env.DRAIN_TIMEOUT),
     environment
   })

@@ -84,7 +84,7 @@ test('a server that hangs slows no other', async (t) => {
   }
   const [stuck, silent, fine] = [await hanging('tools/call'), await hanging('initialize'), await startUpstream(t, { tools: [tool('echo')] })]
   const servers = { stuck: { url: stuck.url }, silent: { url: silent.url }, fine: { url: fine.url } }
-  const app = await appFor(t, settings(servers), {}, { initTimeout: 3_600_000, requestTimeout: 3_600_000 })
+  const app = await appFor(t, settings(servers), { INIT_TIMEOUT: '1h', REQUEST_TIMEOUT: '1h' })
   await until(() => app.upstreams.countByStatus().connected === 2 && silent.received() === 1)
   const session = await openSession(app, '/mcp', KEY)
   const call = async (server: string) => await session.request('tools/call', { name: `${server}-echo`, arguments: { message: 'hi' } })

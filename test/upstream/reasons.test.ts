@@ -25,7 +25,7 @@ test('why a server is not connected', async (t) => {
         silent: { command: 'sleep', args: ['60'] },
         waiting: { command: 'sh', args: ['-c', waiting] },
         babbling: { command: 'sh', args: ['-c', 'echo "Welcome to the shop"; exec sleep 60'] }
-      }), {}, { initTimeout: 1_500 })
+      }), { INIT_TIMEOUT: '1500ms' })
       /** It is started again and again: one that was too slow to print anything in time is, sooner or later, quick enough. */
       const has = async (name: string, reason: RegExp): Promise<void> => {
         await until(() => reason.test(app.upstreams.get(name)?.error ?? ''), () => `${name}: ${String(app.upstreams.get(name)?.error)}`)
@@ -37,7 +37,7 @@ test('why a server is not connected', async (t) => {
     }),
 
     t.test('a program that sends back what it is sent is told at once', side, async (t) => {
-      const app = await appFor(t, settings({ echo: { command: 'cat' } }), {}, { initTimeout: 60_000 })
+      const app = await appFor(t, settings({ echo: { command: 'cat' } }), { INIT_TIMEOUT: '60s' })
       await until(() => typeof app.upstreams.get('echo')?.error === 'string', 'it is still waited for')
       assert.match(app.upstreams.get('echo')?.error ?? '', /^It echoes its input: it is not an MCP server$/)
     }),
@@ -75,7 +75,7 @@ test('why a server is not connected', async (t) => {
 test('a server that takes long is told once, with what it printed last and without its secrets', async (t) => {
   const lines: string[] = []
   const logger = { level: 'trace', stream: { write: (line: string) => { lines.push(line) } } }
-  const app = await appFor(t, settings({}), {}, { initTimeout: 20_000, logger })
+  const app = await appFor(t, settings({}), { INIT_TIMEOUT: '20s' }, { logger })
   setLimits(t, gatewayLimits, { connectionWait: 5_000 })
   mockTimers(t, 'setTimeout')
   const config = { command: 'sh', args: ['-c', 'echo "waiting for a licence for $API_KEY" >&2; exec sleep 60'], env: { API_KEY: 'k-5aT1xo77Qz' } }

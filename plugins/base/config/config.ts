@@ -27,9 +27,11 @@ const sharedNames = [
   'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
   'OTEL_SDK_DISABLED',
   'OTEL_TRACES_EXPORTER',
+  'INIT_TIMEOUT',
   'OUTBOUND_ALLOW',
   'READONLY',
   'REGISTRY_URL',
+  'REQUEST_TIMEOUT',
   'TRUST_PROXY',
   ...socialVariableNames
 ] as const

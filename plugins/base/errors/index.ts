@@ -7,3 +7,4 @@ export {
   awaitActivityOrAuditQuery, errors, invalidMemberError, noSuchError, OAuthError, toStorageHttpError
 } from './list.ts'
 export { type Finding, invalidInputError } from './findings.ts'
+export { listNames } from './list-names.ts'

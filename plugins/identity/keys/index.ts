@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import { listNames } from '../../base/errors/index.ts'
 import { BearerKeys } from './keys.ts'
 
 declare module 'fastify' {
@@ -21,9 +22,8 @@ export default fp(async (app) => {
     const hashed =
       [...next.keys.values()].filter(({ id, token }) => token === undefined && former.keys.get(id)?.token !== undefined)
     if (hashed.length === 0) return
-    const names = hashed.slice(0, 10).map(({ name }) => JSON.stringify(name)).join(', ')
-    const more = hashed.length > 10 ? ` and ${hashed.length - 10} more` : ''
-    app.log.info(`the settings now contain hashes instead of the plain tokens of the bearer keys ${names}${more}`)
+    const names = listNames(hashed.map(({ name }) => name))
+    app.log.info(`the settings now contain hashes instead of the plain tokens of the bearer keys ${names}`)
   })
   // The legacy key can also appear at runtime, when the settings file is edited.
   app.settings.on('changed', ({ system }) => {

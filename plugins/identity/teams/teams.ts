@@ -3,7 +3,7 @@ import { foldUsername } from '../../../db/invariants.ts'
 import type { Change, Snapshot } from '../../../db/store.ts'
 import type { Team } from '../../../schemas/teams.ts'
 import { checkReadOnlyMembers } from '../../base/body/index.ts'
-import { errors, noSuchError } from '../../base/errors/index.ts'
+import { errors, listNames, noSuchError } from '../../base/errors/index.ts'
 import {
   isMemberByLogin, teamOfKeyOwner, type Principal, type Settings, teamMembers, teamReference, teamsOf
 } from '../../settings/index.ts'
@@ -144,15 +144,9 @@ function resultOf (snapshot: Snapshot, by: Principal, name: string): TeamResult 
   return { data: toShownTeam(snapshot, by, team), warnings: unknownMemberWarnings(unknown) }
 }
 
-/** Max number of names in a warning. For further names, the warning states only how many there are. */
-const maxListedNames = 10
-
-function unknownMemberWarnings (names: readonly string[]): string[] {
-  if (names.length === 0) return []
-  const listed = names.slice(0, maxListedNames).map((name) => JSON.stringify(name)).join(', ')
-  const more = names.length > maxListedNames ? ` and ${names.length - maxListedNames} more` : ''
-  return [`The users ${listed}${more} do not exist yet: they become members once they exist`]
-}
+const unknownMemberWarnings = (names: readonly string[]): string[] => names.length === 0
+  ? []
+  : [`The users ${listNames(names)} do not exist yet: they become members once they exist`]
 
 declare module 'fastify' {
   interface FastifyInstance { teams: Teams }

@@ -4,13 +4,12 @@ import { parseJsonObject } from '../../../protocol/json.ts'
 
 /**
  * The names of the console's cookies. Browsers send them only to paths of the console, and never with a cross-site POST
- * (SameSite=Lax or Strict).
+ * (SameSite=Lax).
  */
 export const consoleCookieNames = {
   session: 'tool-hub-console',
   csrf: 'tool-hub-console-csrf',
   notice: 'tool-hub-console-notice',
-  createdKey: 'tool-hub-console-made',
   theme: 'tool-hub-console-theme'
 } as const
 
@@ -31,7 +30,7 @@ export function setThemeCookie (reply: FastifyReply, path: string, theme: Theme)
 
 /** Max length of the text of a notice, in characters: browsers accept cookies of at most 4 KB. */
 const maxNotice = 1_000
-/** Max age of the cookies of a notice and of a created key, in seconds. */
+/** Max age of the cookie of a notice, in seconds. */
 const noticeLifetime = 60
 
 /** Stores a notice for the next page in a cookie. @param path the path of the console */
@@ -46,36 +45,6 @@ export function takeNotice (reply: FastifyReply, path: string): Notice | undefin
   if (value === undefined) return undefined
   reply.clearCookie(consoleCookieNames.notice, { path })
   return noticeOf(Buffer.from(value, 'base64url').toString())
-}
-
-/**
- * A bearer key that a form has just created. It is kept in a cookie until the next page has shown it once, so that
- * reloading creates no second key.
- */
-export interface CreatedKey { readonly id: string, readonly token: string }
-
-/**
- * Stores a created key in a cookie.
- * @param path the path of the page that shows the key
- * @param isSecure whether browsers read that page over TLS
- */
-export function setCreatedKeyCookie (
-  reply: FastifyReply, path: string, { id, token }: CreatedKey, isSecure: boolean
-): void {
-  const value = Buffer.from(JSON.stringify({ id, token })).toString('base64url')
-  reply.setCookie(
-    consoleCookieNames.createdKey, value,
-    { path, httpOnly: true, sameSite: 'strict', secure: isSecure, maxAge: noticeLifetime }
-  )
-}
-
-/** Returns the created key, and deletes the cookie. @param path the path of the page that shows the key */
-export function takeCreatedKey (reply: FastifyReply, path: string): CreatedKey | undefined {
-  const value = reply.request.cookies[consoleCookieNames.createdKey]
-  if (value === undefined) return undefined
-  reply.clearCookie(consoleCookieNames.createdKey, { path })
-  const { id, token } = parseJsonObject(Buffer.from(value, 'base64url').toString()) ?? {}
-  return typeof id === 'string' && typeof token === 'string' ? { id, token } : undefined
 }
 
 function noticeOf (text: string): Notice | undefined {

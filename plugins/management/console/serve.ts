@@ -15,10 +15,7 @@ import { managementLimits } from '../limits.ts'
 import { ApiClient } from './api-client.ts'
 import { findOrBuildAssets } from './assets.ts'
 import { TokenEstimator } from './costs.ts'
-import {
-  consoleCookieNames, isTheme, setCreatedKeyCookie, setThemeCookie, setNoticeCookie, type CreatedKey, type Notice,
-  takeCreatedKey
-} from './cookies.ts'
+import { consoleCookieNames, isTheme, setThemeCookie, setNoticeCookie, type Notice } from './cookies.ts'
 import { acceptOnlyFormBodies } from './form-body.ts'
 import { McpClient } from './mcp-client.ts'
 import { isAutoRefresh, LiveStreams, type LoadLivePageData } from './live.ts'
@@ -61,13 +58,6 @@ interface ConsoleKit {
   readonly signIn: (reply: FastifyReply, user: User) => Promise<void>
   /** Ends the session of this browser, if any. */
   readonly signOut: (reply: FastifyReply) => Promise<void>
-  /**
-   * Stores a new key in a cookie, for the page that shows it once.
-   * @param path the path of the page below the console
-   */
-  readonly keepCreatedKey: (reply: FastifyReply, path: string, key: CreatedKey) => void
-  /** Returns the stored key, and deletes the cookie. @param path the path of the page below the console */
-  readonly takeCreatedKey: (reply: FastifyReply, path: string) => CreatedKey | undefined
   /** Stores a notice for the next page in a cookie. */
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme in a cookie. An unknown theme is ignored. */
@@ -160,10 +150,6 @@ export async function serveConsole (
       if (signedIn) live.end(signedIn.id)
       for (const name of [consoleCookieNames.session, consoleCookieNames.csrf]) reply.clearCookie(name, { path: base })
     },
-    keepCreatedKey: (reply, path, key) => {
-      setCreatedKeyCookie(reply, `${base}${path}`, key, isSecure(reply.request))
-    },
-    takeCreatedKey: (reply, path) => takeCreatedKey(reply, `${base}${path}`),
     notify: (reply, notice) => { setNoticeCookie(reply, base, notice) },
     setTheme: (reply, theme) => { if (isTheme(theme)) setThemeCookie(reply, base, theme) },
     consolePathOf: (path) => consolePathOf(base, path)

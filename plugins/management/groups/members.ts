@@ -3,7 +3,7 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import { aliasProblem } from '../../../schemas/names.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import { countValues } from '../../base/body/index.ts'
-import { errors, noSuchError } from '../../base/errors/index.ts'
+import { errors, listNames, noSuchError } from '../../base/errors/index.ts'
 import { canSee, type ItemKind, itemKinds, mapToOwnNames, type Principal } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
@@ -28,9 +28,6 @@ export function withOwnItemNames (
   return next
 }
 
-/** Max number of names in a warning. For further names, the warning states only how many there are. */
-const maxListedNames = 10
-
 /**
  * Returns warnings about items that a member selects and its server does not list, one for each kind of item; none if
  * the catalogues of the server are unknown.
@@ -48,10 +45,8 @@ export function unlistedItemWarnings (
     const listed = new Set(catalogues.flatMap(({ lists }) => lists[kind].map(({ key }) => key)))
     const left = selected.filter((name) => !listed.has(name))
     if (left.length === 0) return []
-    const shown = left.slice(0, maxListedNames).map((name) => JSON.stringify(name)).join(', ')
-    const names = `${shown}${left.length > maxListedNames ? ` and ${left.length - maxListedNames} more` : ''}`
     return [`The server ${JSON.stringify(member.name)} does not list the ${kind} ` +
-      `${names}: they become part of the group once it does`]
+      `${listNames(left)}: they become part of the group once it does`]
   })
 }
 

@@ -5,6 +5,7 @@ import { configProblem } from '../../../schemas/server.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { toValidServerName, requireSafeConfigText, UnusableEntryError } from './inputs.ts'
 import type { SourceAnswer, CatalogueSource } from './source.ts'
+import { uniqueName } from '../unique-name.ts'
 import { managementLimits } from '../limits.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
@@ -46,8 +47,10 @@ export class CloudCatalogue {
       // A service without pagination returns the same servers again.
       if (value.length < pageSize || seen.size === before) break
     }
+    const taken = new Set<string>()
     return {
-      value: withUniqueNames([...seen.values()].slice(0, managementLimits.catalogues.answerEntries)),
+      value: [...seen.values()].slice(0, managementLimits.catalogues.answerEntries)
+        .map((server) => ({ ...server, name: uniqueName(taken, server.name) })),
       staleSince
     }
   }
@@ -146,17 +149,6 @@ function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 
     if (error instanceof UnusableEntryError) return { required: [], reason: error.message }
     throw error
   }
-}
-
-/** Appends numbers to repeated names, so that each server has a unique name. */
-function withUniqueNames (servers: readonly CloudServer[]): CloudServer[] {
-  const taken = new Set<string>()
-  return servers.map((server) => {
-    let { name } = server
-    for (let number = 2; taken.has(name); number++) name = `${server.name}-${number}`
-    taken.add(name)
-    return { ...server, name }
-  })
 }
 
 const toolsOf = (answer: unknown): CloudTool[] =>

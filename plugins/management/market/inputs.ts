@@ -2,6 +2,7 @@ import type { RequiredInput, OptionalInput } from '../../../schemas/catalogues.t
 import { newNameProblem } from '../../../schemas/names.ts'
 import type { RegistryInput, RegistryInputWithVariables } from '../../../schemas/server-json.ts'
 import { containsMask } from '../../base/secrets/index.ts'
+import { uniqueName } from '../unique-name.ts'
 
 /** The error for a catalogue entry from which no config can be made. The message is a clause with the reason. */
 export class UnusableEntryError extends Error {
@@ -96,10 +97,7 @@ export class ConfigInputResolver {
     const id = `${place}/${title}`
     const known = this.#keys.get(id)
     if (known !== undefined) return known
-    const taken = new Set(this.#keys.values())
-    const wanted = `${this.#prefix}${toUpperName(title)}`
-    let key = wanted
-    for (let number = 2; taken.has(key); number++) key = `${wanted}_${number}`
+    const key = uniqueName(new Set(this.#keys.values()), `${this.#prefix}${toUpperName(title)}`, '_')
     this.#keys.set(id, key)
     this.requiredInputs.push({ key, title, description, sensitive: isSecret, format, placeholder, choices })
     return key

@@ -5,6 +5,7 @@ import { configProblem, ServerConfig } from '../../../schemas/server.ts'
 import {
   ConfigInputResolver, serverNameOfEntry, requireSafeConfigText, quoteText, UnusableEntryError
 } from './inputs.ts'
+import { uniqueName } from '../unique-name.ts'
 
 /**
  * Returns the body of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason
@@ -30,10 +31,7 @@ function withNames (ready: readonly ConvertedPackage[], name: string): Converted
     if (each.config === undefined) return each
     const { type } = each.config as ServerConfig
     const suffix = each.from !== 'remote' ? each.from : type === 'sse' ? 'sse' : 'http'
-    let own = taken.size === 0 ? name : `${name}-${suffix}`
-    for (let number = 2; taken.has(own); number++) own = `${name}-${suffix}-${number}`
-    taken.add(own)
-    return { ...each, name: own }
+    return { ...each, name: uniqueName(taken, taken.size === 0 ? name : `${name}-${suffix}`) }
   })
 }
 

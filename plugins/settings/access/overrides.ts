@@ -1,6 +1,7 @@
 import type { Catalogue } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import { skillFrontmatter } from '../../../protocol/skills.ts'
+import { listNames } from '../../base/errors/index.ts'
 import { prefixedName, acceptedPrefixesOf } from './item-names.ts'
 import { allItemsKey, type ItemOverride, type ServerConfig } from '../../../schemas/server.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
@@ -82,10 +83,7 @@ export function unmatchedOverrideWarnings (server: OverriddenServer, { lists }: 
       unlisted.length === 0 ? [] : [...keys].flatMap((key) => [...mergedNames(prefixesIn(section, server), key)])
     )
     const left = unlisted.filter((name) => !merged.has(name))
-    if (left.length === 0) return []
-    const shown = left.slice(0, 10).map((name) => JSON.stringify(name)).join(', ')
-    return [`The overrides of ${kind} ${shown}${left.length > 10 ? ` and ${left.length - 10} more` : ''} match ` +
-      'none of its items']
+    return left.length === 0 ? [] : [`The overrides of ${kind} ${listNames(left)} match none of its items`]
   })
 }
 

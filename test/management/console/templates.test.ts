@@ -59,13 +59,16 @@ void test('templates have no inline script, style or handler, and no address of 
   }
 })
 
-void test('templates name icons that are bundled', async () => {
+void test('templates name icons that are bundled, and each of these', async () => {
   const bundled = readFileSync(new URL('../../../cli/console-assets.mjs', import.meta.url), 'utf8')
   for (const name of templates) {
     for (const [, icon] of textOf(name).matchAll(/\bicon: '([a-z0-9-]+)'/g)) {
       assert.ok(bundled.includes(`'${icon}'`), `${name}: ${icon}`)
     }
   }
+  const all = templates.map(textOf).join('\n')
+  const [, list = ''] = /const icons = \[([^\]]+)/.exec(bundled) ?? []
+  for (const [icon] of list.matchAll(/'[a-z0-9-]+'/g)) assert.ok(all.includes(icon), icon)
 })
 
 void test('every form that is sent by POST has the token against CSRF', async () => {

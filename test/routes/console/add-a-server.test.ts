@@ -97,6 +97,8 @@ void test('what was refused stands at its field, and what was typed stays', asyn
   assert.match(wrongName.text, /id="name-0-problem"/)
   assert.match(wrongName.text, /name="name-0"[^>]* value="a\/b"/)
   assert.match((await send(browser, { do: 'store', ...entry({ command: 1 }) })).text, /id="config-0-problem"[\s\S]*command/)
+  const header = await send(browser, { do: 'store', ...entry({ url: 'https://x.example/mcp', headers: { 'a/~b': {} } }) })
+  assert.match(header.text, /id="config-0-problem"[\s\S]*headers\.a\/~b: /)
   assert.match((await send(browser, { do: 'store', ...entry({ url: 'x' }), chosen: '7' })).text, /Choose a server first/)
   await send(browser, { do: 'store', ...entry({ url: 'http://127.0.0.1:9/mcp' }) })
   const twice = await send(browser, { do: 'store', ...entry({ url: 'http://127.0.0.1:9/mcp' }) })
@@ -135,4 +137,13 @@ void test('values of variables are filled in once, and what they name is not', a
   assert.match(refused.text, /id="config-0-problem"[\s\S]*use a variable less often/)
   assert.ok(refused.text.length < 200_000, 'it is not shown with its values')
   assert.deepEqual([...app.settings.current.servers.keys()], ['mine'])
+})
+
+void test('the link back leads to a page of this host', async (t) => {
+  const { browser } = await start(t)
+  const sourceOf = (back: string): Record<string, string> => ({ source: JSON.stringify({ title: 'Notes', text: 'x', back }) })
+  const show = async (back: string): Promise<boolean> =>
+    (await send(browser, { do: 'test', ...entry({}), chosen: '', ...sourceOf(back) })).text.includes(`href="${back}"`)
+  for (const back of ['//x.example/', '/\\x.example/', 'https://x.example/']) assert.equal(await show(back), false, back)
+  assert.equal(await show('/console/add-a-server/market'), true)
 })

@@ -28,3 +28,17 @@ void test('items that are ticked mean these, also where “All” was left as it
   assert.equal((await browser.post(path, { ...some, 'all:tools:fake': 'true' }, path)).status, 303)
   assert.ok(!Array.isArray(tools()), 'the radio button counts where some were selected')
 })
+
+void test('a removal names the keys that are limited to the group, by its name or its id', async (t) => {
+  const keyOf = (at: number, name: string, group: string): object =>
+    ({ ...key, id: `${at}1111111-1111-4111-8111-111111111111`, name, token: `${key.token}${at}`, accessType: 'groups', allowedGroups: [group] })
+  const app = await appFor(t, {
+    users: [admin],
+    groups: [{ id: key.id, name: 'office', servers: [] }],
+    bearerKeys: [keyOf(1, 'by name', 'office'), keyOf(2, 'by id', key.id), keyOf(3, 'of another', 'home')]
+  })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const { text } = await browser.get(`/groups/${key.id}/remove`)
+  assert.deepEqual([...text.matchAll(/The key &quot;([^&]+)&quot; no longer opens it/g)].map(([, name]) => name), ['by name', 'by id'])
+})

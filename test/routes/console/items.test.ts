@@ -13,7 +13,7 @@ const hostile = '<script>alert(1)</script>'
 
 async function start (t: Test, options: Options): Promise<{ app: FastifyInstance, browser: Browser, upstream: Upstream }> {
   const upstream = await startUpstream(t, options)
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { fake: { url: upstream.url } } }, {}, { requestTimeout: 600_000 })
+  const app = await appFor(t, { users: [admin, alice], mcpServers: { fake: { url: upstream.url } } }, { REQUEST_TIMEOUT: '10m' })
   const browser = new Browser(app)
   await browser.signIn('admin')
   await until(() => app.upstreams.get('fake')?.status === 'connected', 'the server never connected')

@@ -136,6 +136,14 @@ void test('among many servers, a form shows fifty, finds others by name, and kee
   assert.match(template.text, /type="hidden" name="serverNames" value="server-59"/)
 })
 
+void test('of a query parameter that occurs several times, the first value counts', async (t) => {
+  const { browser } = await start(t)
+  for (const page of ['keys', 'groups', 'users', 'teams', 'servers', 'logs', 'playground']) {
+    const { status, text } = await browser.get(`/${page}?q=first&q=second&route=&eyes=self`)
+    assert.deepEqual([status, /name="q"[^>]* value="first"/.test(text)], [200, true], page)
+  }
+})
+
 void test('users are added, changed and removed; what is refused stands in the form', async (t) => {
   const { app, browser } = await start(t)
   const refused = await browser.post('/add-a-user', { username: 'carol', password: 'x', isAdmin: 'false' }, '/add-a-user')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
-import { type Answer, Browser } from '../../helpers/console.ts'
+import { type Answer, Browser, decoded } from '../../helpers/console.ts'
 import { admin, alice, key, start } from '../../helpers/doors.ts'
 import { until } from '../../helpers/hub.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
@@ -50,6 +50,18 @@ void test('a list is seen with the eyes that were chosen, and calls run as the r
     assert.doesNotMatch(text, /secret-echo/)
   }
   assert.equal((await user.get(`/playground?route=&eyes=key:${others.id}`)).status, 403)
+})
+
+void test('the pages of the global route follow each other', async (t) => {
+  const upstream = await startUpstream(t, { tools: Array.from({ length: 60 }, (_, at) => tool(`tool-${at}`)) })
+  const { app } = await start(t, { settings: { mcpServers: { s: { url: upstream.url } } } })
+  await until(() => app.upstreams.countByStatus().connected === 1)
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const first = await browser.get('/playground?route=&eyes=self')
+  const next = decoded(/href="\/console([^"]+)" rel="next"/.exec(first.text)?.[1] ?? '')
+  const second = await browser.get(next)
+  assert.deepEqual(['s-tool-0', 's-tool-59'].map((name) => [first, second].map(({ text }) => text.includes(`>${name}<`))), [[true, false], [false, true]])
 })
 
 void test('a credential that is lent is good within the process alone, and until it is given back', async (t) => {

@@ -12,7 +12,7 @@ import { until } from '../../helpers/hub.ts'
 void test('skills of a server are listed, read and switched off; a built-in one is uploaded', async (t) => {
   const { url } = await startLegacySkills(t, new SkillWorld({ 'skill://acme/refunds': { 'SKILL.md': mainFile('refunds') } }))
   const group = { id: '33333333-3333-4333-8333-333333333333', name: 'daily', servers: ['fake'] }
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { fake: { url } }, groups: [group] }, {}, { requestTimeout: 600_000 })
+  const app = await appFor(t, { users: [admin, alice], mcpServers: { fake: { url } }, groups: [group] }, { REQUEST_TIMEOUT: '10m' })
   const browser = new Browser(app)
   await browser.signIn('admin')
   await until(() => app.upstreams.get('fake')?.status === 'connected', 'the server never connected')

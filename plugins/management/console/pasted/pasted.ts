@@ -10,6 +10,7 @@ import { inputVariableName } from '../../../../schemas/foreign-variables.ts'
 import { jsoncToJson } from '../../../../schemas/jsonc.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
+import { uniqueName } from '../../unique-name.ts'
 import { commandLinesOf, splitCommandLine } from './command-line.ts'
 import { parseClientCommand } from './client-command.ts'
 import { serverNameFromUrl, serverNameFromCommand, serverNameFromTitle } from './names.ts'
@@ -49,7 +50,7 @@ export function parsePastedServers (text: string): PastedServer[] {
     ? ofValue(parse(format, () => parseTomlOrYaml(whole, format)), format)
     : jsonPattern.test(whole) ? ofJson(whole) : ofLines(whole)
   limitServers(found.length)
-  const names = new Map<string, number>()
+  const names = new Set<string>()
   return found.map(({ name, config: raw, remarks = [], asked = new Map<string, EditorInput>() }) => {
     const ids = new Set([...JSON.stringify(raw).matchAll(/\$\{input:([^{}"\\]{1,100})\}/g)].map(([, id = '']) => id))
     const inputs = [...ids].slice(0, maxInputs).map((id) => {
@@ -58,7 +59,7 @@ export function parsePastedServers (text: string): PastedServer[] {
     })
     const texts = Object.fromEntries(inputs.map(({ id, key }) => [id, `\${${key}}`]))
     const { config, warnings } = translateConfig(raw, { inputs: texts })
-    return { name: unique(name, names), config, remarks: [...remarks, ...warnings], inputs }
+    return { name: uniqueName(names, name), config, remarks: [...remarks, ...warnings], inputs }
   })
 }
 
@@ -203,17 +204,4 @@ function nameOf ({ command, args, url }: Config): string {
 function limitServers (count: number): void {
   const max = managementLimits.console.pastedServers
   if (count > max) throw new errors.InvalidInput(`"text": it contains ${count} servers: paste at most ${max} at once`)
-}
-
-/**
- * Returns a name that is not in use: the given one, or one with a number appended.
- * @param names the names in use, each with the last number appended to it; the returned name is added
- */
-function unique (name: string, names: Map<string, number>): string {
-  let number = names.get(name) ?? 1
-  let unused = name
-  while (names.has(unused)) unused = `${name}-${++number}`
-  names.set(name, number)
-  if (unused !== name) names.set(unused, 1)
-  return unused
 }
