@@ -132,9 +132,9 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
 export function changesForNewUser (snapshot: Snapshot, username: string, by: Principal | null): Change[] {
   if (username === defaultOwner) return []
   const sponsors = by === null ? [] : responsibleUsersOf(snapshot.users, by)
-  return changesForRemoval(snapshot, username, sponsors).filter(({ entity, key }) =>
-    entity === 'bearerKeys' || entity === 'groups' ||
-    (entity === 'mcpServers' && snapshot.servers.get(key)?.config.owner === username))
+  return changesForRemoval(snapshot, username, sponsors).filter((change) =>
+    change.entity === 'bearerKeys' || change.entity === 'groups' ||
+    (change.entity === 'mcpServers' && snapshot.servers.get(change.key)?.config.owner === username))
 }
 
 /** Returns a server's config without a user or team in `sharedWithUsers`; the same object if it is not listed there. */
