@@ -31,7 +31,12 @@ const usedStates = (): UsedRequestStates => new UsedRequestStates(new MemoryReco
 
 const principal = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
 const view = (key: string, server = 's'): View => makeView(principal(key), { kind: 'server', name: server })
-const binding: StateBinding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob b.', sum: 1 } } }
+const binding: StateBinding = {
+  view: view('ann'),
+  method: 'tools/call',
+  params: { name: 'pay', arguments: { to: 'bob b.', sum: 1 } },
+  paramsText: '{"name":"pay","arguments":{"to":"bob b.","sum":1}}'
+}
 const minute = 60_000
 const ring = async (): Promise<KeyRing> => await openKeyRing({ dataDir: '/nowhere', encryptionKey: randomBytes(32).toString('base64') })
 
@@ -63,6 +68,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
       ['on another route', sealed, { ...binding, view: view('ann', 'other') }, /not valid/],
       ['for another tool', sealed, { ...binding, params: { ...params, name: 'steal' } }, /not valid/],
       ['for other arguments', sealed, { ...binding, params: { ...params, arguments: { to: 'eve', sum: 1 } } }, /not valid/],
+      ['for a member twice', sealed, { ...binding, paramsText: '{"arguments":{"to":"eve","to":"bob b.","sum":1}}' }, /not valid/],
       ['for pairs in place of members', sealed, { ...binding, params: { ...params, arguments: [['sum', 1], ['to', 'bob b.']] } }, /not valid/],
       ['for another method', sealed, { ...binding, method: 'prompts/get' }, /not valid/],
       ['longer', `${sealed}A`, binding, /not valid/],
@@ -140,6 +146,7 @@ class FakeExchange implements Parkable {
   readonly view = view('ann')
   readonly method = 'tools/call'
   readonly params = { name: 'ask' }
+  readonly paramsText = '{"name":"ask"}'
   readonly client: Parkable['client']
   capabilities: Parkable['capabilities']
   readonly serverInfo = '{"name":"s","version":"1"}'

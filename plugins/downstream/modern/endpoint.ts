@@ -225,8 +225,8 @@ export class ModernEndpoint implements Endpoint {
     if (typeof requestState !== 'string') {
       throw new RpcError(rpcCode.invalidParams, 'Invalid params: "requestState" must be a string')
     }
-    const state =
-      this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
+    const { method, params, paramsText } = request
+    const state = this.parked.states.open(requestState, { view: inbound.view, method, params, paramsText })
     const answersText = inputResponsesOf(request.paramsText)
     const id = state.kind === 'call' ? state.id : this.parked.states.idOf(requestState)
     const call = this.parked.find(id)

@@ -2,7 +2,9 @@ import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto
 import { StorageError } from '../../../db/store.ts'
 import type { UsedRequestStates } from '../../../db/ports/login-states.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
+import { argumentsTextOf, type Exchange } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
+import { describeJsonAmbiguity } from '../../../protocol/json-ambiguity.ts'
 import { mcpNameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
@@ -24,9 +26,7 @@ export type RequestState =
   { readonly kind: 'again' }
 
 /** The request that a state belongs to. */
-export interface StateBinding {
-  readonly view: View, readonly method: string, readonly params: Readonly<Record<string, unknown>>
-}
+export type StateBinding = Readonly<Pick<Exchange<View>, 'view' | 'method' | 'params' | 'paramsText'>>
 
 interface Content {
   readonly principal: string, readonly request: string, readonly until: number, readonly state: RequestState
@@ -164,15 +164,18 @@ export class RequestStateSealer {
 }
 
 /**
- * Returns a digest of a request's route, method, item and arguments, regardless of member order. It does not depend on
+ * Returns a digest of a request's route, method, item and arguments, regardless of member order, unless other programs
+ * may read the arguments differently: then their text counts, since somebody agreed to it. It does not depend on
  * the items that hooks hide from the view: they are determined for each request, and may change before the client
  * answers.
  */
-function requestDigest ({ view, method, params }: StateBinding): string {
+function requestDigest ({ view, method, params, paramsText }: StateBinding): string {
   const member = mcpNameMemberOf(method)
   const name = member === undefined ? undefined : params[member]
   const { key } = view.unfiltered ?? view
-  return hash('sha256', JSON.stringify([key, method, name, canonical(params.arguments)]), 'base64url')
+  const argsText = argumentsTextOf({ paramsText })
+  const text = describeJsonAmbiguity(argsText) === undefined ? [] : [argsText]
+  return hash('sha256', JSON.stringify([key, method, name, canonical(params.arguments), ...text]), 'base64url')
 }
 
 /** Returns a canonical form of a value: objects become lists of their members in alphabetical order. */

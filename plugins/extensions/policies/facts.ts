@@ -1,5 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
+import { describeJsonAmbiguity } from '../../../protocol/json-ambiguity.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item, ListKind } from '../../../protocol/lists.ts'
 import { gatewayLimits, matchesTemplate, spellingsOf, templateLiterals } from '../../gateway/index.ts'
@@ -7,7 +8,6 @@ import { toBearerKeyIdentity, type Principal, teamsOf, type View } from '../../s
 import { usernameOf } from '../activities/describe.ts'
 import { tagsOf } from '../tags.ts'
 import { KeyFacts, PrincipalFacts, toCelArguments, ItemFacts, type PolicyContext } from './cel.ts'
-import { describeJsonAmbiguity } from './ambiguity.ts'
 
 /** The tool, prompt or resource that a request is about. */
 export interface RequestedItem {

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import {
   compileCondition, KeyFacts, PrincipalFacts, toCelArguments, ItemFacts, type PolicyContext
 } from '../../../plugins/extensions/policies/cel.ts'
-import { describeJsonAmbiguity } from '../../../plugins/extensions/policies/ambiguity.ts'
+import { describeJsonAmbiguity } from '../../../protocol/json-ambiguity.ts'
 import { initialize, KEY, settings } from '../../helpers/client.ts'
 import { addPolicy, rule, startWithPolicies } from '../../helpers/policies.ts'
 

@@ -1,4 +1,4 @@
-import { decodeKey, skipSpace, skipString } from '../../../protocol/json.ts'
+import { decodeKey, skipSpace, skipString } from './json.ts'
 
 /** Matches the characters that end a number in JSON. */
 const numberEnd = /[\s,\]}]/g
