@@ -78,7 +78,8 @@ export interface Exchange<View = unknown> {
 }
 
 /** Returns the arguments of a request as JSON text, as received. */
-export const argumentsTextOf = ({ paramsText }: Pick<Exchange, 'paramsText'>): string => memberOf(paramsText, 'arguments') ?? '{}'
+export const argumentsTextOf = ({ paramsText }: Pick<Exchange, 'paramsText'>): string =>
+  memberOf(paramsText, 'arguments') ?? '{}'
 
 /** A request from an upstream to a client. */
 export interface Question {
