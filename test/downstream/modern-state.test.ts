@@ -480,6 +480,7 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   const config: Record<string, unknown> = { url: 'https://one.example/mcp', createdAt: '2026-01-01' }
   const gateway = { providerOf: async () => 's', sections: () => [{ server: { name: 's', config } }] } as unknown as Gateway
   const { toOutcome: outcome, withState, withoutState: bare } = createResultTranslator(gateway, states)
+  const { method } = binding
   const client = { capabilities: { elicitation: {} } }
   const exchange = { ...binding, client, isInputRequired: true, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
   const requests = '{"a":{"method":"elicitation/create","params":{"n":1.0}}}'
