@@ -143,7 +143,17 @@ export class PolicyEnforcer {
     const { arguments: args } = exchange.params
     const toApprove: CallToApprove = { principal: exchange.view.principal, subject, args, policy }
     const digest = callDigestOf(toApprove)
-    if (!this.#isContinued(exchange, digest)) await this.#askForApproval(exchange, toApprove)
+    if (!this.#isContinued(exchange, digest)) {
+      await this.#askForApproval(exchange, toApprove)
+      // The rules may have changed while a person was asked.
+      const snapshot = this.#deps.snapshot()
+      const verdict = this.#decide(snapshot, this.#rulesetOf(snapshot), exchange, subject)
+      if (verdict.match?.rule.policy !== policy) {
+        call.policy = appliedPolicyOf(verdict)
+        await this.#enforce(call, subject, verdict)
+        return
+      }
+    }
     if (call.policy !== undefined) this.#allowed.set(call.policy, digest)
   }
 

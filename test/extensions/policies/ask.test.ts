@@ -71,6 +71,22 @@ test('what policies hide, before or since the question, does not spoil the answe
   assert.equal(up.reached.length, 2)
 })
 
+test('a policy that is stored while a person is asked counts', async (t) => {
+  const { api, up, url } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const forbid = async (): Promise<{ action: 'accept' }> => {
+    const denying = await addPolicy(api, { ...rule('Closed', 'tool.name == "delete"', 'deny'), message: 'Closed now.' })
+    const all = (await api('GET', '/policies')).body.data as unknown as Json[]
+    const others = all.filter(({ id }) => id !== denying).map(({ id }) => id)
+    await api('PUT', '/policies/order', { ids: [denying, ...others] })
+    return { action: 'accept' }
+  }
+  const { client } = await modernAgent(t, `${url}/mcp`)
+  client.setRequestHandler('elicitation/create', forbid)
+  assert.match(told(await client.callTool(call)), /^error: Closed now/)
+  assert.equal(up.reached.length, 0)
+})
+
 /** The states of the approvals that an admin sees, newest first. */
 const states = async (api: AskApi): Promise<unknown[]> => ((await api('GET', '/approvals')).body.data as unknown as Json[]).map(({ state }) => state)
 
