@@ -39,6 +39,8 @@ interface RunOptions {
   readonly signal?: AbortSignal
   /** JSON texts that the task parses. If they may take more than half of the heap, the task is not run. */
   readonly parsed?: readonly string[]
+  /** Whether the task itself is such a text. */
+  readonly isMeasured?: boolean
 }
 
 /** Worker threads for tasks whose CPU time or memory cannot be bounded in advance. The threads start on demand. */
@@ -60,22 +62,23 @@ export class WorkerPool {
    * Runs a task in a thread.
    * @param module the path of a module, for `entryPointPath`, which cli/build.mjs must list; its export `run` is called
    * with the task
+   * @param task plain data; or a function that returns it once a thread is free, so that a large task that waits takes
+   *   no memory
    * @throws TaskAborted; ShareError if too many tasks are waiting; Error with the text of an error that the task throws
    */
   async run<Answer> (
-    module: string, task: unknown, { owner, time, isPrivileged = false, signal, parsed = [] }: RunOptions
+    module: string,
+    task: unknown,
+    { owner, time, isPrivileged = false, signal, parsed = [], isMeasured = false }: RunOptions
   ): Promise<Answer> {
-    const { heap } = this.#bounds
-    const parsable = heap * 1_048_576 / 2
-    if (parsed.reduce((size, text) => size + parsedSizeOf(text, 'json', parsable), 0) > parsable) {
-      throw new TaskAborted(tooMuchMemory(heap))
-    }
     const releaseTask = this.#tasks?.take(owner)
     const release = await this.#places.take(owner, isPrivileged)
     try {
       if (signal?.aborted === true) throw new TaskAborted(noLongerNeeded)
+      const data: unknown = typeof task === 'function' ? (task as () => unknown)() : task
+      this.#checkParsable(isMeasured ? [data as string] : parsed)
       const thread = this.#idle.pop() ?? this.#start()
-      const message = await thread.run({ module, task }, time, signal)
+      const message = await thread.run({ module, task: data }, time, signal)
       this.#idle.push(thread)
       thread.park()
       if ('failure' in message) throw new Error(message.failure)
@@ -83,6 +86,15 @@ export class WorkerPool {
     } finally {
       release()
       releaseTask?.()
+    }
+  }
+
+  /** @throws TaskAborted if the values of these JSON texts may take more than half of a thread's heap */
+  #checkParsable (texts: readonly string[]): void {
+    const { heap } = this.#bounds
+    const parsable = heap * 1_048_576 / 2
+    if (texts.reduce((size, text) => size + parsedSizeOf(text, 'json', parsable), 0) > parsable) {
+      throw new TaskAborted(tooMuchMemory(heap))
     }
   }
 

@@ -33,6 +33,9 @@ const maxUrlLength = 2_048
 /** The estimated size of an operation in addition to the text of its tool, in characters. */
 const operationSize = 700
 
+/** The memory that writing a document takes, in bytes per byte of the document: it is copied to a thread and back. */
+const writingCost = 4
+
 /** Creates OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApiDocuments {
   readonly #deps: OpenApiDeps
@@ -67,6 +70,8 @@ export class OpenApiDocuments {
     const wanted = name === undefined && query.servers
       ? new Set(query.servers.split(',').map((each) => each.trim()))
       : undefined
+    const listed = this.#listed(view).filter((each) => wanted?.has(each.name) ?? true)
+    const { servers, contents } = describeServers(listed, query.includeDisabled === true)
     const input: DocumentInput = {
       format,
       title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
@@ -78,34 +83,31 @@ export class OpenApiDocuments {
       }),
       isAuthenticated: principal.kind !== 'anonymous',
       isBrief: false,
-      servers: describeServers(
-        this.#listed(view).filter((each) => wanted?.has(each.name) ?? true), query.includeDisabled === true
-      )
+      servers
     }
     const expected = expectedSize(input)
     if (expected > downstreamLimits.documentSize) throw tooLargeError()
-    hold(expected)
-    return await this.#write(input, chargedOwnerOf(principal, address))
+    const identity = JSON.stringify([{ ...input, servers: [] }, contents])
+    const key = createHash('sha256').update(identity).digest('base64url')
+    const known = this.#documents.get(key)
+    hold(expected * (known ? 1 : writingCost))
+    return await (known ?? this.#write(key, input, chargedOwnerOf(principal, address)))
   }
 
   /** Ends the thread that writes documents. */
   close (): void { this.#pool.close() }
 
   /**
-   * Returns a document. It is written unless it is cached, or is being written already. If that takes too much time or
-   * memory, it is written again, with large tools described briefly.
+   * Writes a document, and caches it under a key. If that takes too much time or memory, it is written again, with
+   * large tools described briefly.
    * @param owner the owner to whom the writing is charged
    * @throws ShareError
    */
-  async #write (input: DocumentInput, owner: string): Promise<Document> {
-    const task = JSON.stringify(input)
-    const key = createHash('sha256').update(task).digest('base64url')
-    const known = this.#documents.get(key)
-    if (known) return await known
-    const writing = this.#run(task, owner, [task])
+  async #write (key: string, input: DocumentInput, owner: string): Promise<Document> {
+    const writing = this.#run(input, owner, true)
       .catch(async (error: unknown) => {
         if (!(error instanceof TaskAborted)) throw error
-        return await this.#run(JSON.stringify({ ...input, isBrief: true }), owner)
+        return await this.#run({ ...input, isBrief: true }, owner, false)
       })
       .catch((error: unknown) => { throw error instanceof TaskAborted ? tooLargeError() : error })
     this.#documents.set(key, writing)
@@ -116,13 +118,14 @@ export class OpenApiDocuments {
 
   /**
    * Writes a document in a worker thread.
-   * @param parsed the JSON texts that the thread parses: the task is refused if their values take too much memory
+   * @param isMeasured whether the task is refused if the values that the thread parses would take too much memory
    * @throws TaskAborted; ShareError, also if the document becomes too large
    */
-  async #run (task: string, owner: string, parsed?: readonly string[]): Promise<Document> {
+  async #run (input: DocumentInput, owner: string, isMeasured: boolean): Promise<Document> {
     const { time } = downstreamLimits.documents
+    const task = (): string => JSON.stringify(input)
     const { bytes, hash } =
-      await this.#pool.run<WrittenDocument>('plugins/downstream/openapi/worker', task, { owner, time, parsed })
+      await this.#pool.run<WrittenDocument>('plugins/downstream/openapi/worker', task, { owner, time, isMeasured })
     if (bytes.length > downstreamLimits.documentSize) throw tooLargeError()
     return { bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), etag: `"${hash}"` }
   }
@@ -196,20 +199,38 @@ function findContested (names: readonly string[]): Set<string> {
 const describeScope = (scope: View['scope']): string =>
   scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`
 
-/** Returns the visible tools of servers, with their operationIds. */
-function describeServers (servers: readonly ListedServer[], includesDisabled: boolean): DocumentInput['servers'] {
+/** A number for each item, unique within this process. */
+const itemNumbers = new WeakMap<object, number>()
+let lastNumber = 0
+
+function numberOf (item: object): number {
+  const number = itemNumbers.get(item) ?? ++lastNumber
+  itemNumbers.set(item, number)
+  return number
+}
+
+/**
+ * Returns the visible tools of servers, with their operationIds. `contents`: what determines them, with a number in
+ * place of each tool's text, which may have megabytes in all.
+ */
+function describeServers (
+  listed: readonly ListedServer[], includesDisabled: boolean
+): { servers: DocumentInput['servers'], contents: unknown[] } {
   const ids = new Set<string>()
-  return servers.map(({ name, description, items, toTool, hasPlainId }) => ({
-    name,
-    description,
-    tools: items.flatMap((item) => {
+  const contents: unknown[] = []
+  const servers = listed.map(({ name, description, items, toTool, hasPlainId }) => {
+    contents.push([name, description])
+    const tools = items.flatMap((item) => {
       const tool = toTool(item)
       if (!tool || !(tool.enabled || includesDisabled)) return []
       const { key, text } = tool.item
       const operationId = uniqueId(name, key, hasPlainId?.(key) ?? true, ids)
+      contents.push(numberOf(tool.item), tool.description, operationId)
       return [{ key, text, description: tool.description, operationId }]
     })
-  }))
+    return { name, description, tools }
+  })
+  return { servers, contents }
 }
 
 /**
