@@ -89,7 +89,8 @@ export const managementLimits = {
    * beyond that, the form has less depth, or is a JSON field. `templateVariables`: max variables of a URI template;
    * beyond that, the console does not list the template. `openQuestions`: max questions of a server that wait for
    * answers on a page, `questionsSize`: max size of the fields that contain the questions, in bytes; beyond that, the
-   * questions are refused.
+   * questions are refused. `lists`: max lists of items that are read for pages at a time, one for each user; beyond
+   * that, pages wait.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,
@@ -102,6 +103,7 @@ export const managementLimits = {
     formSteps: 200_000,
     templateVariables: 100,
     openQuestions: 20,
-    questionsSize: 1024 * 1024
+    questionsSize: 1024 * 1024,
+    lists: 3
   }
 } as const

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import { rememberTextOrder } from '../../../db/text-order.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { errors } from '../../base/errors/index.ts'
+import { holdMemory, shownCost } from './memory.ts'
 
 /** The body of a successful response of the management API. */
 export interface ApiAnswer {
@@ -53,7 +54,7 @@ export class ApiClient {
    * @param body a JSON value, or its text, in which numbers keep all digits
    * @param revision the expected revision of the record to change (`If-Match`): the API answers 412 if the record has
    *   another revision
-   * @throws ApiError for an error response; Unauthorized if the user no longer exists
+   * @throws ApiError for an error response; Unauthorized if the user no longer exists; ShareError
    */
   async ask (
     request: FastifyRequest,
@@ -102,8 +103,9 @@ export class ApiClient {
   }
 
   async #send (
-    { principal, host, ip }: FastifyRequest, { url, headers, ...options }: InjectOptions & { readonly url: string }
+    request: FastifyRequest, { url, headers, ...options }: InjectOptions & { readonly url: string }
   ): Promise<ApiAnswer> {
+    const { principal, host, ip } = request
     const { auth, config, users } = this.#outer
     const user = users.get(principal?.username ?? '')
     if (!user) throw new errors.Unauthorized('Sign in first')
@@ -113,6 +115,7 @@ export class ApiClient {
       headers: { host, 'x-auth-token': auth.createLoginToken(user), ...headers },
       remoteAddress: ip
     })
+    holdMemory(request, payload.length * shownCost.api)
     const answer: unknown =
       payload === '' ? {} : rememberTextOrder(payload, JSON.parse(payload) as unknown, orderedLevels)
     if (!isObject(answer)) throw new Error(`${String(options.method)} ${url}: expected an object as the answer`)

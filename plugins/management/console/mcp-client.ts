@@ -6,7 +6,10 @@ import {
 } from '../../../protocol/modern/envelope.ts'
 import { argumentText, parseParamHeaders } from '../../../protocol/modern/param-headers.ts'
 import { ownCredentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { Semaphore } from '../../base/limits/index.ts'
+import { managementLimits } from '../limits.ts'
 import { estimateTokens } from './costs.ts'
+import { holdMemory, shownCost } from './memory.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -54,6 +57,8 @@ const maxPages = 50
  */
 export class McpClient {
   readonly #outer: FastifyInstance
+  /** Few lists are read at a time, since each may have many megabytes. */
+  readonly #listing = new Semaphore({ places: managementLimits.console.lists, perOwner: 1 })
 
   constructor (outer: FastifyInstance) {
     this.#outer = outer
@@ -134,6 +139,7 @@ export class McpClient {
       const { statusCode: status, headers } = answer
       const isStream = String(headers['content-type']).startsWith('text/event-stream')
       const text = follow ? await readWithProgress(answer.stream(), isStream, follow) : answer.payload
+      holdMemory(request, text.length * shownCost[method.endsWith('/list') ? 'list' : 'result'])
       return { body, received: isStream ? eventsOf(text) : [text], status }
     } finally {
       issued?.revoke()
@@ -156,6 +162,17 @@ export class McpClient {
    * @param kind the kind as in the method and in the result, such as `tools`
    */
   async list (
+    request: FastifyRequest, path: string, viewer: ViewerIdentity, kind: string
+  ): Promise<{ items: Json[], tokens: number } | { problem: string }> {
+    const release = await this.#listing.take(request.principal?.username)
+    try {
+      return await this.#readPages(request, path, viewer, kind)
+    } finally {
+      release()
+    }
+  }
+
+  async #readPages (
     request: FastifyRequest, path: string, viewer: ViewerIdentity, kind: string
   ): Promise<{ items: Json[], tokens: number } | { problem: string }> {
     const items: Json[] = []

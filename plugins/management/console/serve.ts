@@ -18,6 +18,7 @@ import { TokenEstimator } from './costs.ts'
 import { consoleCookieNames, isTheme, setThemeCookie, setNoticeCookie, type Notice } from './cookies.ts'
 import { acceptOnlyFormBodies } from './form-body.ts'
 import { McpClient } from './mcp-client.ts'
+import { prepareToHoldMemory } from './memory.ts'
 import { isAutoRefresh, LiveStreams, type LoadLivePageData } from './live.ts'
 import { SchemaForm } from './forms/schema-form.ts'
 import { ServerForm } from './forms/server-form.ts'
@@ -197,6 +198,7 @@ function csrfTokenIn (body: unknown): string {
 function checkRequests (scope: FastifyInstance, sessions: SignedInSessions): void {
   scope.decorateRequest('principal', null)
   scope.decorateRequest('signedIn', null)
+  prepareToHoldMemory(scope)
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.headers(pageHeaders)
     const { [consoleCookieNames.session]: token } = request.cookies
