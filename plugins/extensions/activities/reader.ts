@@ -5,6 +5,7 @@ import type {
 import type { ActivityList, ActivityStats } from '../../../schemas/activities.ts'
 import type { Principal } from '../../settings/index.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
+import { Semaphore } from '../../base/limits/index.ts'
 import { awaitActivityOrAuditQuery, errors, noSuchError } from '../../base/errors/index.ts'
 
 /** A query for activities: exact values of some fields, and a date range. */
@@ -23,6 +24,8 @@ const maxOffset = 100_000
  */
 export class ActivityReader {
   readonly #store: Activities | string
+  /** Few pages are read at a time, and one for each caller, since a page may have many megabytes. */
+  readonly #turns = new Semaphore({ places: 4, perOwner: 1 })
   readonly #accountCreatedAt: (username: string) => number | undefined
 
   /**
@@ -69,12 +72,17 @@ export class ActivityReader {
     const filter = this.#filterOf(principal, query)
     const { activities, total, approximate } = filter === undefined
       ? { activities: [], total: 0, approximate: false }
-      : await awaitActivityOrAuditQuery(this.#activities.list(filter, page, limit))
+      : await this.#inTurn(principal, async () => await this.#activities.list(filter, page, limit))
     const totalPages = Math.ceil(total / limit)
     return {
       data: activities.map(toShown),
       pagination: { page, limit, total, totalPages, ...(approximate ? { approximate } : {}) }
     }
+  }
+
+  async #inTurn<Result> (principal: Principal, query: () => Promise<Result>): Promise<Result> {
+    const release = await this.#turns.take(principal.key, false)
+    return await awaitActivityOrAuditQuery(query()).finally(release)
   }
 
   /** Returns an activity by its id. @throws NoSuch, also for an activity that the principal may not see */
