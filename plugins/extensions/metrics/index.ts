@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { Registry } from 'prom-client'
+import { loadOnce } from '../../base/config/index.ts'
 import { makeView, type Principal } from '../../settings/index.ts'
 import { CallMetrics } from './call-metrics.ts'
 import type { AddedMetric } from './registry.ts'
@@ -28,9 +28,8 @@ export default fp(async (app) => {
   const calls = new CallMetrics()
   const clientRequests = new Map<string, number>()
   const added: AddedMetric[] = []
-  let registry: Promise<Registry> | undefined
-  const createRegistry = async (): Promise<Registry> =>
-    (await import('./registry.ts')).createMetricRegistry(app, { calls, clientRequests, added })
+  const loadRegistry = loadOnce(async () =>
+    (await import('./registry.ts')).createMetricRegistry(app, { calls, clientRequests, added }))
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome: callOutcome, isToolError, duration }) => {
     // If a call asks the client for input, it continues with another request. Only the last request is counted.
@@ -55,7 +54,7 @@ export default fp(async (app) => {
     },
     gauge: (name, help, read) => { added.push({ kind: 'gauge', name, help, read }) },
     read: async (principal) => {
-      const text = await (await (registry ??= createRegistry())).metrics()
+      const text = await (await loadRegistry()).metrics()
       if (!principal || (principal.isAdmin && principal.keyScope === undefined)) return text
       const visible = new Set(
         app.access.visibleServers(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name)
