@@ -325,7 +325,7 @@ void test('results: text blocks only, of successes only, all other bytes as they
   assert.equal(compressResult(result.replace('{"content"', '{"isError":true,"content"'), all, count), undefined)
   assert.equal(compressResult('{"content":[{"type":"text","text":"short"}]}', all, count), undefined)
   const half = `{"content":[{"type":"text","text":"${'\\ud800 word'.repeat(3_000)}"}]}`
-  assert.equal(compressResult(half, all, count), undefined, 'what UTF-8 cannot hold could not be read back')
+  assert.equal(compressResult(half, all, count)?.originals[0]?.text, '\ufffd word'.repeat(3_000), 'what UTF-8 cannot hold is replaced')
 })
 
 void test('structuredContent: only when asked, and then with the same keys and types', async () => {
