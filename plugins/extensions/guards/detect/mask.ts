@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { membersOf, skipSpace, skipString, skipValue } from '../../../../protocol/json.ts'
+import { membersOf, parseIfJson, skipSpace, skipString, skipValue } from '../../../../protocol/json.ts'
 import type { Guard } from '../../../../schemas/guards.ts'
 import { maskFoundSecrets, type SecretRange } from '../../../base/secrets/index.ts'
 import { findCards, isCard } from './card.ts'
@@ -174,15 +174,7 @@ class Masker {
 }
 
 /** Whether a text is a JSON object or array. */
-function isJson (text: string): boolean {
-  if (!/^\s*[{[]/.test(text)) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const isJson = (text: string): boolean => /^\s*[{[]/.test(text) && parseIfJson(text) !== undefined
 
 /** Matches the part of an escape that is not its hexadecimal digits. */
 const escapeMark = /\\(?:u(?=[\da-fA-F]{4})|["\\/bfnrt])|%(?=[\da-fA-F]{2})/g
