@@ -7,6 +7,12 @@ import { maskFoundSecrets } from './mask-decoded.ts'
 const minSecretLength = 6
 
 /**
+ * Number of characters beyond the max length that are also redacted before a text is truncated. Otherwise, a part of a
+ * secret at the cut could remain.
+ */
+export const redactionMargin = 2_048
+
+/**
  * Creates a function that masks the secrets of a server's config in texts, such as errors, or lines of its stderr.
  * @param config the config, in which variables have been expanded
  */
