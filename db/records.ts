@@ -152,6 +152,10 @@ export const recordCollections = {
     evicts: 'largest owners',
     maxPerOwner: 1_000
   },
+  /** Subscriptions that their servers have ended, for the messages that still wait; the owner is the principal. */
+  endedSubscriptions: {
+    name: 'endedSubscriptions', isSealed: true, maxEntries: 20_000, evicts: 'largest owners', maxPerOwner: 1_000
+  },
   /**
    * Messages for the webhooks of `eventSubscriptions`: waiting ones, and settled ones without their body. The owner is
    * the subscription.
@@ -184,6 +188,7 @@ const sealedKinds: Readonly<Record<SealedName, string>> = {
   grants: 'authorization codes',
   approvals: 'approvals of calls',
   eventSubscriptions: 'webhooks for events',
+  endedSubscriptions: 'ended webhooks for events',
   eventDeliveries: 'messages for webhooks',
   failedDeliveries: 'undelivered messages for webhooks'
 }

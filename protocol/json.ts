@@ -230,6 +230,17 @@ export const toOneLine = (text: string): string =>
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/**
+ * Writes JSON with sorted members and without spaces, as in RFC 8785, so that objects that differ only in the order of
+ * their members become the same text.
+ */
+export function canonicalJson (value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
+  if (!isObject(value)) return JSON.stringify(value)
+  const names = Object.keys(value).sort()
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join()}}`
+}
+
 /** Parses a JSON text; undefined if it is not JSON. */
 export function parseIfJson (text: string): unknown {
   try {

@@ -195,12 +195,19 @@ export function resultShape (method: string, isModern: boolean, uri = '""'): Sha
   return Object.hasOwn(results, method) ? results[method] : anyResult
 }
 
+/** A value that is no error code. Integers written as strings are converted. */
+const notErrorCode: Shape = {
+  values: [], coerce: (text) => /^"(?:0|-?[1-9]\d{0,8})"$/.test(text) ? text.slice(1, -1) : undefined
+}
+/** An error code: an integer of 32 bits, since clients refuse a whole answer with another number. */
+const errorCode: Shape = {
+  fallback: '-32603', select: (text) => (Number(text) | 0) === Number(text) ? number : notErrorCode
+}
+
 /** The `error` member of an answer; its `data` may be anything. */
 export const errorShape: Shape = {
   ...object({
-    code: {
-      ...number, fallback: '-32603', coerce: (text) => /^"-?\d{1,9}"$/.test(text) ? text.slice(1, -1) : undefined
-    },
+    code: errorCode,
     message: {
       ...requiredText,
       fallback: (textOf) => JSON.stringify('The server returned this error without a message ' +

@@ -3,7 +3,9 @@ import type { Static } from '@sinclair/typebox'
 import type { FailedEventDelivery } from '../../schemas/events.ts'
 import { recordCollections, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
 
-const { eventSubscriptions: subscriptions, eventDeliveries: deliveries, failedDeliveries: failures } = recordCollections
+const {
+  eventSubscriptions: subscriptions, endedSubscriptions: ended, eventDeliveries: deliveries, failedDeliveries: failures
+} = recordCollections
 
 /** The credential of the request that made a subscription: a bearer key, or an access token of an OAuth client. */
 export type SubscriptionCredential =
@@ -114,7 +116,22 @@ export class EventWebhooks {
    * Removes a subscription.
    * @returns whether this call removed it: of several callers, on any replica, exactly one gets true
    */
-  async remove (id: string): Promise<boolean> { return await this.#records.remove(subscriptions, id) === 1 }
+  async remove (id: string): Promise<boolean> {
+    await this.#records.remove(ended, id)
+    return await this.#records.remove(subscriptions, id) === 1
+  }
+
+  /** Ends a subscription at the request of its server. Its waiting messages are still delivered. */
+  async endByServer (subscription: EventSubscription): Promise<void> {
+    const { id: key, owner } = subscription
+    await this.#records.put(ended, [{ key, owner, value: { ...subscription }, expiresIn: maxWait }])
+    await this.#records.remove(subscriptions, key)
+  }
+
+  /** Returns the subscription whose waiting messages are delivered: also one that `endByServer` has ended. */
+  async findForDelivery (id: string): Promise<EventSubscription | undefined> {
+    return await this.find(id) ?? (await this.#records.find(ended, id))?.value as EventSubscription | undefined
+  }
 
   /** Returns the number of messages that wait for the webhooks of a principal. */
   async countWaiting (owner: string): Promise<number> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { CallMetrics } from '../../plugins/extensions/metrics/call-metrics.ts'
 import type { Env } from '../../schemas/env.ts'
 import { Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
@@ -84,6 +85,16 @@ test('metrics: METRICS=public opens them, and names servers to who may see them'
     assert.match(text, /^toolhub_sessions 1$/m)
     assert.match(text, /^toolhub_upstreams\{status="connected"\} 2$/m)
   }
+})
+
+test('metrics: a registry that could not be created is created at the next request', async (t) => {
+  const app = await appFor(t, settings({}))
+  const failing = t.intercept(CallMetrics.prototype, 'register', { value: () => { throw new Error('too many open files') } })
+  const read = async (): Promise<number> =>
+    (await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${KEY}` } })).statusCode
+  assert.equal(await read(), 500)
+  failing.restore()
+  assert.equal(await read(), 200)
 })
 
 test('metrics: METRICS=off closes them', async (t) => {

@@ -53,10 +53,12 @@ const valuesOf = (attributes: Span['attributes']): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]))
 
 /** A gateway that traces. The SDK reads its variables from the environment of the process. */
-async function traced (t: Test, servers: Record<string, object>, environment: Record<string, string>): Promise<Hub> {
+async function traced (
+  t: Test, servers: Record<string, object>, environment: Record<string, string>, more: Record<string, unknown> = {}
+): Promise<Hub> {
   Object.assign(process.env, environment)
   t.after(() => { for (const name of Object.keys(environment)) Reflect.deleteProperty(process.env, name) })
-  return await startHub(t, { settings: settings(servers), env: environment })
+  return await startHub(t, { settings: settings(servers, more), env: environment })
 }
 
 test('tracing is on only where a variable asks for it', async () => {
@@ -208,6 +210,26 @@ test('one tree from the client to the upstream', async (t) => {
     const { 'service.name': name, 'service.version': version, 'deployment.environment.name': environment } = attributes()
     assert.deepEqual([name, typeof version, environment], ['hub-under-test', 'string', 'test'])
   })
+})
+
+test('a call that a rule refuses has a span, a call of an item that a rule hides has none', async (t) => {
+  const { api, spans } = await collector(t)
+  const upstream = await startUpstream(t, { tools: [tool('echo')], resources: [] })
+  const policies = [
+    { id: 'deny', name: 'deny', when: 'tool.name == "echo"', then: 'deny' },
+    { id: 'hide', name: 'hide', when: 'tool.kind == "resource"', then: 'hide' }
+  ]
+  const hub = await traced(t, { fake: { url: upstream.url } }, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: api.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '50'
+  }, { policies })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/fake`)
+  assert.match(String((await session.request('resources/read', { uri: 'test://x' })).error?.message), /not found/)
+  assert.match(text((await session.request('tools/call', { name: 'echo', arguments: {}, _meta: { traceparent } })).result), /denies/)
+  await until(() => spans().length > 0)
+  assert.deepEqual(spans().map((each) => [each.name, each.traceId, each.parentSpanId]), [['tools/call echo', traceId, clientSpan]])
+  const { 'error.type': type, 'toolhub.outcome': outcome } = valuesOf(spans()[0]?.attributes ?? [])
+  assert.deepEqual([type, outcome], ['refused', 'error'])
 })
 
 test('the build starts with it', async (t) => {

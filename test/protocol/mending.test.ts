@@ -184,6 +184,10 @@ test('results: what has to be there is, and a value of another type is told as a
   holds(errorShape, [
     ['{"code":-32000,"message":null}', '{"code":-32000,"message":"The server returned this error without a message (-32000)"}'],
     ['{"code":"-5","message":{"a":1}}', '{"code":-5,"message":"{\\"a\\":1}"}'],
+    ['{"code":"0","message":"x"}', '{"code":0,"message":"x"}'], ['{"code":"007","message":"x"}', '{"code":-32603,"message":"x"}'],
+    ...['1.5', '1e400', '2147483648', '12345678901234567890', '"x"', 'null', '[]', 'true'].map((code) =>
+      [`{"code":${code},"message":"x"}`, '{"code":-32603,"message":"x"}'] as const),
+    ...['-2147483648', '1e2', '0'].map((code) => [`{"code":${code},"message":"x"}`, `{"code":${code},"message":"x"}`] as const),
     ['{"data":[]}', '{"code":-32603,"message":"The server returned this error without a message (no code)","data":[]}']
   ], true)
   // A repeated member stays, and what is added does not touch it.

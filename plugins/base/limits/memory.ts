@@ -47,51 +47,37 @@ export class MemoryBudget {
 
   /** Reserves memory for an owner. @param bytes the memory needed, as in `add` @throws ShareError */
   reserve (owner: string, bytes: number): Release {
-    const shares = this.#take(owner, bytes)
+    this.take(owner, bytes)
     let isReleased = false
     return () => {
       if (isReleased) return
       isReleased = true
-      shares.remove(owner, bytes)
+      this.add(-bytes, owner)
     }
   }
 
   /** Opens an account for a text that grows while it is read. @param owner the owner against whose share it counts */
-  openAccount (owner: string): MemoryAccount {
-    return new MemoryAccount(this.#shares, owner, (bytes) => {
-      try {
-        this.#take(owner, bytes)
-        return undefined
-      } catch (error) {
-        if (!(error instanceof ShareError)) throw error
-        return error
-      }
-    })
-  }
+  openAccount (owner: string): MemoryAccount { return new MemoryAccount(this, owner) }
 
-  /** @throws ShareError */
-  #take (owner: string, bytes: number): Shares {
+  /** Adds to the memory in use by an owner, if there is room. @param bytes as in `add` @throws ShareError */
+  take (owner: string, bytes: number): void {
     // Slow readers are closed first. Memory that counts against no share reduces what is left for the owners. Without
     // room, adding Infinity throws.
     if (this.makeRoom(bytes)) this.#shares.add(owner, bytes, this.#held)
     else this.#shares.add(owner, Infinity)
-    return this.#shares
   }
 }
 
 /** Reserves memory for one text that is being read, from an owner's share. */
 class MemoryAccount {
-  readonly #shares: Shares
+  readonly #budget: MemoryBudget
   readonly #owner: string
-  readonly #take: (bytes: number) => ShareError | undefined
   #bytes = 0
   #refusal: ShareError | undefined
 
-  /** @param shares where memory is released @param take reserves memory for the owner; returns an error if it cannot */
-  constructor (shares: Shares, owner: string, take: (bytes: number) => ShareError | undefined) {
-    this.#shares = shares
+  constructor (budget: MemoryBudget, owner: string) {
+    this.#budget = budget
     this.#owner = owner
-    this.#take = take
   }
 
   /**
@@ -100,11 +86,14 @@ class MemoryAccount {
    */
   resize (size: number): boolean {
     const bytes = size > baseLimits.smallText ? size * baseLimits.answerCost : 0
-    if (bytes > this.#bytes) {
-      this.#refusal = this.#take(bytes - this.#bytes)
-      if (this.#refusal) return false
+    try {
+      if (bytes > this.#bytes) this.#budget.take(this.#owner, bytes - this.#bytes)
+      else this.#budget.add(bytes - this.#bytes, this.#owner)
+    } catch (error) {
+      if (!(error instanceof ShareError)) throw error
+      this.#refusal = error
+      return false
     }
-    if (bytes < this.#bytes) this.#shares.remove(this.#owner, this.#bytes - bytes)
     this.#bytes = bytes
     return true
   }
@@ -117,7 +106,7 @@ class MemoryAccount {
     if (this.#bytes === 0) return
     const bytes = this.#bytes
     this.#bytes = 0
-    setImmediate(() => { this.#shares.remove(this.#owner, bytes) })
+    setImmediate(() => { this.#budget.add(-bytes, this.#owner) })
   }
 }
 

@@ -1,10 +1,16 @@
-import { isObject } from '../../../protocol/json.ts'
 import { mask } from './mask.ts'
 import { maskConfig } from './mask-config.ts'
+import { maskedParts } from './masked-parts.ts'
 import { maskFoundSecrets } from './mask-decoded.ts'
 
 /** Min length of a secret that is redacted, in characters: a shorter one would match within ordinary words. */
 const minSecretLength = 6
+
+/**
+ * Number of characters beyond the max length that are also redacted before a text is truncated. Otherwise, a part of a
+ * secret at the cut could remain.
+ */
+export const redactionMargin = 2_048
 
 /**
  * Creates a function that masks the secrets of a server's config in texts, such as errors, or lines of its stderr.
@@ -16,7 +22,14 @@ export const createConfigRedactor = (config: Readonly<Record<string, unknown>>):
 /** Returns the secrets of a config: as they are, escaped as in JSON, and percent-encoded. Omits very short ones. */
 export function secretsOf (config: Readonly<Record<string, unknown>>): string[] {
   const found = new Set<string>()
-  collect(config, maskConfig(config), found)
+  for (const [, value, shown] of maskedParts(config, maskConfig(config))) {
+    if (typeof value === 'number') found.add(String(value))
+    else if (typeof value === 'string' && typeof shown === 'string') {
+      for (const [secret, masked] of maskedWords(value, shown)) {
+        for (const part of partsOfSecret(secret, masked)) found.add(part)
+      }
+    }
+  }
   return [...found]
     .flatMap((each) => [each, JSON.stringify(each).slice(1, -1), tryCode(encodeURIComponent, each)])
     .filter((each) => each.length >= minSecretLength)
@@ -28,21 +41,6 @@ export function createRedactor (secrets: readonly string[]): (text: string) => s
   const scanner = new SecretScanner(secrets)
   return (text) => maskFoundSecrets(text, (decoded) =>
     scanner.search(decoded).map(({ start, end }) => ({ start, end, shown: mask(decoded.slice(start, end)) })))
-}
-
-/** Collects the secret parts of all values that differ from their masked form. */
-function collect (value: unknown, shown: unknown, found: Set<string>): void {
-  if (value === shown) return
-  if (typeof value === 'string' && typeof shown === 'string') {
-    for (const [secret, masked] of maskedWords(value, shown)) {
-      for (const part of partsOfSecret(secret, masked)) found.add(part)
-    }
-  } else if (typeof value === 'number') found.add(String(value))
-  else if (Array.isArray(value) && Array.isArray(shown)) {
-    value.forEach((each, at) => { collect(each, shown[at], found) })
-  } else if (isObject(value) && isObject(shown)) {
-    for (const [key, each] of Object.entries(value)) collect(each, shown[key], found)
-  }
 }
 
 /** Returns the masked words of a text such as an OpenAPI document, or the whole text if words cannot be compared. */

@@ -3,12 +3,10 @@ import { pushTo } from '../../../protocol/grouping.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { containsMask, maskUrl } from './mask.ts'
 import { maskAll, maskConfig } from './mask-config.ts'
+import { maskedParts, type MaskedPart } from './masked-parts.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './key-ring.ts'
 import { isKeyMissing, needsResealing, seal, unseal } from './seal.ts'
 import { isAbsoluteUrl } from './mask-tokens.ts'
-
-/** A secret: its path in the value, the secret itself, and the mask that replaces it. */
-type VaultEntry = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
 /**
  * Replaces the secrets in a value by masks, and encrypts them. Secrets are the values that `maskConfig` masks and, if
@@ -26,8 +24,7 @@ export class SealedVault implements Vault {
   ): { value: Value, sealed: string | null } {
     if (!isObject(value)) return { value, sealed: null }
     const shown = plain === undefined ? maskConfig(value) : maskAllExcept(plain, value, maskConfig(value))
-    const secrets: VaultEntry[] = []
-    collect(value, shown, [], secrets)
+    const secrets = [...maskedParts(value, shown)]
     if (secrets.length === 0) return { value, sealed: null }
     return { value: shown as Value, sealed: seal(this.#ring, JSON.stringify(secrets), place) }
   }
@@ -38,7 +35,7 @@ export class SealedVault implements Vault {
    */
   decryptSecrets <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
-    return restore(value, JSON.parse(unseal(this.#ring, sealed, place)) as VaultEntry[], 0) as Value
+    return restore(value, JSON.parse(unseal(this.#ring, sealed, place)) as MaskedPart[], 0) as Value
   }
 
   findMasks (value: unknown): string[] {
@@ -59,16 +56,6 @@ export class SealedVault implements Vault {
  * @throws the errors of `openKeyRing`
  */
 export const openVault = async (options: KeyRingOptions): Promise<Vault> => new SealedVault(await openKeyRing(options))
-
-/** Collects the parts of a value that differ from their masked form. */
-function collect (value: unknown, shown: unknown, path: VaultEntry[0], found: VaultEntry[]): void {
-  if (value === shown) return
-  if (Array.isArray(value) && Array.isArray(shown)) {
-    value.forEach((each, at) => { collect(each, shown[at], [...path, at], found) })
-  } else if (isObject(value) && isObject(shown)) {
-    for (const [key, each] of Object.entries(value)) collect(each, shown[key], [...path, key], found)
-  } else found.push([path, value, shown])
-}
 
 /**
  * Masks all members that are not listed as plain.
@@ -122,8 +109,8 @@ function maskPaths (value: unknown, shown: unknown, path: string): string[] {
  * Copies a value with its secrets restored. Object members without secrets are not copied.
  * @param depth the nesting depth of the value, which is the index of the next element in the secrets' paths
  */
-function restore (value: unknown, secrets: readonly VaultEntry[], depth: number): unknown {
-  const inside = new Map<string | number, VaultEntry[]>()
+function restore (value: unknown, secrets: readonly MaskedPart[], depth: number): unknown {
+  const inside = new Map<string | number, MaskedPart[]>()
   for (const each of secrets) {
     const [path, secret, shown] = each
     const key = path[depth]

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Activity } from '../../../db/ports/activities.ts'
 import { RuleRefusalError, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { redactionMargin } from '../../base/secrets/index.ts'
 import { toBearerKeyIdentity, type Principal } from '../../settings/index.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -19,11 +20,6 @@ const recordedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get
 export const isRecordableCall = ({ exchange, outcome }: FinishedCall): boolean =>
   recordedMethods.has(exchange.method) && outcome !== 'input_required'
 
-/**
- * Number of characters beyond the max length that are also redacted before a text is truncated. Otherwise, a part of a
- * secret at the cut could remain.
- */
-const redactionMargin = 2_048
 /** A payload of at most this many characters is certainly within the limit in bytes. */
 const maxUncutPayload = 1_024
 /** Max length of a result with `isError` that is parsed to find its message, in characters. */
@@ -79,16 +75,9 @@ export function toActivity (call: FinishedCall, { includesPayloads: payloads, re
 
 /** Creates a UUID version 7 (RFC 9562), which begins with the time: new ids are added at the end of an index. */
 function newId (): string {
-  const now = Date.now()
-  if (now !== currentIdPrefix.time) {
-    const time = now.toString(16).padStart(12, '0')
-    currentIdPrefix = { time: now, text: `${time.slice(0, 8)}-${time.slice(8)}-7` }
-  }
-  return `${currentIdPrefix.text}${randomUUID().slice(15)}`
+  const time = Date.now().toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
 }
-
-/** The prefix of the ids that are created in the millisecond `time`. */
-let currentIdPrefix = { time: 0, text: '' }
 
 /**
  * Members of params that are not recorded: metadata of the connection, the user's input for multi-round requests, and
@@ -134,14 +123,13 @@ export function recordedErrorMessage (error: unknown, payloads: boolean): string
   return payloads || error.reason !== 'upstream' ? error.message : `The server answered with the error ${error.code}`
 }
 
+const encoder = new TextEncoder()
+
 /**
  * Truncates a text to at most `max` bytes of UTF-8, at a character boundary. Returns a copy, since a slice would keep
  * the whole text in memory.
  */
 export function truncateBytes (text: string, max: number): string {
-  const bytes = Buffer.from(text.length > max ? text.slice(0, max) : text)
-  let end = Math.min(bytes.length, max)
-  // Bytes of the form 10xxxxxx continue a character.
-  while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
-  return bytes.toString('utf8', 0, end)
+  const bytes = Buffer.allocUnsafe(Math.min(max, 3 * text.length))
+  return bytes.toString('utf8', 0, encoder.encodeInto(text, bytes).written)
 }

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import fp from 'fastify-plugin'
 import type { Activities } from '../../../db/ports/activities.ts'
 import { parseDuration } from '../../../schemas/durations.ts'
 import { ActivityReader } from './reader.ts'
+import { runPeriodically } from '../../base/limits/index.ts'
 import { maskLikelyCredentials } from '../../base/secrets/index.ts'
 import { toActivity, isRecordableCall, type ToActivityOptions } from './describe.ts'
 import { ActivityRecorder } from './recorder.ts'
@@ -13,6 +15,10 @@ declare module 'fastify' {
 
 /** Max time to write the waiting activities at shutdown, in ms. */
 const closeTimeout = 2_000
+/** Time between two rounds of removing expired activities, in ms. */
+const roundInterval = 60_000
+/** Pause between two steps of a round, during which the database can run other queries, in ms. */
+const stepPause = 100
 
 /** Decorates the app with `activities`. With a database, records calls, and removes them after ACTIVITY_RETENTION. */
 export default fp<{ activities?: Activities }>(async (app, { activities }) => {
@@ -29,9 +35,13 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   app.decorate('activities', new ActivityReader(store ?? disabledReason, accountCreatedAt))
   if (activities) {
     // With a retention of 0, calls are not recorded, and all former records are removed.
-    const expiry = new Retention(activities, maxAge)
-    app.addHook('onReady', async () => { expiry.start() })
-    app.addHook('onClose', async () => { await expiry.close() })
+    // `removeSomeBefore` lets only one replica remove them at a time.
+    const removeExpired = runPeriodically(app, roundInterval, async (signal) => {
+      while (!signal.aborted && await activities.removeSomeBefore(Date.now() - maxAge) > 0) {
+        await sleep(stepPause, undefined, { ref: false })
+      }
+    })
+    app.addHook('onReady', async () => { removeExpired() })
   }
   if (store === undefined) return
 
@@ -52,47 +62,3 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   app.metrics.gauge('toolhub_activities_waiting', 'Calls that wait to be recorded', () => recorder.waitingCount)
   app.addHook('onClose', async () => { await recorder.close(closeTimeout) })
 }, { name: 'activities', dependencies: ['config', 'settings', 'gateway', 'logs', 'metrics'] })
-
-/** Time between two rounds of removing expired activities, in ms. */
-const roundInterval = 60_000
-/** Pause between two steps of a round, during which the database can run other queries, in ms. */
-const stepPause = 100
-
-/** Removes expired activities regularly, in small steps. `removeSomeBefore` lets only one replica do so at a time. */
-class Retention {
-  readonly #store: Pick<Activities, 'removeSomeBefore'>
-  readonly #maxAge: number
-  #timer: NodeJS.Timeout | undefined
-  #round: Promise<void> | undefined
-  #isClosed = false
-
-  /** @param maxAge max age of activities, in ms */
-  constructor (store: Pick<Activities, 'removeSomeBefore'>, maxAge: number) {
-    this.#store = store
-    this.#maxAge = maxAge
-  }
-
-  start (): void {
-    this.#timer = setInterval(() => { this.#beginRound() }, roundInterval).unref()
-    this.#beginRound()
-  }
-
-  /** Stops the removal. Resolves when the current round has ended. */
-  async close (): Promise<void> {
-    this.#isClosed = true
-    clearInterval(this.#timer)
-    await this.#round
-  }
-
-  #beginRound (): void {
-    this.#round ??= this.#removeExpired().catch(() => {
-      // The next round tries again.
-    }).finally(() => { this.#round = undefined })
-  }
-
-  async #removeExpired (): Promise<void> {
-    while (!this.#isClosed && await this.#store.removeSomeBefore(Date.now() - this.#maxAge) > 0) {
-      await new Promise<void>((resolve) => { setTimeout(resolve, stepPause).unref() })
-    }
-  }
-}

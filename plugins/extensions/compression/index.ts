@@ -7,6 +7,7 @@ import { SystemSections } from '../../../schemas/system.ts'
 import { Compressor } from './compressor.ts'
 import { Originals, createOriginalsProvider, originalsUriPrefix } from './originals.ts'
 import type { ResultCompressionOptions } from './result.ts'
+import { runPeriodically } from '../../base/limits/index.ts'
 import { withDefaults } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -30,11 +31,8 @@ const toolResultMethods: ReadonlySet<string> = new Set(['tools/call', 'tasks/res
 export default fp(async (app) => {
   const originals = new Originals(extensionsLimits.compression)
   const compressor = new Compressor((err) => { app.log.warn({ err }, 'A result was not compressed') })
-  const expiry = setInterval(() => { originals.removeExpired() }, 60_000).unref()
-  app.addHook('onClose', async () => {
-    clearInterval(expiry)
-    compressor.close()
-  })
+  runPeriodically(app, 60_000, async () => { originals.removeExpired() })
+  app.addHook('onClose', async () => { compressor.close() })
   app.gateway.addReader(createOriginalsProvider(originals))
   app.gateway.addHook('onResult', ({ exchange, provider }, answer) => {
     // In the answer to `tasks/get`, the tool's result is the member `result` of the task.

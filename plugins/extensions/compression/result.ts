@@ -40,9 +40,10 @@ export function compressResult (
   }
   const blocks = elementsOf(memberOf(result, 'content') ?? '[]').flatMap((block) => {
     if (memberOf(block, 'type') !== '"text"') return [block]
-    const text: unknown = JSON.parse(memberOf(block, 'text') ?? '""')
+    const parsed: unknown = JSON.parse(memberOf(block, 'text') ?? '""')
+    if (typeof parsed !== 'string') return [block]
     // An original is stored in UTF-8, which cannot encode a lone surrogate.
-    if (typeof text !== 'string' || !text.isWellFormed()) return [block]
+    const text = parsed.toWellFormed()
     const compressed = compressText(text, options, count)
     if (compressed === undefined) return [block]
     const link = keep({ text, mimeType: compressed.strategy === 'json' ? 'application/json' : 'text/plain' })

@@ -49,7 +49,7 @@ export class Deliveries {
 
   /**
    * Starts to send the messages whose next attempt is due, except those that another replica has claimed. Messages of
-   * subscriptions that have ended are dropped.
+   * subscriptions that the client or the gateway has ended are dropped.
    * @throws StorageError
    */
   async sendDue (): Promise<void> {
@@ -58,7 +58,7 @@ export class Deliveries {
       if (this.#isClosed) return
       const claimed = await records.claim(due, { attempts: due.attempts + 1, dueAt: Date.now() + lostAfter })
       if (claimed === undefined) continue
-      const subscription = await records.find(claimed.subscription)
+      const subscription = await records.findForDelivery(claimed.subscription)
       if (subscription === undefined) await records.settle(claimed)
       else this.#begin(claimed, subscription)
     }

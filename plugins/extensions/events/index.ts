@@ -5,6 +5,7 @@ import { StorageError, type Server } from '../../../db/store.ts'
 import type { ShownEventSubscription } from '../../../schemas/events.ts'
 import { loadOnce } from '../../base/config/index.ts'
 import { noSuchError } from '../../base/errors/index.ts'
+import { runPeriodically } from '../../base/limits/index.ts'
 import { createProcessSealer, type Sealer } from '../../base/secrets/index.ts'
 import { serverFingerprint } from '../../gateway/index.ts'
 import {
@@ -101,38 +102,31 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   /**
    * Runs a task after the earlier ones. Errors are logged, except that the database is unavailable (StorageError).
    */
-  const queue = (work: () => Promise<void>): void => {
+  const queue = async (work: () => Promise<void>): Promise<void> => {
     last = last.then(work).catch((error: unknown) => {
       if (error instanceof StorageError) return
       app.log.error({ err: error }, 'the webhooks for events could not be checked')
     })
+    await last
   }
   let isChecking = false
   app.auth.accessChanges.on('changed', () => {
     if (isChecking) return
     isChecking = true
-    queue(async () => {
+    void queue(async () => {
       isChecking = false
       if (await isUsed()) await (await webhooks()).endSubscriptionsWithoutAccess(false)
     })
   })
-  let isBusy = false
-  const timer = setInterval(() => {
-    if (isBusy) return
-    isBusy = true
-    queue(async () => {
-      try {
-        if (!await isUsed()) return
-        const loaded = await webhooks()
-        await loaded.endSubscriptionsWithoutAccess(true)
-        await loaded.deliveries.sendDue()
-      } finally {
-        isBusy = false
-      }
+  runPeriodically(app, interval, async () => {
+    await queue(async () => {
+      if (!await isUsed()) return
+      const loaded = await webhooks()
+      await loaded.endSubscriptionsWithoutAccess(true)
+      await loaded.deliveries.sendDue()
     })
-  }, interval).unref()
+  })
   app.addHook('onClose', async () => {
-    clearInterval(timer)
     if (wereNeeded) await (await webhooks()).deliveries.close()
     await last
   })

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import type { DeliveryStatus, EventSubscription } from '../../../db/ports/event-webhooks.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { NonMcpClient, type Exchange } from '../../../protocol/exchange.ts'
-import { isObject } from '../../../protocol/json.ts'
+import { canonicalJson, isObject } from '../../../protocol/json.ts'
 import { OwnRequest, type EventTypeTarget } from '../../gateway/index.ts'
 import { makeView, routeKeyOf, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -42,11 +42,6 @@ export const createWebhookSecret = (): string => `whsec_${randomBytes(32).toStri
 /** The stored form of a subscription's route. `address`: the IP address of the client that last subscribed. */
 export type StoredRoute = Pick<View, 'scope' | 'presentation'> & { readonly address?: string }
 
-/** Returns a copy of a value with sorted members of objects, so that equal values have equal JSON texts. */
-const withSortedMembers = (value: unknown): unknown => isObject(value)
-  ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, withSortedMembers(value[key])]))
-  : Array.isArray(value) ? value.map(withSortedMembers) : value
-
 /**
  * Returns the id of a subscription (SEP-3415, "Subscription identity"). It is the same for the same principal, route,
  * event type, arguments and URL. It is not secret.
@@ -55,8 +50,8 @@ const withSortedMembers = (value: unknown): unknown => isObject(value)
 export function subscriptionIdOf (
   { view, params }: Exchange<View>, { server, key }: EventTypeTarget, url: string
 ): string {
-  const parts = [view.principal.key, routeKeyOf(view), server, key, url, withSortedMembers(params.arguments ?? {})]
-  return `sub_${hash('sha256', JSON.stringify(parts), 'hex').slice(0, 32)}`
+  const parts = [view.principal.key, routeKeyOf(view), server, key, url, params.arguments ?? {}]
+  return `sub_${hash('sha256', canonicalJson(parts), 'hex').slice(0, 32)}`
 }
 
 /** Returns the `ttlMs` to request from the server, as JSON text; undefined if the client requested none. */

@@ -190,8 +190,7 @@ export class Webhooks {
       return receipt(503, 'Too many messages are queued')
     }
     await this.#deliver(subscription, view, messageId, text, value.type === undefined)
-    // The server has ended the subscription.
-    if (value.type === 'terminated') await records.remove(id)
+    if (value.type === 'terminated') await records.endByServer(subscription)
     return receipt(202, 'Accepted')
   }
 

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { pushTo } from '../../../protocol/grouping.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { LogRecord as LogEntrySchema } from '../../../schemas/logs.ts'
-import { maskLikelyCredentials, createRedactor, secretsOf } from '../../base/secrets/index.ts'
+import { maskLikelyCredentials, createRedactor, redactionMargin, secretsOf } from '../../base/secrets/index.ts'
 
 export type LogEntry = Readonly<Static<typeof LogEntrySchema>>
 
@@ -16,11 +16,6 @@ interface LogBounds { readonly entries: number, readonly message: number }
 /** The type of an entry, by its level. */
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
 
-/**
- * Number of characters beyond the max length that are also redacted before a message is truncated. Otherwise, a part of
- * a secret at the cut could remain.
- */
-const redactionMargin = 2_048
 /** Matches terminal escape sequences (ECMA-48). */
 // eslint-disable-next-line no-control-regex
 const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { Registry } from 'prom-client'
+import { loadOnce } from '../../base/config/index.ts'
 import { makeView, type Principal } from '../../settings/index.ts'
 import { CallMetrics } from './call-metrics.ts'
 import type { AddedMetric } from './registry.ts'
@@ -26,11 +26,9 @@ interface Metrics {
 /** `app.metrics`: the metrics of the gateway, for Prometheus. The library is loaded when they are first read. */
 export default fp(async (app) => {
   const calls = new CallMetrics()
-  const clientRequests = new Map<string, number>()
   const added: AddedMetric[] = []
-  let registry: Promise<Registry> | undefined
-  const createRegistry = async (): Promise<Registry> =>
-    (await import('./registry.ts')).createMetricRegistry(app, { calls, clientRequests, added })
+  const loadRegistry = loadOnce(async () =>
+    (await import('./registry.ts')).createMetricRegistry(app, calls, added))
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome: callOutcome, isToolError, duration }) => {
     // If a call asks the client for input, it continues with another request. Only the last request is counted.
@@ -38,24 +36,20 @@ export default fp(async (app) => {
     const outcome = callOutcome === 'ok' && isToolError ? 'tool_error' : callOutcome
     calls.add(provider, exchange.method, outcome, duration / 1_000)
   })
-  app.gateway.addHook('onQuestion', (server) => {
-    const label = calls.labelOf(server)
-    clientRequests.set(label, (clientRequests.get(label) ?? 0) + 1)
-  })
   app.decorate('metrics', {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
-    count: (name, help, read) => { added.push({ kind: 'counter', name, help, read }) },
+    count: (name, help, read) => { added.push(['counter', name, help, read]) },
     countByServer: (name, help) => {
       const counts = new Map<string, number>()
-      added.push({ kind: 'counter', name, help, read: () => counts })
+      added.push(['counter', name, help, () => counts, 'server'])
       return (server, events) => {
         const label = calls.labelOf(server)
         counts.set(label, (counts.get(label) ?? 0) + events)
       }
     },
-    gauge: (name, help, read) => { added.push({ kind: 'gauge', name, help, read }) },
+    gauge: (name, help, read) => { added.push(['gauge', name, help, read]) },
     read: async (principal) => {
-      const text = await (await (registry ??= createRegistry())).metrics()
+      const text = await (await loadRegistry()).metrics()
       if (!principal || (principal.isAdmin && principal.keyScope === undefined)) return text
       const visible = new Set(
         app.access.visibleServers(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name)
@@ -66,5 +60,8 @@ export default fp(async (app) => {
       }).join('\n')
     }
   })
+  const countQuestion =
+    app.metrics.countByServer('toolhub_questions_total', 'Requests from upstream servers to clients')
+  app.gateway.addHook('onQuestion', (server) => { countQuestion(server, 1) })
 },
 { name: 'metrics', dependencies: ['config', 'connections', 'refusals', 'access', 'gateway', 'downstream', 'upstream'] })

@@ -8,8 +8,15 @@ import { definitionKeyOf, type Definition, type DefinitionKind } from './definit
 import { lookalikeKey, normalizeName } from './lookalike-names.ts'
 import type { DefinitionFinding, ScanResult } from './scan/scan.ts'
 
-/** The scan of one catalogue. `digest`: identifies the scanned definitions. `tools`: the names of all tools in it. */
-interface CatalogueScan { readonly digest: string, readonly scan: ScanResult, readonly tools: readonly string[] }
+/**
+ * The scan of one catalogue. `digest`: identifies the scanned definitions; undefined if the scan failed. `tools`: the
+ * names of all tools in it.
+ */
+interface CatalogueScan {
+  readonly digest: string | undefined
+  readonly scan: ScanResult
+  readonly tools: readonly string[]
+}
 
 const noScan: ScanResult = { findings: [], names: [] }
 
@@ -28,7 +35,7 @@ export class DefinitionScanner {
   }
 
   /**
-   * Starts to scan the definitions of a catalogue in a worker thread, unless it was scanned with the same definitions.
+   * Starts to scan the definitions of a catalogue in a worker thread, unless the same definitions were scanned there.
    * @param source the catalogue, as in `ServerPins.source`
    */
   scanInBackground (server: string, source: string, definitions: readonly Definition[]): void {
@@ -44,9 +51,13 @@ export class DefinitionScanner {
     scans.set(source, started)
     for (const oldest of [...scans.keys()].slice(0, -extensionsLimits.definitionScan.catalogues)) scans.delete(oldest)
     this.#forgetNames()
-    void this.#scan(server, definitions).then((scan) => {
+    void this.#scan(server, definitions).then((scan) => ({ ...started, scan }), (error: unknown) => {
+      this.#log.warn({ server, err: error }, `${server}: its definitions could not be checked`)
+      const findings = unscannedFindings(definitions[0], messageOf(error))
+      return { ...started, digest: undefined, scan: { ...noScan, findings } }
+    }).then((ended) => {
       if (scans.get(source) !== started) return
-      scans.set(source, { ...started, scan })
+      scans.set(source, ended)
       this.#warnings.delete(server)
     })
   }
@@ -67,20 +78,16 @@ export class DefinitionScanner {
     const scanned =
       definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
     const rest = end === -1 ? [] : unscannedFindings(definitions[end], 'there is too much text')
-    try {
-      const found = await workers.run<ScanResult>('plugins/extensions/pins/scan/scan', scanned, { owner: server, time })
-      const scan = { ...found, findings: [...rest, ...found.findings] }
-      if (scan.findings.length > 0) {
-        const [{ kind, item, place, message }] = scan.findings as [DefinitionFinding]
-        const more = scan.findings.length > 1 ? ` (and ${scan.findings.length - 1} more remarks)` : ''
-        const which = `the ${kind} ${JSON.stringify(item)}${place === '' ? '' : ` (${place})`}`
-        this.#log.warn({ server }, `${server}: check ${which}: ${message}${more}`)
-      }
-      return scan
-    } catch (error) {
-      this.#log.warn({ server, err: error }, `${server}: its definitions could not be checked`)
-      return { ...noScan, findings: unscannedFindings(definitions[0], messageOf(error)) }
+    const found = await workers.run<ScanResult>('plugins/extensions/pins/scan/scan', scanned, { owner: server, time })
+    const scan = { ...found, findings: [...rest, ...found.findings] }
+    const [first] = scan.findings
+    if (first !== undefined) {
+      const { kind, item, place, message } = first
+      const more = scan.findings.length > 1 ? ` (and ${scan.findings.length - 1} more remarks)` : ''
+      const which = `the ${kind} ${JSON.stringify(item)}${place === '' ? '' : ` (${place})`}`
+      this.#log.warn({ server }, `${server}: check ${which}: ${message}${more}`)
     }
+    return scan
   }
 
   /** Returns the warnings about a server's definitions. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isObject } from '../../../protocol/json.ts'
+import { canonicalJson } from '../../../protocol/json.ts'
 import { allListKinds, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { tagsOf } from '../tags.ts'
@@ -41,17 +41,6 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 
 /** Returns the digest of a server's instructions. */
 export const digestOfInstructions = (instructions: string): string => digestOf(JSON.stringify(instructions))
-
-/**
- * Writes JSON with sorted members and without spaces, as in RFC 8785, so that objects that differ only in the order of
- * their members become the same text.
- */
-export function canonicalJson (value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
-  if (!isObject(value)) return JSON.stringify(value)
-  const names = Object.keys(value).sort()
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join()}}`
-}
 
 /** Returns the digest of an item, from a cache. The digest covers the tags in `_meta`, which policies read. */
 function digestItem (item: Item): string {

@@ -6,6 +6,7 @@ import { RuleRefusalError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { unknownItemError } from '../../gateway/index.ts'
+import { runPeriodically } from '../../base/limits/index.ts'
 import type { Author } from '../../settings/index.ts'
 import type { PinMode } from './compare.ts'
 import type { DefinitionChange, DefinitionWarning } from '../../../schemas/definitions-api.ts'
@@ -123,20 +124,13 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
       await store.remove(stored.flatMap(({ server }) => kept.has(server) ? [] : server)).catch(() => {})
     })
   }
-  let refreshing: Promise<void> | undefined
   let refreshedAt = Date.now()
-  const timer = setInterval(() => {
+  runPeriodically(app, pollInterval, async () => {
     const begun = Date.now()
-    refreshing ??= pins.refresh(begun - refreshedAt + pollWindow)
-      .then(() => { refreshedAt = begun })
-      .catch((err: unknown) => { app.log.debug({ err }, 'the pins of other replicas could not be read') })
-      .finally(() => { refreshing = undefined })
-  }, pollInterval).unref()
-  app.addHook('onClose', async () => {
-    clearInterval(timer)
-    pins.close()
-    await refreshing
-  })
+    await pins.refresh(begun - refreshedAt + pollWindow)
+    refreshedAt = begun
+  }, (err) => { app.log.debug({ err }, 'the pins of other replicas could not be read') })
+  app.addHook('onClose', async () => { pins.close() })
 
   app.decorate('definitions', {
     changes: async (server) => await pins.readPendingChanges(server),

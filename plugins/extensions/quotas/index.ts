@@ -4,6 +4,7 @@ import { RuleRefusalError } from '../../../protocol/errors.ts'
 import { memberOf } from '../../../protocol/json.ts'
 import type { Quota } from '../../../schemas/quotas.ts'
 import { invalidMemberError } from '../../base/errors/index.ts'
+import { runPeriodically } from '../../base/limits/index.ts'
 import { WorkerPool } from '../../base/threads/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { toBearerKeyIdentity, OrderedEntityEntries, type Principal } from '../../settings/index.ts'
@@ -123,9 +124,8 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   })
   // Saved usage must be loaded before the first call is counted.
   await store.load().catch((err: unknown) => { app.log.warn({ err }, 'The saved usage cannot be read') })
-  const writing = setInterval(() => { void write() }, extensionsLimits.usage.pause).unref()
+  runPeriodically(app, extensionsLimits.usage.pause, write)
   app.addHook('onClose', async () => {
-    clearInterval(writing)
     pool.close()
     await write()
   })

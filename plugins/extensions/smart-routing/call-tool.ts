@@ -1,4 +1,4 @@
-import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
+import { argumentsTextOf, DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { isDeeperThan, memberOf, membersOf, parseJsonObject, withMembers } from '../../../protocol/json.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
@@ -36,7 +36,7 @@ export async function runCallTool (exchange: Exchange<View>, call: CallTool): Pr
  */
 function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   const { params, paramsText, view } = exchange
-  const argumentsText = memberOf(paramsText, 'arguments') ?? '{}'
+  const argumentsText = argumentsTextOf(exchange)
   const name = parseToolName(argumentsText)
   const text = argumentsIn(argumentsText)
   let args: unknown

@@ -10,8 +10,8 @@ export const cosineWeights = { encoder: 1, staticModel: 0.3 } as const
 
 /**
  * Merges the ranking by words with cosine similarities, best first. Scores are divided by the highest score, cosines by
- * the highest cosine; then `score + weight * cosine` is scaled so that the best result is 1. Tools with equal
- * results keep the order of the ranking by words.
+ * the highest cosine; then `score + weight * cosine` is scaled so that the best result is 1. Tools that the query names
+ * come first. Tools with equal results keep the order of the ranking by words.
  * @param cosines undefined if there is only the ranking by words
  * @param tools the searched tools, by name
  */
@@ -25,14 +25,19 @@ export function fuseRankings (
     const shown = tools.get(tool.name)
     return shown ? [[shown, score]] : []
   }))
-  const reasons = new Map(words.map(({ tool, explanation }) => [tool.name, explanation]))
-  if (!cosines) return [...byWords].map(([tool, score]) => ({ tool, score, explanation: reasons.get(tool.name) }))
-  const byMeaning = scaleToHighest([...cosines])
+  const ranked = new Map(words.map((each) => [each.tool.name, each]))
+  const byMeaning = scaleToHighest([...cosines ?? []])
   const all = new Set([...byWords.keys(), ...byMeaning.keys()])
-  const sums =
-    [...all].map((tool): [ShownTool, number] => [tool, (byWords.get(tool) ?? 0) + weight * (byMeaning.get(tool) ?? 0)])
+  const sums = [...all].map((tool): [ShownTool, number] => {
+    const highestOfOthers = 1 + weight
+    const bonus = ranked.get(tool.name)?.isNamed === true ? highestOfOthers : 0
+    return [tool, bonus + (byWords.get(tool) ?? 0) + weight * (byMeaning.get(tool) ?? 0)]
+  })
   return [...scaleToHighest(sums)]
-    .map(([tool, score]) => ({ tool, score, explanation: { ...reasons.get(tool.name), meaning: byMeaning.get(tool) } }))
+    .map(([tool, score]) => {
+      const reasons = ranked.get(tool.name)?.explanation
+      return { tool, score, explanation: cosines ? { ...reasons, meaning: byMeaning.get(tool) } : reasons }
+    })
     .sort((one, other) => other.score - one.score)
 }
 

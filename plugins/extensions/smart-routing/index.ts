@@ -3,6 +3,7 @@ import fp from 'fastify-plugin'
 import { openVectorStore } from '../../../db/open.ts'
 import type { VectorStore } from '../../../db/ports/vectors.ts'
 import type { CatalogueCache } from '../../../db/store.ts'
+import { runPeriodically } from '../../base/limits/index.ts'
 import { isAdminOwner } from '../../settings/index.ts'
 import { ApiEmbeddings } from './embeddings/index.ts'
 import { embeddingOptionsOf, type EmbeddingOptions } from './embeddings/options.ts'
@@ -89,14 +90,11 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     })
   })
   // Runs more often than vectors need to be marked, so that it also runs in a process that restarts every day.
-  const cleanup = setInterval(() => {
+  runPeriodically(app, extensionsLimits.smartRouting.embeddings.markInterval / 8, async () => {
     search.embedAll()
-    embeddings.removeUnused().catch((error: unknown) => {
-      warn(error, 'Unused embeddings could not be removed')
-    })
-  }, extensionsLimits.smartRouting.embeddings.markInterval / 8).unref()
+    await embeddings.removeUnused()
+  }, (error) => { warn(error, 'Unused embeddings could not be removed') })
   app.addHook('onClose', async () => {
-    clearInterval(cleanup)
     await embeddings.close()
     await learning.close()
   })

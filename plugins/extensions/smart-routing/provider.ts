@@ -1,6 +1,6 @@
-import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
+import { argumentsTextOf, DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import { isObject, memberOf, toOneLine } from '../../../protocol/json.ts'
+import { isObject, toOneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { type Gateway, itemText } from '../../gateway/index.ts'
@@ -64,7 +64,7 @@ export class SmartProvider implements Provider {
 
   /** Returns the tool as the merged route lists it, as one line of JSON text. @throws RpcError */
   async #describeTool (exchange: Exchange<View>): Promise<string> {
-    const name = parseToolName(memberOf(exchange.paramsText, 'arguments') ?? '{}')
+    const name = parseToolName(argumentsTextOf(exchange))
     const { view, params, paramsText } = exchange
     const merged = inPresentation(view, 'merged')
     const target =

@@ -1,5 +1,6 @@
 import { skillFrontmatter } from '../../../protocol/skills.ts'
 import { truncate } from '../../../protocol/text.ts'
+import { loadOnce } from '../../base/config/index.ts'
 import type { ListResult, Surface } from '../../gateway/index.ts'
 import { ToolIndex, type SearchableTool } from './words/index.ts'
 
@@ -17,13 +18,15 @@ const bounds = { skills: 5, description: 500 }
 
 interface SearchedSkill extends SearchableTool { readonly uri: string }
 
-/** The search index of each list of skills, created by the first search in the list. */
-const indexes = new WeakMap<ListResult, Promise<ToolIndex>>()
+type Skills = Surface['parts']['skills']
 
-async function makeIndex ({ parts: { skills } }: Surface): Promise<ToolIndex> {
+/** The functions that return the search index of a list of skills; each creates the index at its first call. */
+const indexes = new WeakMap<ListResult, () => Promise<ToolIndex>>()
+
+async function createIndex ({ list, targets: targetMap }: Skills): Promise<ToolIndex> {
   const index = new ToolIndex()
-  const targets = [...skills.targets]
-  await index.update(skills.list.entries.flatMap(({ text, description: own }, at): SearchedSkill[] => {
+  const targets = [...targetMap]
+  await index.update(list.entries.flatMap(({ text, description: own }, at): SearchedSkill[] => {
     const [uri, target] = targets[at] ?? []
     const { name = '', description = '' } = skillFrontmatter(text)
     return uri === undefined || target === undefined
@@ -35,10 +38,12 @@ async function makeIndex ({ parts: { skills } }: Surface): Promise<ToolIndex> {
 
 /** Returns the skills of a surface whose names or descriptions match the words of a query, best first. */
 export async function findSkills (surface: Surface, query: string, limit: number): Promise<FoundSkill[]> {
-  const { list } = surface.parts.skills
+  const { skills } = surface.parts
+  const { list } = skills
   if (list.entries.length === 0 || query.trim() === '') return []
-  const index = await (indexes.get(list) ?? remember(list, makeIndex(surface)))
-  return index.search(query, Math.min(limit, bounds.skills)).map(({ tool, score }) => {
+  const loadIndex = indexes.get(list) ?? loadOnce(async () => await createIndex(skills))
+  indexes.set(list, loadIndex)
+  return (await loadIndex()).search(query, Math.min(limit, bounds.skills)).map(({ tool, score }) => {
     const { name, description = '', uri, server } = tool as SearchedSkill
     return {
       name,
@@ -48,9 +53,4 @@ export async function findSkills (surface: Surface, query: string, limit: number
       score: Math.round(score * 1_000) / 1_000
     }
   })
-}
-
-function remember (list: ListResult, index: Promise<ToolIndex>): Promise<ToolIndex> {
-  indexes.set(list, index)
-  return index
 }

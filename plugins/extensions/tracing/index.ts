@@ -19,7 +19,7 @@ export default fp(async (app) => {
     mask: (text) => app.credentials.mask(text),
     reportOutage: (level, sentence) => { app.log[level](sentence) }
   })
-  app.gateway.addHook('onCall', (call) => { tracer.beginSpan(call) })
+  app.gateway.addHook('onCall', (call) => { call.trace = tracer.beginSpan(call) })
   app.gateway.addHook('onDone', (call) => { tracer.endSpan(call) })
   app.addHook('onClose', async () => { await tracer.close() })
 }, { name: 'tracing', dependencies: ['base', 'gateway'] })

@@ -47,6 +47,8 @@ class CallTrace implements TraceContext {
   }
 }
 
+type TracedCall = Pick<GatewayCall, 'exchange' | 'provider' | 'item'>
+
 interface TracingDeps {
   exporter: string
   version: string
@@ -107,8 +109,12 @@ export class CallTracer {
     this.#tracer = this.#provider.getTracer('tool-hub', version)
   }
 
-  /** Begins the span of a call, and sets `call.trace`. To be called in the hook `onCall`. */
-  beginSpan (call: GatewayCall): void {
+  /**
+   * Begins the span of a call.
+   * @param startTime in ms since 1970; by default, now
+   * @returns the trace context to send to the server
+   */
+  beginSpan (call: TracedCall, startTime?: number): CallTrace {
     const { exchange: { method }, provider, item } = call
     const named = item === undefined ? undefined : this.#mask(item).slice(0, maxNameLength)
     // The query of a URI may contain credentials.
@@ -118,6 +124,7 @@ export class CallTracer {
     const span =
       this.#tracer.startSpan(shown === undefined || method === 'resources/read' ? method : `${method} ${shown}`, {
         kind: SpanKind.SERVER,
+        startTime,
         attributes: {
           'rpc.system': 'jsonrpc',
           'mcp.method.name': method,
@@ -130,13 +137,15 @@ export class CallTracer {
     this.#propagator.inject(
       trace.setSpan(parent, span), carrier, { set: (target, name, value) => { target[name] = value } }
     )
-    call.trace = new CallTrace(span, carrier)
+    return new CallTrace(span, carrier)
   }
 
-  /** Ends the span of a call. To be called in the hook `onDone`. */
-  endSpan ({ trace: callTrace, outcome, isToolError, error }: FinishedCall): void {
-    if (!(callTrace instanceof CallTrace)) return
-    const { span } = callTrace
+  /** Ends the span of a call. If a hook refused the call before its span began, the span begins here. */
+  endSpan (call: FinishedCall): void {
+    const { outcome, isToolError, error, duration } = call
+    // If the caller may not see the item, nothing says that there is one.
+    if (call.trace === undefined && error instanceof RpcError && error.reason.startsWith('unknown-')) return
+    const { span } = call.trace instanceof CallTrace ? call.trace : this.beginSpan(call, Date.now() - duration)
     const failed = outcome === 'ok' && isToolError
     span.setAttribute('toolhub.outcome', failed ? 'tool_error' : outcome)
     if (failed) span.setAttribute('error.type', 'tool_error')
@@ -154,7 +163,7 @@ export class CallTracer {
   }
 
   /** Returns the context of the client's span, from `_meta` or else from the headers of the HTTP request. */
-  #parentOf ({ exchange }: GatewayCall): Context {
+  #parentOf ({ exchange }: TracedCall): Context {
     const { _meta: meta } = exchange.params
     const carrier = isObject(meta) && typeof meta.traceparent === 'string' ? meta : exchange.headers
     return this.#propagator.extract(ROOT_CONTEXT, carrier, {

@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import { listNames } from '../../base/errors/index.ts'
+import { runPeriodically } from '../../base/limits/index.ts'
 import { BearerKeys } from './keys.ts'
 
 declare module 'fastify' {
@@ -38,9 +39,6 @@ export default fp(async (app) => {
       app.log.debug({ err: error }, 'the times of last use of bearer keys could not be stored')
     })
   }
-  const timer = setInterval(() => { void write() }, writeInterval).unref()
-  app.addHook('onClose', async () => {
-    clearInterval(timer)
-    await write()
-  })
+  runPeriodically(app, writeInterval, write)
+  app.addHook('onClose', write)
 }, { name: 'keys', dependencies: ['base', 'settings'] })

@@ -4,6 +4,7 @@ import fp from 'fastify-plugin'
 import type { OneTimeValues } from '../../../db/ports/grants.ts'
 import type { BrowserStates } from '../../../db/ports/login-states.ts'
 import type { UpstreamTokens } from '../../../db/ports/upstream-tokens.ts'
+import { runPeriodically } from '../../base/limits/index.ts'
 import { configuredBaseUrl, publicBaseUrl } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../links/environment.ts'
 import { Logins } from './logins.ts'
@@ -38,14 +39,8 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
     }
   })
   app.decorate('logins', logins)
-  let isFollowing = false
-  const timer = setInterval(() => {
-    if (isFollowing) return
-    isFollowing = true
-    // While the storage is unavailable, changes cannot be looked up.
-    void logins.syncReplicas().catch(() => {}).finally(() => { isFollowing = false })
-  }, followInterval).unref()
-  app.addHook('onClose', async () => { clearInterval(timer) })
+  // While the storage is unavailable, changes cannot be looked up.
+  runPeriodically(app, followInterval, async () => { await logins.syncReplicas() })
   app.settings.on('changed', (next, former) => {
     logins.removeGone(former, next).catch((error: unknown) => {
       // Logins that were not removed cannot be used, since they are bound to the server and the account.

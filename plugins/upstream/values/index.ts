@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { BrowserStates } from '../../../db/ports/login-states.ts'
 import type { UserValueRecords } from '../../../db/ports/user-values.ts'
+import { runPeriodically } from '../../base/limits/index.ts'
 import { publicBaseUrl } from '../../settings/index.ts'
 import { UserValues } from './values.ts'
 
@@ -27,14 +28,8 @@ export default fp<{ userValues: UserValueRecords, loginStates: BrowserStates, co
     // Values that were not removed cannot be used, since they are bound to the target and the account.
     app.log.warn({ err: error }, 'users\' values for removed servers could not be removed')
   }
-  let isFollowing = false
-  const timer = setInterval(() => {
-    if (isFollowing) return
-    isFollowing = true
-    // While the storage is unavailable, changes cannot be looked up.
-    void values.syncReplicas().catch(() => {}).finally(() => { isFollowing = false })
-  }, followInterval).unref()
-  app.addHook('onClose', async () => { clearInterval(timer) })
+  // While the storage is unavailable, changes cannot be looked up.
+  runPeriodically(app, followInterval, async () => { await values.syncReplicas() })
   if (connects) app.addHook('onReady', async () => { void values.sweep().catch(warn) })
   app.settings.on('changed', (next, former) => { values.removeGone(former, next).catch(warn) })
 }, { name: 'user-values', dependencies: ['config', 'settings', 'logins'] })

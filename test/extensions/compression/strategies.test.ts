@@ -190,13 +190,12 @@ void test('log: failures that differ in figures are told one by one while there 
   assert.equal(same && body(same), 'error: the same again  (and 3,999 lines like it)')
 })
 
-void test('log: lines beside failures are told while there is room, the nearest first', async () => {
+void test('log: the lines beside failures are told while there is room', async () => {
   const count = await loadTokenCounter()
   const at = (n: number): string => `2026-01-01T00:${String(Math.floor(n / 60)).padStart(2, '0')}:${String(n % 60).padStart(2, '0')}Z`
   for (const [every, first, isTold] of [[3_000, 1_500, /request 1499 ok\n.* ERROR[^\n]*\n.*request 1501 ok/], [600, 300, /request 2699 ok\n.* ERROR[^\n]*\n.*request 2701 ok/]] as const) {
     const lines = rows(3_000, (n) => n % every === first ? `${at(n)} ERROR boom ${varied(n).slice(40)}` : `${at(n)} INFO request ${n} ok`)
     const text = compressText(lines.join('\n'), { ...options, strategy: 'log' }, count)?.text ?? ''
-    assert.ok(count(text) > 1_000, `${count(text)} of 1,200 tokens`)
     assert.match(text, isTold)
     const shown = text.split('\n').flatMap((line) => /request (\d+)/.exec(line)?.[1] ?? []).map(Number)
     assert.deepEqual(shown, [...shown].sort((a, b) => a - b), 'in their order')
@@ -325,7 +324,7 @@ void test('results: text blocks only, of successes only, all other bytes as they
   assert.equal(compressResult(result.replace('{"content"', '{"isError":true,"content"'), all, count), undefined)
   assert.equal(compressResult('{"content":[{"type":"text","text":"short"}]}', all, count), undefined)
   const half = `{"content":[{"type":"text","text":"${'\\ud800 word'.repeat(3_000)}"}]}`
-  assert.equal(compressResult(half, all, count), undefined, 'what UTF-8 cannot hold could not be read back')
+  assert.equal(compressResult(half, all, count)?.originals[0]?.text, '\ufffd word'.repeat(3_000), 'what UTF-8 cannot hold is replaced')
 })
 
 void test('structuredContent: only when asked, and then with the same keys and types', async () => {

@@ -12,7 +12,7 @@ test('an attempt that the shutdown aborts does not count, not even the last one'
   let settled = 0
   const records = {
     listDue: async () => [due],
-    find: async () => ({ id: 's' }),
+    findForDelivery: async () => ({ id: 's' }),
     claim: async (delivery: EventDelivery, next: Pick<EventDelivery, 'attempts' | 'dueAt'>) => {
       claims.push(next)
       return { ...delivery, ...next }

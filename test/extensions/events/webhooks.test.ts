@@ -201,6 +201,20 @@ test('webhooks: what is not taken is sent again; what is refused for good is in 
   assert.deepEqual(at(JSON.parse(String(one?.body)), 'data'), { incidentId: 'INC-2' })
 })
 
+test('webhooks: the message by which the server ends a subscription is sent again, too', async (t) => {
+  const { hub, world, receiver } = await setting(t)
+  await ask(hub, 'events/subscribe', subscribing(receiver.url))
+  const [own] = world.webhooks.values()
+  if (!own) throw new Error('no webhook')
+  let attempts = 0
+  receiver.answer = (_delivery, response) => { response.writeHead(++attempts === 1 ? 503 : 204).end() }
+  assert.equal((await world.send(own, 'msg_end', { type: 'terminated', error: { code: -32023, message: 'NotFound' } })).status, 202)
+  assert.deepEqual(at((await manage(hub, 'GET', '/events/subscriptions')).body, 'data'), [])
+  assert.equal((await world.send(own, 'evt_late', { eventId: 'evt_late', name: 'incident.created' })).status, 410)
+  await until(() => attempts === 2, 'there was no second attempt')
+  assert.deepEqual(receiver.got.slice(-2).map(({ body, isSigned }) => [body.type, isSigned]), [['terminated', true], ['terminated', true]])
+})
+
 test('webhooks: a subscription ends with the key that made it, with the server\'s visibility, and outlives a restart', async (t) => {
   const user = { ...otherKey(), kind: 'user', owner: 'alice' }
   const users = [{ username: 'admin', password: 'a-long-password', isAdmin: true }, { username: 'alice', password: 'a-long-password' }]

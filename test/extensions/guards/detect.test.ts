@@ -86,6 +86,16 @@ test('JSON stays JSON of the same shape, and keeps the bytes of all that is not 
   }
 })
 
+test('JSON within a text stays JSON, too', async () => {
+  const [given, expected] = [
+    { card: 4111111111111111, list: [4111111111111111, 5], text: '4111 1111 1111 1111', 'bob@x.com': 1, 'eve@x.com': '{"n":4111111111111111}' },
+    { card: 0, list: [0, 5], text: '[card]', '[email]': 1, '[email] 2': '{"n":0}' }
+  ].map((value) => JSON.stringify(value))
+  const resource = (text = ''): string => JSON.stringify({ text, blob: Buffer.from(text).toString('base64') })
+  assert.equal(maskJson(resource(given), all).text, resource(expected))
+  assert.equal(maskJson('{"text":"{4111111111111111}"}', all).text, '{"text":"{[card]}"}')
+})
+
 test('base64 is searched, and is not read as text only where it is media', async () => {
   const base64 = (text: string, encoding: BufferEncoding = 'utf8'): string => Buffer.from(text, encoding).toString('base64')
   const filler = 'a'.repeat(300)

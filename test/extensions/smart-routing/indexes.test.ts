@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { Surface } from '../../../plugins/gateway/surface.ts'
 import { ViewIndexes } from '../../../plugins/extensions/smart-routing/indexes.ts'
+import { findSkills } from '../../../plugins/extensions/smart-routing/skill-search.ts'
 import { setLimits } from '../../helpers/patient.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 
@@ -33,4 +34,18 @@ test('the indexes of many views have a bound, and those that nobody searches do 
   const later = performance.now() + extensionsLimits.smartRouting.inUsePeriod + 1
   t.intercept(performance, 'now', { value: () => later })
   assert.ok(!indexes.shouldUpdateEarly('view 11'), 'nobody searches it any more')
+})
+
+test('an index of skills that could not be created is created by the next search', async () => {
+  let failures = 1
+  const skills = {
+    list: { entries: [{ text: JSON.stringify({ frontmatter: { name: 'parcels', description: 'Sends parcels' } }) }] },
+    get targets () {
+      if (failures-- > 0) throw new Error('too many open files')
+      return new Map([['skill://parcels/SKILL.md', { provider: 'post' }]])
+    }
+  }
+  const surface = { parts: { skills } } as unknown as Surface
+  await assert.rejects(findSkills(surface, 'send parcels', 5), /too many open files/)
+  assert.equal((await findSkills(surface, 'send parcels', 5))[0]?.uri, 'skill://parcels/SKILL.md')
 })

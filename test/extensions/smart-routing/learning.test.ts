@@ -104,6 +104,34 @@ void test('what was learned outlives the process, without words, and is forgotte
   assert.deepEqual(await readdir(folder), [])
 })
 
+void test('counts that cannot be read now are neither replaced nor forgotten', async () => {
+  let stored = ''
+  let failures = 0
+  const cache = {
+    readUses: async () => {
+      if (failures-- > 0) throw new Error('too many open files')
+      return stored
+    },
+    writeUses: async (_server: string, text: string) => { stored = text }
+  }
+  const make = (): ToolUseLearning => new ToolUseLearning({ cache, listed: () => undefined, warn: () => {} })
+  const search = async (learning: ToolUseLearning): Promise<string | undefined> =>
+    (await learning.rankAndRemember('ada', ['send'], close.map(([tool, score]) => ({ tool, score }))))[0]?.tool.ownName
+  const first = make()
+  for (let i = 0; i < 3; i++) {
+    await search(first)
+    first.countCall('ada', 'mail', 'parcel')
+  }
+  await first.close()
+  const second = make()
+  failures = 2
+  assert.equal(await search(second), 'letter')
+  second.countCall('ada', 'mail', 'letter')
+  assert.equal(await search(second), 'parcel')
+  await second.close()
+  assert.equal(await search(make()), 'parcel')
+})
+
 void test('counts are bounded, and unreadable ones are lost', () => {
   const uses = new ToolUses()
   for (let i = 0; i < bounds.tools + 50; i++) uses.count(`t${i}`, Array.from({ length: 100 }, (_, n) => wordCodeOf(`w${n}`)))

@@ -3,6 +3,8 @@ import { test } from 'tap'
 import { plainBm25, measure } from '../../../bench/search/quality.ts'
 import { readQuestions, readTools } from '../../../bench/search/questions.ts'
 import { syntheticTools } from '../../../bench/search/synthetic.ts'
+import { cosineWeights, fuseRankings } from '../../../plugins/extensions/smart-routing/fuse.ts'
+import { ShownTool } from '../../../plugins/extensions/smart-routing/shown-tools.ts'
 import { analyseTool } from '../../../plugins/extensions/smart-routing/words/analysis.ts'
 import { ToolIndex, type SearchableTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
 import { tokensOf } from '../../../plugins/extensions/smart-routing/words/stem.ts'
@@ -208,6 +210,22 @@ test('a server that is named counts more', async () => {
     ...some, ...['slack', 'teams', 'zulip'].flatMap((server) => [tool(server, 'post_message', 'Post a message to a channel'), tool(server, 'list_channels', 'List channels')])
   ])
   assert.equal(index.search('post a message in zulip', 1)[0]?.tool.name, 'zulip-post_message')
+})
+
+test('beside a tool that the query names, words and meaning count as ever', async () => {
+  const shown = ['search', 'search_files', 'archive_report'].map((key) => {
+    const item = { key, text: JSON.stringify({ name: key }) }
+    return new ShownTool(key, { provider: 'fs', key, item }, { text: item.text })
+  })
+  const words = (await indexed(shown)).search('search', 5)
+  const cosines = new Map(shown.map((each, at) => [each, [0.8, 0.8, 0.9][at] ?? 0]))
+  const tools = new Map(shown.map((each) => [each.name, each]))
+  for (const weight of Object.values(cosineWeights)) {
+    const found = fuseRankings(words, cosines, tools, weight)
+    assert.deepEqual(found.map(({ tool }) => tool.ownName), ['search', 'search_files', 'archive_report'])
+    assert.equal(found[0]?.score, 1)
+  }
+  assert.deepEqual(fuseRankings(words, undefined, tools).map(({ tool }) => tool.ownName), ['search', 'search_files'])
 })
 
 test('an index is updated by difference, and finds only what it was given last', async () => {

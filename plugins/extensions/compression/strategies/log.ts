@@ -2,24 +2,9 @@ import { pushTo } from '../../../../protocol/grouping.ts'
 import {
   visitLines, roundRobinOrder, lineStartingAt, stripAnsiCodes, shortenLine, joinWithGaps, OffsetList
 } from './lines.ts'
-import { FailureNeighbours, type FoldedLog } from './neighbours.ts'
+import { failureFlag, firstFlag, kindsOfLines, severeFlag, warningFlag } from './log-lines.ts'
 import { strategyBounds, formatQuantity, type Strategy } from './strategy.ts'
 
-/** Matches a word that means a failure and is not part of a path or another name. */
-const failure = new RegExp(
-  '(?<![\\w/\\\\.@-])' +
-  '(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|' +
-  'segfault|killed|refused|' +
-  'denied|timed? ?out|unreachable|unhandled|abort(?:ed)?|(?:[\\w$]+\\.)*\\w*(?:Error|Exception))(?![\\w/\\\\-]|\\.\\w)',
-  'i'
-)
-/** Matches a log level above `error`. */
-const severePattern = /(?<![\w/\\.@-])(?:FATAL|PANIC|CRITICAL|EMERG(?:ENCY)?|fatal:|panic:)(?![\w/\\-])/
-const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
-/** Matches an HTTP status 5xx in an access log (common log format). */
-const serverErrorPattern = /" 5\d\d(?: |$)/
-/** Matches an HTTP status 4xx in an access log. */
-const clientErrorPattern = /" 4\d\d(?: |$)/
 /** Matches a line that continues a message: a stack frame, a cause, an indented line, or the name of an exception. */
 const continuation =
   /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
@@ -29,26 +14,42 @@ const cause =
 /** Number of characters at the start of a line that are parsed. */
 const parsedLength = 1_000
 
-/**
- * Max number of folded failure lines that can be shown after all; also the max number of folded lines that can be shown
- * next to failures.
- */
+/** Max number of folded failure lines that can be shown after all; also the max number of lines before failures. */
 const maxUnfolded = 1_000
 
 /**
+ * A log, divided into entries. An entry is a line together with the following lines that differ from it only in
+ * numbers, ids and times.
+ */
+interface FoldedLog {
+  readonly entryCount: number
+  /** The offset of the first line of each entry in the text. */
+  readonly starts: OffsetList
+  /** The number of lines before each entry; the last value is the number of all lines. */
+  readonly linesBefore: OffsetList
+  /** The rank of each entry; the entries with the highest ranks are kept first. */
+  readonly priorities: Uint8Array
+  /** The indexes of the first entries that have several lines, all of them failures. */
+  readonly foldedFailureEntries: readonly number[]
+  /** The number of lines of `foldedFailureEntries`, without the first line of each. */
+  readonly foldedFailureLines: number
+  /** The indexes of the first entries that have several lines and precede a failure, without failures themselves. */
+  readonly entriesBeforeFailures: readonly number[]
+}
+
+/**
  * The strategy `log`: keeps failures with the lines around them, the first line of each shape, and the first and last
- * lines. Repeated lines are folded into one. If space is left, folded failure lines are shown, then folded lines next
- * to failures.
+ * lines. Repeated lines are folded into one. If space is left, folded failure lines are shown, then the last of the
+ * folded lines before a failure.
  */
 export const logStrategy: Strategy = (text) => {
   const entries = foldLines(text)
-  const { entryCount: total } = entries
+  const { entryCount: total, starts, linesBefore } = entries
   let order: number[] = []
   let unfolded: UnfoldedLines | undefined
-  let neighbours: FailureNeighbours | undefined
   const failures = Math.min(entries.foldedFailureLines, maxUnfolded)
   return {
-    highestLevel: total + failures + FailureNeighbours.countLines(entries, maxUnfolded),
+    highestLevel: total + failures + entries.entriesBeforeFailures.length,
     render: (level, maxLength) => {
       // Each entry needs at least one character, its line break.
       if (level > maxLength + 1) return undefined
@@ -58,23 +59,26 @@ export const logStrategy: Strategy = (text) => {
       const kept = order.slice(0, level).sort((a, b) => a - b)
       if (level > total) unfolded ??= new UnfoldedLines(text, entries)
       const more = level > total ? unfolded?.firstLines(Math.min(level - total, failures)) : undefined
-      if (level > total + failures) neighbours ??= new FailureNeighbours(text, entries, maxUnfolded)
-      const around = level > total + failures ? neighbours?.firstLines(level - total - failures) : undefined
+      const withLast = new Set(entries.entriesBeforeFailures.slice(0, Math.max(0, level - total - failures)))
       const write = (index: number): string => {
-        const { afterFailure: after = [], beforeFailure: before = [] } = around?.get(index) ?? {}
-        const toShownText = (lines: readonly string[]): string =>
-          lines.map((line) => shortenLine(stripAnsiCodes(line))).join('\n')
-        const lines = [lineStartingAt(text, entries.starts.at(index)), ...more?.get(index) ?? [], ...after]
-        const rest = entries.linesBefore.at(index + 1) - entries.linesBefore.at(index) - lines.length - before.length
-        const head = rest === 0
-          ? toShownText(lines)
-          : `${toShownText(lines)}  (and ${formatQuantity(rest, 'line')} like it)`
-        return before.length === 0 ? head : `${head}\n${toShownText(before)}`
+        const first = lineStartingAt(text, starts.at(index))
+        const last = withLast.has(index) ? lineBefore(text, starts.at(index + 1)) : first
+        const shown = [first, ...more?.get(index) ?? []].map(toShownLine).join('\n')
+        const tail = last === first ? [] : [toShownLine(last)]
+        const rest =
+          linesBefore.at(index + 1) - linesBefore.at(index) - 1 - (more?.get(index)?.length ?? 0) - tail.length
+        return [rest === 0 ? shown : `${shown}  (and ${formatQuantity(rest, 'line')} like it)`, ...tail].join('\n')
       }
-      return joinWithGaps(kept, total, write, (index) => entries.linesBefore.at(index))
+      return joinWithGaps(kept, total, write, (index) => linesBefore.at(index))
     }
   }
 }
+
+const toShownLine = (line: string): string => shortenLine(stripAnsiCodes(line))
+
+/** Returns the line that ends right before an index at which another line begins. */
+const lineBefore = (text: string, start: number): string =>
+  lineStartingAt(text, text.lastIndexOf('\n', start - 2) + 1)
 
 /** The lines that were folded into failure entries, without duplicates: one line of each entry, then the others. */
 class UnfoldedLines {
@@ -108,16 +112,6 @@ class UnfoldedLines {
   }
 }
 
-/** The kind of a log line. Adjacent lines with the same shape are folded; `flags` mark failures and warnings. */
-interface Kind { readonly shape: string, readonly flags: number }
-
-const failureFlag = 1
-const warningFlag = 2
-/** Marks the first entry with its shape. */
-const firstFlag = 4
-/** Marks a failure with a level above `error`. */
-const severeFlag = 8
-
 /** Folds the adjacent lines of a log that have the same shape. */
 function foldLines (text: string): FoldedLog {
   const starts = new OffsetList()
@@ -142,13 +136,17 @@ function foldLines (text: string): FoldedLog {
     return true
   })
   linesBefore.push(lines)
+  const isFailure = (index: number): boolean => (kinds.at(index) & failureFlag) !== 0
+  const foldedLines = (index: number): number => linesBefore.at(index + 1) - linesBefore.at(index) - 1
   const foldedFailureEntries: number[] = []
   let foldedFailureLines = 0
-  const failures: number[] = []
+  const entriesBeforeFailures: number[] = []
   for (let index = 0; index < starts.length && foldedFailureEntries.length < maxUnfolded; index++) {
-    const more = linesBefore.at(index + 1) - linesBefore.at(index) - 1
-    if ((kinds.at(index) & failureFlag) === 0) continue
-    if (failures.length < maxUnfolded) failures.push(index)
+    if (!isFailure(index)) continue
+    const [before, more] = [index - 1, foldedLines(index)]
+    if (before >= 0 && !isFailure(before) && foldedLines(before) > 0 && entriesBeforeFailures.length < maxUnfolded) {
+      entriesBeforeFailures.push(before)
+    }
     if (more === 0) continue
     foldedFailureEntries.push(index)
     foldedFailureLines += more
@@ -161,43 +159,8 @@ function foldLines (text: string): FoldedLog {
     priorities,
     foldedFailureEntries,
     foldedFailureLines,
-    failureEntries: failures
+    entriesBeforeFailures
   }
-}
-
-/** Returns a function that classifies a line, with a cache for repeated lines. */
-function kindsOfLines (): (line: string) => Kind {
-  const known = new Map<string, Kind>()
-  return (line) => {
-    let kind = known.get(line)
-    if (!kind) {
-      if (known.size >= 1_000) known.clear()
-      known.set(line, kind = kindOf(stripAnsiCodes(line)))
-    }
-    return kind
-  }
-}
-
-function kindOf (line: string): Kind {
-  const isFailure = failure.test(line) || serverErrorPattern.test(line)
-  const isWarning = warning.test(line) || clientErrorPattern.test(line)
-  const flags = (isFailure
-    ? failureFlag
-    : 0) | (isWarning ? warningFlag : 0) | (severePattern.test(line) ? severeFlag | failureFlag : 0)
-  // The flags are part of the shape, so that failures are not folded into other lines.
-  return { shape: `${flags}${shapeOf(line)}`, flags }
-}
-
-/**
- * Returns the shape of a line: its text with `#` in place of times, ids and numbers, which differ between repetitions.
- */
-function shapeOf (line: string): string {
-  const start = shortenLine(line, 300)
-  if (!/\d/.test(start)) return start
-  return start
-    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '#')
-    .replace(/\b(?:0x)?[0-9a-f]*\d[0-9a-f]*\b/gi, '#')
-    .replace(/\d+/g, '#')
 }
 
 /** Max number of first failures, and max number of severe failures, that rank highest. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { membersOf, skipSpace, skipString, skipValue } from '../../../../protocol/json.ts'
+import { membersOf, parseIfJson, skipSpace, skipString, skipValue } from '../../../../protocol/json.ts'
 import type { Guard } from '../../../../schemas/guards.ts'
 import { maskFoundSecrets, type SecretRange } from '../../../base/secrets/index.ts'
 import { findCards, isCard } from './card.ts'
@@ -54,7 +54,6 @@ const minContentLength = 6
 class Masker {
   readonly found = new Set<DetectedKind>()
   readonly #finders: typeof finders
-  #keyCount = 0
 
   constructor (kinds: readonly DetectedKind[]) {
     this.#finders = finders.filter(([kind]) => kinds.includes(kind))
@@ -73,6 +72,8 @@ class Masker {
     const parts: string[] = []
     let from = 0
     let key = ''
+    /** The number of masked keys so far. It is appended to all of them but the first, so that they stay distinct. */
+    let maskedKeys = 0
     /** The objects and arrays that contain the current position, outermost first. */
     const containers: Array<{ readonly start: number, readonly key: string, media?: string }> = []
     const mediaOf = (): string => {
@@ -92,7 +93,8 @@ class Masker {
         const end = skipString(json, at)
         const text = JSON.parse(json.slice(at, end)) as string
         const isKey = json.charCodeAt(skipSpace(json, end)) === COLON
-        const masked = isKey ? this.#key(text) : this.#string(text, key, mediaOf)
+        let masked = isKey ? this.plain(text) : this.#string(text, key, mediaOf)
+        if (isKey && masked !== text && ++maskedKeys > 1) masked += ` ${maskedKeys}`
         if (masked !== text) replace(at, end, JSON.stringify(masked))
         if (isKey) key = text
         at = end
@@ -110,11 +112,9 @@ class Masker {
     return from === 0 ? json : parts.join('') + json.slice(from)
   }
 
-  /** Masks the name of a member. A number is appended to all masked names but the first, so that they stay distinct. */
-  #key (text: string): string {
-    const masked = this.plain(text)
-    if (masked === text) return text
-    return this.#keyCount++ === 0 ? masked : `${masked} ${this.#keyCount}`
+  /** Masks content in the text of a member. In a text that is a JSON object or array, numbers stay numbers. */
+  #text (text: string): string {
+    return this.plain(isJson(text) ? this.json(text, false) : text)
   }
 
   /**
@@ -124,17 +124,17 @@ class Masker {
    * @param mediaOf returns the name of the member with media data in the innermost object; '' if there is none
    */
   #string (text: string, key: string, mediaOf: () => string): string {
-    if (text.length < minContentLength || (key !== 'blob' && key !== 'data')) return this.plain(text)
+    if (text.length < minContentLength || (key !== 'blob' && key !== 'data')) return this.#text(text)
     const encoded = text.replace(/\s+/g, '')
     const encoding = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded)
       ? 'base64'
       : /^[\w-]+={0,2}$/.test(encoded) ? 'base64url' : undefined
-    if (encoding === undefined) return this.plain(text)
+    if (encoding === undefined) return this.#text(text)
     const bytes = Buffer.from(encoded, encoding)
     const charset = charsetOf(bytes)
     if (charset !== undefined) {
       const content = bytes.toString(charset)
-      const masked = this.plain(content)
+      const masked = this.#text(content)
       if (masked !== content) return Buffer.from(masked, charset).toString(encoding)
     }
     const isBinary = charset === undefined && encoding === 'base64' && encoded === text && text.length >= minMediaLength
@@ -172,6 +172,9 @@ class Masker {
     return this.#rangesIn(reading).map((range) => ({ ...range, start: escapeAround(text, range.start) ?? range.start }))
   }
 }
+
+/** Whether a text is a JSON object or array. */
+const isJson = (text: string): boolean => /^\s*[{[]/.test(text) && parseIfJson(text) !== undefined
 
 /** Matches the part of an escape that is not its hexadecimal digits. */
 const escapeMark = /\\(?:u(?=[\da-fA-F]{4})|["\\/bfnrt])|%(?=[\da-fA-F]{2})/g

@@ -1,4 +1,5 @@
 import type { CatalogueCache } from '../../../../db/store.ts'
+import { loadOnce } from '../../../base/config/index.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
 import type { SearchHit } from '../answer.ts'
 import { wordCodeOf, ToolUses } from './uses.ts'
@@ -32,7 +33,7 @@ export class ToolUseLearning {
   readonly #deps: LearningDeps
   readonly #now: () => number
   readonly #searches = new BoundedMap<string, LastSearch>(bounds.principals)
-  readonly #servers = new BoundedMap<string, Promise<ToolUses>>(bounds.servers)
+  readonly #servers = new BoundedMap<string, () => Promise<ToolUses>>(bounds.servers)
   readonly #changed = new Set<string>()
   /** Settles when all calls so far are counted. */
   #counting: Promise<void> = Promise.resolve()
@@ -54,7 +55,7 @@ export class ToolUseLearning {
   ): Promise<SearchHit[]> {
     await this.#counting
     const codes = [...new Set(words)].slice(0, bounds.wordsOfQuery).map(wordCodeOf)
-    const uses = new Map<string, ToolUses>()
+    const uses = new Map<string, ToolUses | undefined>()
     for (const { tool } of found) if (!uses.has(tool.server)) uses.set(tool.server, await this.#usesOf(tool.server))
     const lifted = found.map((hit) => {
       const { tool, score } = hit
@@ -78,7 +79,9 @@ export class ToolUseLearning {
     const search = this.#searches.get(principal)
     if (!search || this.#now() - search.at > bounds.time || !search.found.has(keyOf(server, tool))) return
     this.#counting = this.#counting.then(async () => {
-      (await this.#usesOf(server)).count(tool, search.codes)
+      const uses = await this.#usesOf(server)
+      if (!uses) return
+      uses.count(tool, search.codes)
       this.#changed.add(server)
       this.#timer ??= setTimeout(() => { void this.#store() }, bounds.delay).unref()
     })
@@ -97,21 +100,23 @@ export class ToolUseLearning {
     this.#changed.clear()
     for (const server of servers) {
       const uses = await this.#usesOf(server)
+      if (!uses) continue
       const listed = this.#deps.listed(server)
       if (listed) uses.keepOnly(listed)
       await this.#deps.cache.writeUses(server, uses.toText()).catch(this.#deps.warn)
     }
   }
 
-  async #usesOf (server: string): Promise<ToolUses> {
-    let uses = this.#servers.get(server)
-    if (!uses) {
-      const reading = this.#deps.cache.readUses(server).catch((error: unknown) => {
-        this.#deps.warn(error)
-        return ''
-      })
-      this.#servers.set(server, uses = reading.then((text) => ToolUses.fromText(text)))
+  /** Returns the uses of a server's tools; undefined if they cannot be read now. */
+  async #usesOf (server: string): Promise<ToolUses | undefined> {
+    const load = this.#servers.get(server) ??
+      loadOnce(async () => ToolUses.fromText(await this.#deps.cache.readUses(server)))
+    this.#servers.set(server, load)
+    try {
+      return await load()
+    } catch (error) {
+      this.#deps.warn(error)
+      return undefined
     }
-    return await uses
   }
 }

@@ -12,8 +12,6 @@ export const wordCodeOf = (word: string): number => Number.parseInt(sha256(word)
 export class ToolUses {
   readonly #tools = new BoundedMap<string, BoundedMap<number, number>>(bounds.tools)
 
-  get isEmpty (): boolean { return this.#tools.size === 0 }
-
   /** Counts one use of a tool after a query. @param codes the codes of the query's words */
   count (tool: string, codes: readonly number[]): void {
     const uses = this.#tools.get(tool) ?? new BoundedMap<number, number>(bounds.words)

@@ -13,17 +13,19 @@ import { toTermShares, type ScoreExplanation } from './score-explanation.ts'
 export type { SearchableTool } from './search-tool.ts'
 export type { ScoreExplanation } from './score-explanation.ts'
 
-/** A tool found by words, with its score. `explanation`: the parts of the score; undefined unless requested. */
+/**
+ * A tool found by words, with its score. `isNamed`: whether the query equals the tool's name; such tools come first.
+ * `explanation`: the parts of the score; undefined unless requested.
+ */
 export interface RankedTool {
   readonly tool: SearchableTool
   readonly score: number
+  readonly isNamed: boolean
   readonly explanation?: ScoreExplanation
 }
 
 /** A synonym is ignored if it occurs in more than `tools` tools and in more than the share `part` of all tools. */
 const common = { tools: 500, part: 0.1 }
-/** Added to the score of a tool whose name equals the query. */
-const exactNameBonus = 1_000
 
 /** The analysis of a tool, shared by all indexes. */
 const analysisOf = memoized(analyseTool)
@@ -124,17 +126,18 @@ export class ToolIndex {
       const tool = this.#slots[slot]?.tool
       if (!tool || !this.#searchedTools.has(tool)) continue
       scores.scale(slot, 1 + tuning.name.whole * this.#namePart(slot, tool.server, queryWeights))
-      const isNamed = tool.name === exact || tool.ownName === exact
-      found.push({ tool, score: scores.of(slot) + (isNamed ? exactNameBonus : 0) })
+      found.push({ tool, score: scores.of(slot), isNamed: tool.name === exact || tool.ownName === exact })
     }
     const place = ({ tool }: RankedTool): number => this.#searchedTools.get(tool) ?? 0
-    const best = found.sort((a, b) => b.score - a.score || place(a) - place(b)).slice(0, limit)
+    const best = found
+      .sort((a, b) => Number(b.isNamed) - Number(a.isNamed) || b.score - a.score || place(a) - place(b))
+      .slice(0, limit)
     if (!explains) return best
-    return best.map((each) => ({ ...each, explanation: this.#explain(each.tool, concepts, queryWeights, exact) }))
+    return best.map((each) => ({ ...each, explanation: this.#explain(each, concepts, queryWeights) }))
   }
 
   #explain (
-    tool: SearchableTool, concepts: readonly Concept[], queryWeights: ReadonlyMap<string, number>, exact: string
+    { tool, isNamed }: RankedTool, concepts: readonly Concept[], queryWeights: ReadonlyMap<string, number>
   ): ScoreExplanation {
     const slot = this.#slotOf.get(tool) ?? -1
     const wordOf = (term = ''): string => this.#vocabulary.get(term)?.word ?? term
@@ -151,7 +154,7 @@ export class ToolIndex {
     return {
       terms: toTermShares(terms),
       name: this.#namePart(slot, tool.server, queryWeights),
-      isNamed: tool.name === exact || tool.ownName === exact
+      isNamed
     }
   }
 

@@ -3,10 +3,9 @@ import { letterBits, WordList, type ComparableWord } from './typos.ts'
 
 /**
  * A term of the vocabulary. `word`: the first written form that was added. `places`: for each tool with the term, the
- * tool's slot and the term's weight, packed as `slot << bits | weight`. `removedCount`: the number of places that
- * `remove` has yet to remove.
+ * tool's slot and the term's weight, packed as `slot << bits | weight`.
  */
-interface Entry extends ComparableWord { places: number[], removedCount: number }
+interface Entry extends ComparableWord { places: number[] }
 
 const bits = Math.log2(maxWeight + 1)
 /** Returns the tool's slot from a place, which packs a slot and a weight. */
@@ -28,7 +27,7 @@ export class Vocabulary {
       const place = slot << bits | (weights[i] ?? 0)
       const entry = this.#entries.get(term)
       if (entry) entry.places.push(place)
-      else this.#insert({ term, word, bits: letterBits(word), places: [place], removedCount: 0 })
+      else this.#insert({ term, word, bits: letterBits(word), places: [place] })
     }
   }
 
@@ -53,35 +52,23 @@ export class Vocabulary {
    * @param count the number of all slots
    */
   remove (slots: ReadonlyMap<number, Analysis>, count: number): void {
-    const changed: Entry[] = []
+    const changed = new Set<Entry>()
     for (const { tokens } of slots.values()) {
       for (const { term } of tokens) {
         const entry = this.#entries.get(term)
-        if (entry && entry.removedCount++ === 0) changed.push(entry)
+        if (entry) changed.add(entry)
       }
     }
     // The array covers all slots, since reads beyond its end are slow.
     const isRemoved = new Uint8Array(count)
     for (const slot of slots.keys()) isRemoved[slot] = 1
     for (const entry of changed) {
-      const { places } = entry
-      let kept = 0
-      while (kept < places.length && isRemoved[toolSlotOf(places[kept] ?? 0)] !== 1) kept++
-      let i = kept
-      for (; i < places.length && entry.removedCount > 0; i++) {
-        const place = places[i] ?? 0
-        if (isRemoved[toolSlotOf(place)] === 1) entry.removedCount--
-        else places[kept++] = place
-      }
-      entry.removedCount = 0
-      places.splice(kept, i - kept)
-      if (places.length > 0) continue
+      entry.places = entry.places.filter((place) => isRemoved[toolSlotOf(place)] !== 1)
+      if (entry.places.length > 0) continue
       this.#entries.delete(entry.term)
       this.startingWith(entry.word.charCodeAt(0), entry.word.length)?.delete(entry)
     }
   }
-
-  get size (): number { return this.#entries.size }
 
   get (term: string): Entry | undefined { return this.#entries.get(term) }
 
