@@ -13,6 +13,7 @@ const reservedNames = new Set([
   'call',
   'openapi',
   'openapi.json',
+  'openapi.yaml',
   'servers',
   'stats',
   'batch',

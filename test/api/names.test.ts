@@ -105,7 +105,7 @@ test('new names, owners, visibility, pages', async (t) => {
     const before = await stored(hub)
     const { config } = await admin.server('after it')
     for (const newName of [
-      '\u3164', 'a\u034fb', 'a\ufe0f', '\u0301x', 'e\u0301t', 'other', 'call', 'openapi.json', '__proto__', 'toString',
+      '\u3164', 'a\u034fb', 'a\ufe0f', '\u0301x', 'e\u0301t', 'other', 'call', 'openapi.json', 'openapi.yaml', '__proto__', 'toString',
       '.hidden', '$smart', '_x', 'a/b', '', ' ', 'x'.repeat(129), 7, null, ['a']
     ]) { refused(await admin.ask('PUT', '/servers/after%20it', { config, newName }), 400, JSON.stringify(newName)) }
     assert.deepEqual(await stored(hub), before)

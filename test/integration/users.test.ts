@@ -102,6 +102,7 @@ test('users', async (t) => {
       'x'.repeat(129), '𝒙'.repeat(129)
     ]
     const reserved = [
+      'openapi.json', 'openapi.yaml', '.well-known',
       'console', 'guest', 'system', 'anonymous', 'api', 'mcp', 'sse', 'oauth', 'health', 'config', 'public-config',
       'tools', 'docs', 'metrics', 'GUEST', 'Ｓystem', 'ſse', 'ToolS', '__proto__', 'constructor', 'Constructor', 'toString',
       'hasOwnProperty', '__defineGetter__', 'prototype'

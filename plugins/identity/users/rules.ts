@@ -18,7 +18,10 @@ const reservedNames = new Set([
   'public-config',
   'tools',
   'docs',
-  'metrics'
+  'metrics',
+  'openapi.json',
+  'openapi.yaml',
+  '.well-known'
 ])
 
 /**
