@@ -505,3 +505,13 @@ void test('a database that is known to be away is not asked', async () => {
   for (const ask of [quick, slow]) await assert.rejects(ask(async () => assert.fail('asked')), refusal)
   for (const ask of [transact, record]) await assert.rejects(ask(async () => assert.fail('asked')), refusal)
 })
+
+void test('an error in the code of a query stays what it is, and is no outage', async (t) => {
+  const driver = await driverOf(t, (await database(t)).url)
+  const queries = createQueryRunner(driver, () => undefined)
+  const fail = async (): Promise<never> => await Promise.reject(new TypeError('ours'))
+  await assert.rejects(queries.runQuick(fail), TypeError)
+  await assert.rejects(queries.runTransaction(async (tx) => { await tx.execute(sql`select 1`); await fail() }), TypeError)
+  await assert.rejects(queries.runQuick(async (db) => await db.execute(sql`select nothing`)), StorageError)
+  await assert.rejects(queries.runTransaction(async (tx) => await tx.execute(sql`select nothing`)), StorageError)
+})
