@@ -168,7 +168,10 @@ export interface CatalogueCache {
 /** The beginning of the keys of quota counters. Without a database, only these counters survive a restart. */
 export const quotaKeyPrefix = 'quota '
 
-/** Counters with an expiry, for rate limits and quotas. With a database, all replicas share them. */
+/**
+ * Counters with an expiry, for rate limits and quotas. With a database, all replicas share them; while it is
+ * unavailable, each replica counts in memory. The methods never throw.
+ */
 export interface Counters {
   /** Removes a counter. */
   reset: (key: string) => Promise<void>
