@@ -1,4 +1,4 @@
-import { recordCollections, type Records } from '../records.ts'
+import { recordCollections, RecordPort } from '../records.ts'
 
 /** How long usage counters are kept, in days. */
 export const usageRetentionDays = 400
@@ -55,13 +55,7 @@ export const addCounts = (count: UsageCount, former: UsageCount | undefined): Us
 })
 
 /** Stores the usage counters as records. */
-export class RecordUsageCounts implements UsageCounts {
-  readonly #records: Records
-
-  constructor (records: Records) {
-    this.#records = records
-  }
-
+export class RecordUsageCounts extends RecordPort implements UsageCounts {
   async add (counts: readonly UsageCount[]): Promise<void> {
     for (const count of counts) {
       let isAdded = false
@@ -71,7 +65,7 @@ export class RecordUsageCounts implements UsageCounts {
   }
 
   async list (days: readonly string[]): Promise<UsageCount[]> {
-    const found = await this.#records.list(recordCollections.usage, { labels: days.map(labelOf) })
+    const found = await this.records.list(recordCollections.usage, { labels: days.map(labelOf) })
     return found.map(({ value }) => value as UsageCount)
   }
 
@@ -81,9 +75,9 @@ export class RecordUsageCounts implements UsageCounts {
 
   async #tryToAdd (count: UsageCount): Promise<boolean> {
     const key = usageKeyOf(count)
-    const former = await this.#records.find(recordCollections.usage, key)
+    const former = await this.records.find(recordCollections.usage, key)
     const value = addCounts(count, former?.value as UsageCount | undefined)
-    return await this.#records.swap(recordCollections.usage, former?.version, {
+    return await this.records.swap(recordCollections.usage, former?.version, {
       key, value, labels: [labelOf(count.day)], expiresAt: Date.parse(count.day) + usageRetentionDays * dayInMs
     })
   }
