@@ -5,19 +5,8 @@ import { FileRecords } from './json/records.ts'
 import type { SectionAccess } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenedVectorStore } from './ports/vectors.ts'
-import { Approvals } from './ports/approvals.ts'
-import { EventWebhooks } from './ports/event-webhooks.ts'
-import { OneTimeValues } from './ports/grants.ts'
-import { Consents } from './ports/consents.ts'
-import { ConsoleSessions } from './ports/console-sessions.ts'
-import { BrowserStates, UsedRequestStates } from './ports/login-states.ts'
-import { RecordPinStore } from './ports/pins.ts'
-import { Tasks } from './ports/tasks.ts'
-import { OAuthTokens } from './ports/tokens.ts'
-import { RecordUsageCounts } from './ports/usage.ts'
 import { FileUsageCounts } from './json/usage.ts'
-import { UpstreamTokens } from './ports/upstream-tokens.ts'
-import { UserValueRecords } from './ports/user-values.ts'
+import { createRecordPorts } from './record-ports.ts'
 import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
@@ -103,24 +92,8 @@ export function createFileStorage (
 }
 
 /** Adds the ports that store their data as records to the ports of a storage adapter. */
-function withRecordPorts ({ records, ...others }: StorageAdapter): Storage {
-  return {
-    ...others,
-    grants: new OneTimeValues(records),
-    tokens: new OAuthTokens(records),
-    consents: new Consents(records),
-    loginStates: new BrowserStates(records),
-    consoleSessions: new ConsoleSessions(records),
-    usedStates: new UsedRequestStates(records),
-    upstreamTokens: new UpstreamTokens(records),
-    userValues: new UserValueRecords(records),
-    approvals: new Approvals(records),
-    eventWebhooks: new EventWebhooks(records),
-    tasks: new Tasks(records),
-    ...records.outlivesProcess ? { pins: new RecordPinStore(records) } : {},
-    usage: new RecordUsageCounts(records)
-  }
-}
+const withRecordPorts = ({ records, ...others }: StorageAdapter): Storage =>
+  ({ ...others, ...createRecordPorts(records) })
 
 /**
  * Opens the database of `smartRouting.dbUrl`, which is used for embeddings only, and creates the table of embeddings if
