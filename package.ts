@@ -50,8 +50,8 @@ export const loadPackage = <Name extends keyof LazyPackages>(name: Name): LazyPa
 
 /**
  * Returns a function that loads something at its first call, and returns the same promise then.
- * @param load what loads it; called again only after it failed. Node itself keeps the failure of an `import()` until the
- *   process ends, so that only what else it does, such as reading a file, can succeed then
+ * @param load what loads it; called again only after it failed. Node itself keeps the failure of an `import()` until
+ *   the process ends, so that only what else it does, such as reading a file, can succeed then
  */
 export function loadOnce<Loaded> (load: () => Promise<Loaded>): () => Promise<Loaded> {
   let loading: Promise<Loaded> | undefined

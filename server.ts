@@ -43,7 +43,7 @@ async function start (): Promise<void> {
   const keys = await openKeyRing({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
   const storage = await openStorage({
     settingsPath,
-    usagePath: join(dataDir, 'usage.json'),
+    usageFolder: join(dataDir, 'usage'),
     dbUrl: env.DB_URL,
     startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT),
     vault: new SealedVault(keys),

@@ -5,19 +5,8 @@ import { FileRecords } from './json/records.ts'
 import type { SectionAccess } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenedVectorStore } from './ports/vectors.ts'
-import { Approvals } from './ports/approvals.ts'
-import { EventWebhooks } from './ports/event-webhooks.ts'
-import { OneTimeValues } from './ports/grants.ts'
-import { Consents } from './ports/consents.ts'
-import { ConsoleSessions } from './ports/console-sessions.ts'
-import { BrowserStates, UsedRequestStates } from './ports/login-states.ts'
-import { RecordPinStore } from './ports/pins.ts'
-import { Tasks } from './ports/tasks.ts'
-import { OAuthTokens } from './ports/tokens.ts'
-import { UsageCounts } from './ports/usage.ts'
 import { FileUsageCounts } from './json/usage.ts'
-import { UpstreamTokens } from './ports/upstream-tokens.ts'
-import { UserValueRecords } from './ports/user-values.ts'
+import { createRecordPorts } from './record-ports.ts'
 import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
@@ -27,10 +16,10 @@ interface StorageOptions {
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
   /**
-   * The path of the file for usage counters, used if there is no database. Without a path, the counters are lost when
-   * the process ends.
+   * The folder for usage and quota counters, used if there is no database. Without it, the counters are lost when the
+   * process ends.
    */
-  usagePath?: string
+  usageFolder?: string
   /** Max time to wait for the database at the start, in ms. */
   startupTimeout: number
   /** Encrypts secrets in the database, or records in the settings file, whose other sections are in plain text. */
@@ -55,8 +44,10 @@ interface StorageOptions {
  * @throws Error when the database cannot be opened
  */
 export async function openStorage (options: StorageOptions): Promise<Storage> {
-  const { settingsPath, usagePath, dbUrl, startupTimeout, vault, warn, info, mustExist = false } = options
-  if (dbUrl === undefined) return createFileStorage(new JsonFileStore(settingsPath, warn), vault, undefined, usagePath)
+  const { settingsPath, usageFolder, dbUrl, startupTimeout, vault, warn, info, mustExist = false } = options
+  if (dbUrl === undefined) {
+    return createFileStorage(new JsonFileStore(settingsPath, warn), vault, undefined, usageFolder)
+  }
   // Imported on demand, so that the drivers are not loaded for settings in a file.
   const [
     { openDatabase, missingDatabaseMessage }, { PostgresStore }, { PostgresCounters }, { createPorts }
@@ -80,10 +71,10 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
 /**
  * Creates the storage of a gateway without a database: a settings file, and data in memory.
  * @param now the clock, in ms since 1970
- * @param usagePath the path of the file for usage counters; undefined keeps them in memory only
+ * @param usageFolder the folder for usage and quota counters; undefined keeps them in memory only
  */
 export function createFileStorage (
-  file: Store & SectionAccess, vault: Vault, now = () => Date.now(), usagePath?: string
+  file: Store & SectionAccess, vault: Vault, now = () => Date.now(), usageFolder?: string
 ): Storage {
   const records = new FileRecords(file, vault, now)
   const counters = new MemoryCounters()
@@ -95,30 +86,14 @@ export function createFileStorage (
     resealing: records,
     vectors: new MemoryVectors(undefined, now)
   })
-  return usagePath === undefined
+  return usageFolder === undefined
     ? storage
-    : { ...storage, usage: new FileUsageCounts(usagePath, records, counters, now) }
+    : { ...storage, usage: new FileUsageCounts(usageFolder, counters, now) }
 }
 
 /** Adds the ports that store their data as records to the ports of a storage adapter. */
-function withRecordPorts ({ records, ...others }: StorageAdapter): Storage {
-  return {
-    ...others,
-    grants: new OneTimeValues(records),
-    tokens: new OAuthTokens(records),
-    consents: new Consents(records),
-    loginStates: new BrowserStates(records),
-    consoleSessions: new ConsoleSessions(records),
-    usedStates: new UsedRequestStates(records),
-    upstreamTokens: new UpstreamTokens(records),
-    userValues: new UserValueRecords(records),
-    approvals: new Approvals(records),
-    eventWebhooks: new EventWebhooks(records),
-    tasks: new Tasks(records),
-    ...records.outlivesProcess ? { pins: new RecordPinStore(records) } : {},
-    usage: new UsageCounts(records)
-  }
-}
+const withRecordPorts = ({ records, ...others }: StorageAdapter): Storage =>
+  ({ ...others, ...createRecordPorts(records) })
 
 /**
  * Opens the database of `smartRouting.dbUrl`, which is used for embeddings only, and creates the table of embeddings if

@@ -88,6 +88,15 @@ export interface Records {
   remove: (collection: RecordCollection, keyOrFilter: string | RecordFilter) => Promise<number>
 }
 
+/** The base of the ports that store their data as records. */
+export abstract class RecordPort {
+  protected readonly records: Records
+
+  constructor (records: Records) {
+    this.records = records
+  }
+}
+
 /**
  * How long the gateway remembers that a one-time value was taken, a token family revoked, or a login or a user's values
  * removed, in ms.

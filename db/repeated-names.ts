@@ -1,7 +1,3 @@
-import { isPlainObject } from '../schemas/unknown-members.ts'
-import type { SettingsDocument } from './apply.ts'
-import { endOfString } from './text-order.ts'
-
 const repeatedNames = new WeakMap<object, readonly string[]>()
 
 /**
@@ -12,28 +8,11 @@ const repeatedNames = new WeakMap<object, readonly string[]>()
 export const repeatedServerNames = (servers: object): readonly string[] => repeatedNames.get(servers) ?? []
 
 /**
- * Finds the repeated server names in the JSON text of the settings, and records them for `repeatedServerNames`.
- * @param document the parsed text
+ * Records the repeated server names for `repeatedServerNames`.
+ * @param names all names in the text of the section
  */
-export function rememberRepeatedNames (text: string, document: SettingsDocument): void {
-  const { mcpServers: servers } = document
-  if (!isPlainObject(servers)) return
-  const seen = new Map<string, number>()
-  let [depth, section, start, end] = [0, '', 0, 0]
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at]
-    if (character === '"') {
-      start = at
-      at = endOfString(text, at)
-      end = at + 1
-    } else if (character === '{' || character === '[') depth++
-    else if (character === '}' || character === ']') depth--
-    else if (character === ':' && depth <= 2) {
-      const name = JSON.parse(text.slice(start, end)) as string
-      if (depth === 1) section = name
-      else if (section === 'mcpServers') seen.set(name, (seen.get(name) ?? 0) + 1)
-    }
-  }
-  const names = [...seen].filter(([, count]) => count > 1).map(([name]) => name)
-  if (names.length > 0) repeatedNames.set(servers, names)
+export function rememberRepeatedNames (servers: object, names: readonly string[]): void {
+  const seen = new Set<string>()
+  const repeated = new Set(names.filter((name) => seen.size === seen.add(name).size))
+  if (repeated.size > 0) repeatedNames.set(servers, [...repeated])
 }

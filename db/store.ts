@@ -3,21 +3,10 @@ import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { EntityName, EntryOf, ListEntityName, SnapshotMemberOf } from './entities.ts'
 import type { Activities } from './ports/activities.ts'
-import type { Approvals } from './ports/approvals.ts'
 import type { OAuthClients } from './ports/clients.ts'
-import type { Consents } from './ports/consents.ts'
-import type { ConsoleSessions } from './ports/console-sessions.ts'
-import type { OneTimeValues } from './ports/grants.ts'
-import type { BrowserStates, UsedRequestStates } from './ports/login-states.ts'
 import type { SocialLogins } from './ports/social-logins.ts'
-import type { OAuthTokens } from './ports/tokens.ts'
-import type { PinStore } from './ports/pins.ts'
-import type { Tasks } from './ports/tasks.ts'
-import type { UpstreamTokens } from './ports/upstream-tokens.ts'
-import type { UsageCounts } from './ports/usage.ts'
-import type { UserValueRecords } from './ports/user-values.ts'
 import type { VectorStore } from './ports/vectors.ts'
-import type { EventWebhooks } from './ports/event-webhooks.ts'
+import type { createRecordPorts } from './record-ports.ts'
 import type { Records } from './records.ts'
 
 export { StorageError } from './errors.ts'
@@ -168,7 +157,10 @@ export interface CatalogueCache {
 /** The beginning of the keys of quota counters. Without a database, only these counters survive a restart. */
 export const quotaKeyPrefix = 'quota '
 
-/** Counters with an expiry, for rate limits and quotas. With a database, all replicas share them. */
+/**
+ * Counters with an expiry, for rate limits and quotas. With a database, all replicas share them; while it is
+ * unavailable, each replica counts in memory. The methods never throw.
+ */
 export interface Counters {
   /** Removes a counter. */
   reset: (key: string) => Promise<void>
@@ -268,19 +260,4 @@ export interface StorageAdapter {
 }
 
 /** The ports that the rest of the gateway uses: those of an adapter, and those that store their data as records. */
-export interface Storage extends Omit<StorageAdapter, 'records'> {
-  grants: OneTimeValues
-  tokens: OAuthTokens
-  consents: Consents
-  loginStates: BrowserStates
-  consoleSessions: ConsoleSessions
-  usedStates: UsedRequestStates
-  upstreamTokens: UpstreamTokens
-  eventWebhooks: EventWebhooks
-  tasks: Tasks
-  userValues: UserValueRecords
-  approvals: Approvals
-  /** Available only with a database. */
-  pins?: PinStore
-  usage: UsageCounts
-}
+export type Storage = Omit<StorageAdapter, 'records'> & ReturnType<typeof createRecordPorts>

@@ -18,7 +18,20 @@ interface Level {
  * @returns the value itself
  */
 export function rememberTextOrder<Value> (text: string, value: Value, levels: number): Value {
-  if (!hasReorderedMembers(value, levels)) return value
+  if (hasReorderedMembers(value, levels)) scanMembers(text, value, levels, rememberOrder)
+  return value
+}
+
+/**
+ * Finds the names of object members in a JSON text, in their order, with those that are repeated.
+ * @param value the result of `JSON.parse` for the text
+ * @param levels the number of outer object levels to examine; objects in arrays are not examined
+ * @param onObject called at the end of each object with the parsed object; if the name of an object is repeated, it is
+ *   called for each text of it with the object that JSON.parse keeps, the last one
+ */
+export function scanMembers (
+  text: string, value: unknown, levels: number, onObject: (object: object, names: readonly string[]) => void
+): void {
   const open: Level[] = []
   let [depth, start, end] = [0, 0, 0]
   for (let at = 0; at < text.length; at++) {
@@ -34,7 +47,10 @@ export function rememberTextOrder<Value> (text: string, value: Value, levels: nu
         }
         break
       case '}': case ']':
-        if (depth-- <= levels) closeLevel(open.pop())
+        if (depth-- <= levels) {
+          const closed = open.pop()
+          if (closed?.object) onObject(closed.object, closed.names)
+        }
         break
       case ':':
         if (depth <= levels && open.at(-1)?.object) {
@@ -42,7 +58,6 @@ export function rememberTextOrder<Value> (text: string, value: Value, levels: nu
         }
     }
   }
-  return value
 }
 
 /**
@@ -67,7 +82,7 @@ function hasReorderedMembers (value: unknown, levels: number): boolean {
  * Returns the position of the closing quote of a string in a valid JSON text.
  * @param start the position of its opening quote
  */
-export function endOfString (text: string, start: number): number {
+function endOfString (text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
     let slash = at - 1
     while (text[slash] === '\\') slash--
@@ -87,9 +102,4 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
     ? outermost
     : around.object && Object.hasOwn(around.object, name) ? around.object[name] : undefined
   return isPlainObject(value) ? value : undefined
-}
-
-/** Records the order of an object whose end was reached. If its name is repeated, the last such object counts. */
-function closeLevel (level: Level | undefined): void {
-  if (level?.object) rememberOrder(level.object, level.names)
 }

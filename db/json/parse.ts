@@ -1,7 +1,8 @@
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../apply.ts'
+import { rememberOrder } from '../order.ts'
 import { rememberRepeatedNames } from '../repeated-names.ts'
-import { rememberTextOrder } from '../text-order.ts'
+import { scanMembers } from '../text-order.ts'
 
 /** The number of outer object levels whose member order is recorded: the document and its sections. */
 const sectionLevels = 2
@@ -30,8 +31,14 @@ export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
     throw invalid(`is not valid JSON (${error instanceof Error ? describeSyntaxError(error.message, text) : ''})`)
   }
   if (!isPlainObject(value)) throw invalid('does not contain a JSON object')
-  rememberRepeatedNames(text, value)
-  return rememberTextOrder(text, value, sectionLevels)
+  const { mcpServers: servers } = value
+  const serverNames: string[] = []
+  scanMembers(text, value, sectionLevels, (object, names) => {
+    rememberOrder(object, names)
+    if (object === servers) serverNames.push(...names)
+  })
+  if (isPlainObject(servers)) rememberRepeatedNames(servers, serverNames)
+  return value
 }
 
 /**

@@ -117,13 +117,6 @@ CREATE TABLE "social_identities" (
 	"bound" timestamp with time zone NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "social_secret" (
-	"id" integer PRIMARY KEY DEFAULT 1 NOT NULL,
-	"data" jsonb NOT NULL,
-	"sealed" text,
-	CONSTRAINT "social_secret_is_one_row" CHECK ("social_secret"."id" = 1)
-);
---> statement-breakpoint
 CREATE TABLE "social_sessions" (
 	"id" text PRIMARY KEY NOT NULL,
 	"token" text NOT NULL,

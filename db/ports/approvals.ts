@@ -1,5 +1,5 @@
 import type { Policy } from '../../schemas/policies.ts'
-import { recordCollections, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
+import { recordCollections, type RecordEntry, RecordPort, type StoredRecord } from '../records.ts'
 
 const { approvals } = recordCollections
 
@@ -39,27 +39,21 @@ export interface Approval {
 export interface StoredApproval { readonly approval: Approval, readonly version: string }
 
 /** Stores the approvals of all replicas, as records. They survive a restart. */
-export class Approvals {
-  readonly #records: Records
-
-  constructor (records: Records) {
-    this.#records = records
-  }
-
+export class Approvals extends RecordPort {
   /** Stores a new approval. @param kept how long it is stored, in ms from `createdAt` */
   async add (approval: Approval, kept: number): Promise<void> {
-    await this.#records.put(approvals, [toEntry(approval, kept)])
+    await this.records.put(approvals, [toEntry(approval, kept)])
   }
 
   async find (id: string): Promise<StoredApproval | undefined> {
-    const found = await this.#records.find(approvals, id)
+    const found = await this.records.find(approvals, id)
     return found && toStored(found)[0]
   }
 
   /** Lists the approvals with a digest, newest first; by default all approvals. */
   async list (digest?: string): Promise<StoredApproval[]> {
     const filter = digest === undefined ? {} : { labels: [digestLabel(digest)] }
-    return (await this.#records.list(approvals, filter)).flatMap(toStored)
+    return (await this.records.list(approvals, filter)).flatMap(toStored)
   }
 
   /**
@@ -68,7 +62,7 @@ export class Approvals {
    * @returns false if it has been replaced since it was read; nothing is changed then
    */
   async replace ({ version }: StoredApproval, next: Approval, kept: number): Promise<boolean> {
-    return await this.#records.swap(approvals, version, toEntry(next, kept))
+    return await this.records.swap(approvals, version, toEntry(next, kept))
   }
 }
 

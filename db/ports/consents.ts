@@ -1,4 +1,6 @@
-import { clientLabel, recordCollections, type RecordCollection, type Records } from '../records.ts'
+import { clientLabel, recordCollections, RecordPort } from '../records.ts'
+
+const { consents } = recordCollections
 
 /** The scopes that a user has granted to an OAuth client, stored so that the user is not asked again. */
 export interface Consent {
@@ -19,19 +21,11 @@ export interface Consent {
  * change. Code that removes a user must also remove the user's consents, login states and tokens. Code that creates a
  * user must do the same first, since the removal of a former user of that name may have been interrupted.
  */
-export class Consents {
-  readonly #records: Records
-  readonly #consents: RecordCollection
-
-  constructor (records: Records, consents: RecordCollection = recordCollections.consents) {
-    this.#records = records
-    this.#consents = consents
-  }
-
+export class Consents extends RecordPort {
   /** Stores a consent. It replaces the user's former consent for the same client. */
   async put ({ username, clientId, scope, resource, mark, grantedAt }: Consent): Promise<void> {
     const more = { ...resource === undefined ? {} : { resource }, ...mark === undefined ? {} : { mark } }
-    await this.#records.put(this.#consents, [{
+    await this.records.put(consents, [{
       key: consentKey(username, clientId),
       value: { username, clientId, scope, ...more, grantedAt } satisfies Consent,
       owner: username,
@@ -41,23 +35,23 @@ export class Consents {
   }
 
   async find (username: string, clientId: string): Promise<Consent | undefined> {
-    return (await this.#records.find(this.#consents, consentKey(username, clientId)))?.value as Consent | undefined
+    return (await this.records.find(consents, consentKey(username, clientId)))?.value as Consent | undefined
   }
 
   /** Lists the consents of a user, newest first. */
   async list (username: string): Promise<Consent[]> {
-    return (await this.#records.list(this.#consents, { owner: username })).map(({ value }) => value as Consent)
+    return (await this.records.list(consents, { owner: username })).map(({ value }) => value as Consent)
   }
 
   /** Removes a consent. @returns whether it existed */
   async remove (username: string, clientId: string): Promise<boolean> {
-    return await this.#records.remove(this.#consents, consentKey(username, clientId)) > 0
+    return await this.records.remove(consents, consentKey(username, clientId)) > 0
   }
 
   /** Removes all consents that a user has given, or that a client has received. */
   async removeAll (target: { readonly username: string } | { readonly clientId: string }): Promise<void> {
     const filter = 'username' in target ? { owner: target.username } : { labels: [clientLabel(target.clientId)] }
-    await this.#records.remove(this.#consents, filter)
+    await this.records.remove(consents, filter)
   }
 }
 

@@ -1,4 +1,4 @@
-import { recordCollections, type Records } from '../records.ts'
+import { recordCollections, RecordPort } from '../records.ts'
 
 const { consoleSessions } = recordCollections
 
@@ -12,13 +12,7 @@ export interface ConsoleSession {
 /**
  * Stores the sessions of the console as records, keyed by the SHA-256 of the cookie, in hex. They survive a restart.
  */
-export class ConsoleSessions {
-  readonly #records: Records
-
-  constructor (records: Records) {
-    this.#records = records
-  }
-
+export class ConsoleSessions extends RecordPort {
   /**
    * Stores a new session.
    * @param hash SHA-256 of its cookie
@@ -26,7 +20,7 @@ export class ConsoleSessions {
    */
   async begin (hash: string, { username, mark }: ConsoleSession, idle: number): Promise<void> {
     const value = { username, mark } satisfies ConsoleSession
-    await this.#records.put(consoleSessions, [{ key: hash, value, owner: username, expiresIn: idle }])
+    await this.records.put(consoleSessions, [{ key: hash, value, owner: username, expiresIn: idle }])
   }
 
   /**
@@ -35,21 +29,21 @@ export class ConsoleSessions {
    *   unknown or has ended
    */
   async find (hash: string): Promise<ConsoleSession & { readonly age: number } | undefined> {
-    const found = await this.#records.find(consoleSessions, hash)
+    const found = await this.records.find(consoleSessions, hash)
     return found && { ...found.value as ConsoleSession, age: found.age }
   }
 
   /** Renews a session, unless it has ended. @param idle the time until it ends, unless renewed again, in ms */
   async renew (hash: string, idle: number): Promise<void> {
-    const found = await this.#records.find(consoleSessions, hash)
+    const found = await this.records.find(consoleSessions, hash)
     if (found === undefined) return
     const { value, owner, version } = found
-    await this.#records.swap(consoleSessions, version, {
+    await this.records.swap(consoleSessions, version, {
       key: hash, value, ...owner === undefined ? {} : { owner }, expiresIn: idle
     })
   }
 
   async end (hash: string): Promise<void> {
-    await this.#records.remove(consoleSessions, hash)
+    await this.records.remove(consoleSessions, hash)
   }
 }

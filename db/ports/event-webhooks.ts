@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Static } from '@sinclair/typebox'
 import type { FailedEventDelivery } from '../../schemas/events.ts'
-import { recordCollections, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
+import { recordCollections, type RecordEntry, RecordPort, type StoredRecord } from '../records.ts'
 
 const {
   eventSubscriptions: subscriptions, endedSubscriptions: ended, eventDeliveries: deliveries, failedDeliveries: failures
@@ -82,34 +82,28 @@ export interface DeliveryStatus {
  * Stores the webhooks of clients, and the messages for these webhooks, as records. A replica claims a message before it
  * sends it, so that only one replica at a time sends it.
  */
-export class EventWebhooks {
-  readonly #records: Records
-
-  constructor (records: Records) {
-    this.#records = records
-  }
-
+export class EventWebhooks extends RecordPort {
   async find (id: string): Promise<EventSubscription | undefined> {
-    return (await this.#records.find(subscriptions, id))?.value as EventSubscription | undefined
+    return (await this.records.find(subscriptions, id))?.value as EventSubscription | undefined
   }
 
   /** Lists the subscriptions of a principal. @param owner the key of the principal; by default, all principals */
   async list (owner?: string): Promise<EventSubscription[]> {
-    return valuesOf(await this.#records.list(subscriptions, owner === undefined ? {} : { owner }))
+    return valuesOf(await this.records.list(subscriptions, owner === undefined ? {} : { owner }))
   }
 
   /** Lists the subscriptions that were made with access tokens of OAuth clients. */
   async listByOAuthClients (): Promise<EventSubscription[]> {
-    return valuesOf(await this.#records.list(subscriptions, { labels: [authorized] }))
+    return valuesOf(await this.records.list(subscriptions, { labels: [authorized] }))
   }
 
   /** Adds a subscription. @returns false if a subscription has the id already */
   async add (subscription: EventSubscription): Promise<boolean> {
-    return await this.#records.swap(subscriptions, undefined, toEntry(subscription))
+    return await this.records.swap(subscriptions, undefined, toEntry(subscription))
   }
 
   async update (subscription: EventSubscription): Promise<void> {
-    await this.#records.put(subscriptions, [toEntry(subscription)])
+    await this.records.put(subscriptions, [toEntry(subscription)])
   }
 
   /**
@@ -117,35 +111,35 @@ export class EventWebhooks {
    * @returns whether this call removed it: of several callers, on any replica, exactly one gets true
    */
   async remove (id: string): Promise<boolean> {
-    await this.#records.remove(ended, id)
-    return await this.#records.remove(subscriptions, id) === 1
+    await this.records.remove(ended, id)
+    return await this.records.remove(subscriptions, id) === 1
   }
 
   /** Ends a subscription at the request of its server. Its waiting messages are still delivered. */
   async endByServer (subscription: EventSubscription): Promise<void> {
     const { id: key, owner } = subscription
-    await this.#records.put(ended, [{ key, owner, value: { ...subscription }, expiresIn: maxWait }])
-    await this.#records.remove(subscriptions, key)
+    await this.records.put(ended, [{ key, owner, value: { ...subscription }, expiresIn: maxWait }])
+    await this.records.remove(subscriptions, key)
   }
 
   /** Returns the subscription whose waiting messages are delivered: also one that `endByServer` has ended. */
   async findForDelivery (id: string): Promise<EventSubscription | undefined> {
-    return await this.find(id) ?? (await this.#records.find(ended, id))?.value as EventSubscription | undefined
+    return await this.find(id) ?? (await this.records.find(ended, id))?.value as EventSubscription | undefined
   }
 
   /** Returns the number of messages that wait for the webhooks of a principal. */
   async countWaiting (owner: string): Promise<number> {
-    return (await this.#records.list(deliveries, { labels: [waitingOf(owner)] }, true)).length
+    return (await this.records.list(deliveries, { labels: [waitingOf(owner)] }, true)).length
   }
 
   /** Stores a message. @returns false if it is stored already, waiting or settled */
   async addDelivery (delivery: EventDelivery): Promise<boolean> {
-    return await this.#records.swap(deliveries, undefined, toWaiting(delivery))
+    return await this.records.swap(deliveries, undefined, toWaiting(delivery))
   }
 
   /** Lists the messages whose next attempt is due. @param now the time in ms since 1970 */
   async listDue (now: number): Promise<EventDelivery[]> {
-    return valuesOf<EventDelivery>(await this.#records.list(deliveries, { labels: [waiting] }))
+    return valuesOf<EventDelivery>(await this.records.list(deliveries, { labels: [waiting] }))
       .filter(({ dueAt }) => dueAt <= now)
   }
 
@@ -158,7 +152,7 @@ export class EventWebhooks {
     delivery: EventDelivery, next: Pick<EventDelivery, 'attempts' | 'dueAt'>
   ): Promise<EventDelivery | undefined> {
     const claimed = { ...delivery, ...next, version: randomUUID() }
-    return await this.#records.swap(deliveries, delivery.version, toWaiting(claimed)) ? claimed : undefined
+    return await this.records.swap(deliveries, delivery.version, toWaiting(claimed)) ? claimed : undefined
   }
 
   /**
@@ -169,15 +163,15 @@ export class EventWebhooks {
   async settle ({ key, subscription, version, messageId }: EventDelivery, failed?: FailedDelivery): Promise<void> {
     const labels = failed === undefined ? [] : [undelivered]
     const entry = { key, owner: subscription, labels, value: null, expiresIn: settledRetention }
-    if (!await this.#records.swap(deliveries, version, entry) || failed === undefined) return
+    if (!await this.records.swap(deliveries, version, entry) || failed === undefined) return
     const value = { ...failed } satisfies FailedDelivery
-    await this.#records.put(
+    await this.records.put(
       failures, [{ key: `${key} ${messageId}`, owner: failed.user, value, expiresIn: failureRetention }]
     )
   }
 
   async statusOf ({ id, user }: Pick<EventSubscription, 'id' | 'user'>): Promise<DeliveryStatus> {
-    const ages = (await this.#records.list(deliveries, { owner: id }, true))
+    const ages = (await this.records.list(deliveries, { owner: id }, true))
       .flatMap(({ labels, age }) => labels.length === 0 ? [age] : [])
     const deliveredAt = ages.length === 0 ? undefined : Date.now() - Math.min(...ages)
     const failed = (await this.listFailed(user))
@@ -191,7 +185,7 @@ export class EventWebhooks {
 
   /** Lists the failed messages of a user, newest first; by default, those of all users. */
   async listFailed (user?: string): Promise<FailedDelivery[]> {
-    return valuesOf(await this.#records.list(failures, user === undefined ? {} : { owner: user }))
+    return valuesOf(await this.records.list(failures, user === undefined ? {} : { owner: user }))
   }
 }
 

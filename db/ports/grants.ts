@@ -1,5 +1,7 @@
 import { StorageError } from '../errors.ts'
-import { recordCollections, tombstoneRetention, type RecordCollection, type Records } from '../records.ts'
+import { recordCollections, tombstoneRetention, RecordPort } from '../records.ts'
+
+const { grants } = recordCollections
 
 /** The result of `OneTimeValues.take`: only the first caller gets the value. */
 type TakeResult =
@@ -10,15 +12,7 @@ type TakeResult =
  * Stores values that can be taken once, such as the data of an authorization code or of a login's `state`, as records.
  * A value is keyed by the SHA-256 of the secret that was issued for it. Once it is taken, only its family is kept.
  */
-export class OneTimeValues {
-  readonly #records: Records
-  readonly #grants: RecordCollection
-
-  constructor (records: Records, grants: RecordCollection = recordCollections.grants) {
-    this.#records = records
-    this.#grants = grants
-  }
-
+export class OneTimeValues extends RecordPort {
   /**
    * Stores a value.
    * @param hash SHA-256, in hex, of at least 128 random bits
@@ -27,8 +21,8 @@ export class OneTimeValues {
    * @param value plain JSON
    */
   async put (hash: string, family: string, value: unknown, expiresAt: number): Promise<void> {
-    await this.#records.put(
-      this.#grants, [{ key: hash, value: { family, value } satisfies StoredValue, owner: 'waiting', expiresAt }]
+    await this.records.put(
+      grants, [{ key: hash, value: { family, value } satisfies StoredValue, owner: 'waiting', expiresAt }]
     )
   }
 
@@ -40,7 +34,7 @@ export class OneTimeValues {
    */
   async take (hash: string): Promise<TakeResult | undefined> {
     for (;;) {
-      const found = await this.#records.find(this.#grants, hash)
+      const found = await this.records.find(grants, hash)
       if (found === undefined) return undefined
       if (found.isLocked) throw new StorageError('A grant is sealed with a key that is not available.', false)
       const { family, value, isTaken } = found.value as StoredValue
@@ -48,7 +42,7 @@ export class OneTimeValues {
       const taken = {
         key: hash, value: { family, isTaken: true } satisfies StoredValue, owner: 'taken', expiresIn: tombstoneRetention
       }
-      if (await this.#records.swap(this.#grants, found.version, taken)) return { first: true, family, value }
+      if (await this.records.swap(grants, found.version, taken)) return { first: true, family, value }
     }
   }
 }

@@ -1,4 +1,6 @@
-import { recordCollections, type RecordCollection, type Records } from '../records.ts'
+import { recordCollections, RecordPort } from '../records.ts'
+
+const { loginStates, usedStates } = recordCollections
 
 /**
  * A stored state that a browser identifies by a cookie, or by the ticket in a link. The kinds: `session`, a login
@@ -23,38 +25,30 @@ const uidLabel = (uid: string): string => `uid:${uid}`
  * database, they are lost at a restart. A state that cannot be decrypted is treated as expired, so that the user logs
  * in again.
  */
-export class BrowserStates {
-  readonly #records: Records
-  readonly #states: RecordCollection
-
-  constructor (records: Records, states: RecordCollection = recordCollections.loginStates) {
-    this.#records = records
-    this.#states = states
-  }
-
+export class BrowserStates extends RecordPort {
   async put (hash: string, state: BrowserState, expiresAt: number): Promise<void> {
     const { uid, username: owner, createdAt: at } = state
     const labels = uid === undefined ? [] : [uidLabel(uid)]
-    await this.#records.put(this.#states, [{ key: hash, value: state, owner, labels, at, expiresAt }])
+    await this.records.put(loginStates, [{ key: hash, value: state, owner, labels, at, expiresAt }])
   }
 
   /** Finds a state. @returns undefined if it is unknown or has expired */
   async find (hash: string): Promise<BrowserState | undefined> {
-    return (await this.#records.find(this.#states, hash))?.value as BrowserState | undefined
+    return (await this.records.find(loginStates, hash))?.value as BrowserState | undefined
   }
 
   async findByUid (uid: string): Promise<BrowserState | undefined> {
-    const [found] = await this.#records.list(this.#states, { labels: [uidLabel(uid)] })
+    const [found] = await this.records.list(loginStates, { labels: [uidLabel(uid)] })
     return found?.value as BrowserState | undefined
   }
 
   async remove (hash: string): Promise<void> {
-    await this.#records.remove(this.#states, hash)
+    await this.records.remove(loginStates, hash)
   }
 
   /** Removes all states of a user. */
   async removeAll (username: string): Promise<void> {
-    await this.#records.remove(this.#states, { owner: username })
+    await this.records.remove(loginStates, { owner: username })
   }
 }
 
@@ -65,17 +59,9 @@ export class BrowserStates {
 interface RequestStateUse { readonly answers: string, readonly age: number }
 
 /** Records which values of `requestState` (MCP 2026-07-28) clients have returned, keyed by their SHA-256 in hex. */
-export class UsedRequestStates {
+export class UsedRequestStates extends RecordPort {
   /** Whether recorded uses survive a restart. If not, states issued by a former process must be refused. */
-  readonly outlivesProcess: boolean
-  readonly #records: Records
-  readonly #states: RecordCollection
-
-  constructor (records: Records, states: RecordCollection = recordCollections.usedStates) {
-    this.outlivesProcess = records.outlivesProcess
-    this.#records = records
-    this.#states = states
-  }
+  get outlivesProcess (): boolean { return this.records.outlivesProcess }
 
   /**
    * Records the use of a state. If several callers, on any replica, use the same state, exactly one is the first.
@@ -85,10 +71,10 @@ export class UsedRequestStates {
    * @returns the first use of the state: this use, if the state was not used before
    */
   async recordUse (hash: string, answers: string, expiresAt: number): Promise<RequestStateUse> {
-    if (await this.#records.swap(this.#states, undefined, { key: hash, value: answers, expiresAt })) {
+    if (await this.records.swap(usedStates, undefined, { key: hash, value: answers, expiresAt })) {
       return { answers, age: 0 }
     }
-    const first = await this.#records.find(this.#states, hash)
+    const first = await this.records.find(usedStates, hash)
     return first === undefined ? { answers, age: 0 } : { answers: first.value as string, age: first.age }
   }
 }

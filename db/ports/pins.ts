@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { recordCollections, type Records } from '../records.ts'
+import { recordCollections, RecordPort } from '../records.ts'
 
 const { pins } = recordCollections
 
@@ -30,31 +30,25 @@ export interface PinStore {
 }
 
 /** Stores pinned definitions as records, which all replicas share. */
-export class RecordPinStore implements PinStore {
+export class RecordPinStore extends RecordPort implements PinStore {
   readonly isShared = true
-  readonly #records: Records
-
-  constructor (records: Records) {
-    this.#records = records
-  }
-
   async find (server: string): Promise<StoredPins | undefined> {
-    const found = await this.#records.find(pins, server)
+    const found = await this.records.find(pins, server)
     return found === undefined ? undefined : { value: found.value, version: found.version }
   }
 
   async swap (server: string, before: string | undefined, value: object): Promise<string | undefined> {
     const version = randomUUID()
     const entry = { key: server, value, version, labels: [`server:${server}`] }
-    return await this.#records.swap(pins, before, entry) ? version : undefined
+    return await this.records.swap(pins, before, entry) ? version : undefined
   }
 
   async remove (servers: readonly string[]): Promise<void> {
-    for (const server of servers) await this.#records.remove(pins, server)
+    for (const server of servers) await this.records.remove(pins, server)
   }
 
   async list (time?: number): Promise<Array<{ server: string, version: string }>> {
-    const found = await this.#records.list(pins, time === undefined ? {} : { changedWithin: time }, true)
+    const found = await this.records.list(pins, time === undefined ? {} : { changedWithin: time }, true)
     return found.map(({ labels: [label = ''], version }) => ({ server: label.slice('server:'.length), version }))
   }
 }

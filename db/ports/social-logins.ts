@@ -12,15 +12,10 @@ export interface SocialIdentityLink {
   readonly verified: boolean
 }
 
-/** Stores the data of social login: identities, sessions, and the key that signs session cookies. Needs a database. */
+/** Stores the data of social login: identities and sessions. Needs a database. */
 export interface SocialLogins {
   /** Returns the `database` option of better-auth. The first call loads the library's adapter. */
   loadAdapter: () => Promise<object>
-  /**
-   * Returns the key that signs session cookies, which all replicas share. A new key is generated if there is none, or
-   * if the stored one cannot be decrypted.
-   */
-  loadSigningKey: () => Promise<string>
   find: (hash: string) => Promise<SocialIdentityLink | undefined>
   /** Stores an identity. It replaces a stored one with the same hash. */
   put: (identity: SocialIdentityLink) => Promise<void>

@@ -1,4 +1,4 @@
-import { recordCollections, userLabel, type Records } from '../records.ts'
+import { recordCollections, userLabel, RecordPort } from '../records.ts'
 
 const { tasks } = recordCollections
 
@@ -36,32 +36,26 @@ export interface TaskRecord {
 }
 
 /** Stores the tasks of all replicas, as records. They survive a restart only with a database. */
-export class Tasks {
-  readonly #records: Records
-
-  constructor (records: Records) {
-    this.#records = records
-  }
-
+export class Tasks extends RecordPort {
   /** Stores a task, in place of its former state. @param lifetime how long the record is kept from now on, in ms */
   async put (task: TaskRecord, lifetime: number): Promise<void> {
     const { id, owner, username, createdAt } = task
     const labels = username === undefined ? [] : [userLabel(username)]
-    await this.#records.put(tasks, [
+    await this.records.put(tasks, [
       { key: id, value: { ...task }, owner, labels, at: createdAt, expiresIn: lifetime }
     ])
   }
 
   async find (id: string): Promise<TaskRecord | undefined> {
-    return (await this.#records.find(tasks, id))?.value as TaskRecord | undefined
+    return (await this.records.find(tasks, id))?.value as TaskRecord | undefined
   }
 
   /** Lists the tasks of an owner, or of a stored user, newest first; by default, all tasks. */
   async list (of?: { readonly owner: string } | { readonly username: string }): Promise<TaskRecord[]> {
     const filter = of !== undefined && 'username' in of ? { labels: [userLabel(of.username)] } : of ?? {}
-    const found = await this.#records.list(tasks, filter)
+    const found = await this.records.list(tasks, filter)
     return found.flatMap(({ value }) => value === undefined ? [] : [value as TaskRecord])
   }
 
-  async remove (id: string): Promise<void> { await this.#records.remove(tasks, id) }
+  async remove (id: string): Promise<void> { await this.records.remove(tasks, id) }
 }

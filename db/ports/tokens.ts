@@ -1,6 +1,8 @@
 import {
-  clientLabel, recordCollections, userLabel, tombstoneRetention, type RecordCollection, type RecordEntry, type Records
+  clientLabel, recordCollections, userLabel, tombstoneRetention, type RecordEntry, RecordPort
 } from '../records.ts'
+
+const { tokens, revokedFamilies } = recordCollections
 
 export type TokenKind = 'access' | 'refresh'
 
@@ -42,37 +44,27 @@ export type RevocationTarget =
  * whether client and user still exist, and revoke the family if not. A revoked family is remembered for an hour; tokens
  * of the family that are stored in that hour are removed at once.
  */
-export class OAuthTokens {
-  readonly #records: Records
-  readonly #tokens: RecordCollection
-
-  constructor (records: Records, tokens: RecordCollection = recordCollections.tokens) {
-    this.#records = records
-    this.#tokens = tokens
-  }
-
+export class OAuthTokens extends RecordPort {
   /** Adds tokens to a family. If the family was revoked within the last hour, they are removed at once. */
   async put (authorization: TokenFamily, issued: readonly HashedToken[]): Promise<void> {
-    await this.#records.put(this.#tokens, issued.map((token) => toEntry(authorization, token)))
+    await this.records.put(tokens, issued.map((token) => toEntry(authorization, token)))
     await this.#removeIfRevoked(authorization.family)
   }
 
   /** Finds a token. @returns undefined if it is unknown, expired or revoked, or a refresh token that was used */
   async find (hash: string): Promise<StoredToken | undefined> {
-    const found = (await this.#records.find(this.#tokens, hash))?.value as RecordedToken | undefined
+    const found = (await this.records.find(tokens, hash))?.value as RecordedToken | undefined
     return found === undefined || found.used === true ? undefined : found
   }
 
   /** Whether a family has a token that is neither expired nor revoked nor used. */
   async hasTokens (family: string): Promise<boolean> {
-    return (await this.#records.list(this.#tokens, { labels: [familyLabel(family)] }, true)).length > 0
+    return (await this.records.list(tokens, { labels: [familyLabel(family)] }, true)).length > 0
   }
 
   /** Lists the ids of the families that any replica has revoked within the last `time` ms (at most an hour). */
   async listRevokedWithin (time: number): Promise<string[]> {
-    return (await this.#records.list(recordCollections.revokedFamilies, { changedWithin: time }, true)).flatMap((
-      { owner }
-    ) => owner ?? [])
+    return (await this.records.list(revokedFamilies, { changedWithin: time }, true)).flatMap(({ owner }) => owner ?? [])
   }
 
   /**
@@ -84,19 +76,19 @@ export class OAuthTokens {
    *   it has expired or was revoked
    */
   async rotate (hash: string, issued: readonly HashedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
-    const found = await this.#records.find(this.#tokens, hash)
+    const found = await this.records.find(tokens, hash)
     const token = found?.value as RecordedToken | undefined
     if (found === undefined || token?.kind !== 'refresh') return 'unknown'
     const used: RecordEntry = {
       key: hash, value: { ...token, used: true }, owner: token.family, expiresAt: token.expiresAt
     }
     const added = issued.map((each) => toEntry(token, each))
-    if (token.used !== true && await this.#records.swap(this.#tokens, found.version, used, added)) {
+    if (token.used !== true && await this.records.swap(tokens, found.version, used, added)) {
       await this.#removeIfRevoked(token.family)
       return 'swapped'
     }
     // The token was used before, or another caller has used or revoked it in the meantime.
-    const now = (await this.#records.find(this.#tokens, hash))?.value as RecordedToken | undefined
+    const now = (await this.records.find(tokens, hash))?.value as RecordedToken | undefined
     if (now?.used !== true) return 'unknown'
     await this.revoke({ family: token.family })
     return 'reused'
@@ -105,7 +97,7 @@ export class OAuthTokens {
   async revoke (target: RevocationTarget): Promise<void> {
     if ('hash' in target) {
       const found = await this.find(target.hash)
-      if (found !== undefined) await this.#records.remove(this.#tokens, target.hash)
+      if (found !== undefined) await this.records.remove(tokens, target.hash)
       return
     }
     if ('family' in target) {
@@ -113,7 +105,7 @@ export class OAuthTokens {
       return
     }
     const wanted = labelsOf(target)
-    const found = await this.#records.list(this.#tokens, { labels: wanted.slice(0, 1) }, true)
+    const found = await this.records.list(tokens, { labels: wanted.slice(0, 1) }, true)
     const affected = found.filter(({ labels }) => wanted.every((label) => labels.includes(label)))
     await this.#revokeFamilies([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
   }
@@ -123,13 +115,13 @@ export class OAuthTokens {
     if (families.length === 0) return
     const revoked = families.map((family) =>
       ({ key: family, value: null, owner: family, expiresIn: tombstoneRetention }))
-    await this.#records.put(recordCollections.revokedFamilies, revoked)
-    await this.#records.remove(this.#tokens, { labels: families.map(familyLabel) })
+    await this.records.put(revokedFamilies, revoked)
+    await this.records.remove(tokens, { labels: families.map(familyLabel) })
   }
 
   async #removeIfRevoked (family: string): Promise<void> {
-    if (await this.#records.find(recordCollections.revokedFamilies, family) === undefined) return
-    await this.#records.remove(this.#tokens, { labels: [familyLabel(family)] })
+    if (await this.records.find(revokedFamilies, family) === undefined) return
+    await this.records.remove(tokens, { labels: [familyLabel(family)] })
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import {
-  recordCollections, tombstoneRetention, type RecordEntry, type Records, type RecordFilter, type StoredRecord
+  recordCollections, tombstoneRetention, type RecordEntry, RecordPort, type RecordFilter, type StoredRecord
 } from '../records.ts'
 
 const { upstreamTokens, upstreamClaims, removedLogins } = recordCollections
@@ -17,15 +17,9 @@ interface UpstreamLoginChange {
  * A login belongs to one holder at one server; the caller chooses the names of holders. A login that cannot be
  * decrypted is treated as absent, so that its holder logs in again.
  */
-export class UpstreamTokens {
-  readonly #records: Records
-
-  constructor (records: Records) {
-    this.#records = records
-  }
-
+export class UpstreamTokens extends RecordPort {
   async find (server: string, holder: string): Promise<StoredUpstreamLogin | undefined> {
-    const found = await this.#records.find(upstreamTokens, keyOf(server, holder))
+    const found = await this.records.find(upstreamTokens, keyOf(server, holder))
     return found === undefined || found.isLocked ? undefined : { version: found.version, value: found.value }
   }
 
@@ -47,13 +41,13 @@ export class UpstreamTokens {
       key: keyOf(server, holder), value, version, labels: [serverLabel(server), holderLabel(holder)]
     }
     if (replaces === 'any') {
-      await this.#records.put(upstreamTokens, [entry])
+      await this.records.put(upstreamTokens, [entry])
       return version
     }
-    if (await this.#records.swap(upstreamTokens, replaces?.version, entry)) return version
+    if (await this.records.swap(upstreamTokens, replaces?.version, entry)) return version
     if (replaces !== undefined) return undefined
-    const locked = await this.#records.find(upstreamTokens, entry.key)
-    return locked?.isLocked && await this.#records.swap(upstreamTokens, locked.version, entry) ? version : undefined
+    const locked = await this.records.find(upstreamTokens, entry.key)
+    return locked?.isLocked && await this.records.swap(upstreamTokens, locked.version, entry) ? version : undefined
   }
 
   /**
@@ -64,14 +58,14 @@ export class UpstreamTokens {
    */
   async claim (server: string, holder: string, version: string, time: number): Promise<boolean> {
     const key = keyOf(server, holder)
-    if ((await this.#records.find(upstreamTokens, key))?.version !== version) return false
+    if ((await this.records.find(upstreamTokens, key))?.version !== version) return false
     const claim = { key: `${version} ${key}`, value: null, expiresIn: time }
-    return await this.#records.swap(upstreamClaims, undefined, claim)
+    return await this.records.swap(upstreamClaims, undefined, claim)
   }
 
   /** Removes the login of a holder at a server. @returns whether it existed */
   async remove (server: string, holder: string): Promise<boolean> {
-    const isGone = await this.#records.remove(upstreamTokens, keyOf(server, holder)) > 0
+    const isGone = await this.records.remove(upstreamTokens, keyOf(server, holder)) > 0
     if (isGone) await this.#recordRemovals([{ labels: [serverLabel(server), holderLabel(holder)] }])
     return isGone
   }
@@ -80,15 +74,15 @@ export class UpstreamTokens {
   async removeAll (target: { readonly server: string } | { readonly holder: string }): Promise<void> {
     const label = 'server' in target ? serverLabel(target.server) : holderLabel(target.holder)
     const filter: RecordFilter = { labels: [label] }
-    const gone = await this.#records.list(upstreamTokens, filter, true)
-    await this.#records.remove(upstreamTokens, filter)
+    const gone = await this.records.list(upstreamTokens, filter, true)
+    await this.records.remove(upstreamTokens, filter)
     await this.#recordRemovals(gone)
   }
 
   /** Lists the logins that any replica has stored or removed within the last `time` ms (at most an hour). */
   async listChangedWithin (time: number): Promise<UpstreamLoginChange[]> {
-    const removed = await this.#records.list(removedLogins, { changedWithin: time }, true)
-    const stored = await this.#records.list(upstreamTokens, { changedWithin: time }, true)
+    const removed = await this.records.list(removedLogins, { changedWithin: time }, true)
+    const stored = await this.records.list(upstreamTokens, { changedWithin: time }, true)
     const changes = [
       ...removed.map((entry) => toChange(entry, undefined)), ...stored.map((entry) => toChange(entry, entry.version))
     ]
@@ -99,7 +93,7 @@ export class UpstreamTokens {
   async #recordRemovals (removed: ReadonlyArray<Pick<StoredRecord, 'labels'>>): Promise<void> {
     const entries =
       removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: tombstoneRetention }))
-    await this.#records.put(removedLogins, entries)
+    await this.records.put(removedLogins, entries)
   }
 }
 

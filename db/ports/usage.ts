@@ -1,4 +1,4 @@
-import { recordCollections, type Records } from '../records.ts'
+import { recordCollections, RecordPort } from '../records.ts'
 
 /** How long usage counters are kept, in days. */
 export const usageRetentionDays = 400
@@ -27,18 +27,35 @@ export interface UsageCount {
   readonly resultTokens: number
 }
 
-/** Stores the usage counters of callers, as records. */
-export class UsageCounts {
-  readonly #records: Records
-
-  constructor (records: Records) {
-    this.#records = records
-  }
-
+/** Stores the usage counters of callers. */
+export interface UsageCounts {
   /**
    * Adds counts to the stored counters.
    * @throws Error also when replicas change a counter too often at the same time
    */
+  add: (counts: readonly UsageCount[]) => Promise<void>
+  /** Lists the counters of several days. @param days the days in UTC, as in `UsageCount.day` */
+  list: (days: readonly string[]) => Promise<UsageCount[]>
+  /** Adds the counters that a former process has saved with `save`, if the counters are in memory. */
+  load: () => Promise<void>
+  /** Saves the counters for the next process, if they are in memory. */
+  save: () => Promise<void>
+}
+
+/** Returns a text that identifies the counter of a count. */
+export const usageKeyOf = ({ day, user, key, server, tool }: UsageCount): string =>
+  JSON.stringify([day, user, key, server, tool])
+
+/** Adds a count to the former value of its counter. */
+export const addCounts = (count: UsageCount, former: UsageCount | undefined): UsageCount => ({
+  ...count,
+  calls: count.calls + (former?.calls ?? 0),
+  errors: count.errors + (former?.errors ?? 0),
+  resultTokens: count.resultTokens + (former?.resultTokens ?? 0)
+})
+
+/** Stores the usage counters as records. */
+export class RecordUsageCounts extends RecordPort implements UsageCounts {
   async add (counts: readonly UsageCount[]): Promise<void> {
     for (const count of counts) {
       let isAdded = false
@@ -47,28 +64,21 @@ export class UsageCounts {
     }
   }
 
-  /** Lists the counters of several days. @param days the days in UTC, as in `UsageCount.day` */
   async list (days: readonly string[]): Promise<UsageCount[]> {
-    const found = await this.#records.list(recordCollections.usage, { labels: days.map(labelOf) })
+    const found = await this.records.list(recordCollections.usage, { labels: days.map(labelOf) })
     return found.map(({ value }) => value as UsageCount)
   }
 
-  /**
-   * Adds the counters that a former process has saved with `save`. Both methods do nothing here, since a database
-   * stores the records; `FileUsageCounts` overrides them.
-   */
+  /** `load` and `save` do nothing, since a database stores the records. */
   async load (): Promise<void> {}
   async save (): Promise<void> {}
 
   async #tryToAdd (count: UsageCount): Promise<boolean> {
-    const { day, user, key: keyId, server, tool, calls, errors, resultTokens } = count
-    const key = JSON.stringify([day, user, keyId, server, tool])
-    const former = await this.#records.find(recordCollections.usage, key)
-    const { calls: c, errors: e, resultTokens: t } =
-      former?.value as UsageCount | undefined ?? { calls: 0, errors: 0, resultTokens: 0 }
-    const value = { ...count, calls: c + calls, errors: e + errors, resultTokens: t + resultTokens }
-    return await this.#records.swap(recordCollections.usage, former?.version, {
-      key, value, labels: [labelOf(day)], expiresAt: Date.parse(day) + usageRetentionDays * dayInMs
+    const key = usageKeyOf(count)
+    const former = await this.records.find(recordCollections.usage, key)
+    const value = addCounts(count, former?.value as UsageCount | undefined)
+    return await this.records.swap(recordCollections.usage, former?.version, {
+      key, value, labels: [labelOf(count.day)], expiresAt: Date.parse(count.day) + usageRetentionDays * dayInMs
     })
   }
 }

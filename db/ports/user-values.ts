@@ -1,4 +1,4 @@
-import { recordCollections, tombstoneRetention, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
+import { recordCollections, tombstoneRetention, type RecordEntry, RecordPort, type StoredRecord } from '../records.ts'
 
 const { userValues } = recordCollections
 
@@ -22,21 +22,15 @@ export interface StoredUserValues extends UserValueKey {
 }
 
 /** Stores the values that users provide for servers, as encrypted records. Undecryptable values count as absent. */
-export class UserValueRecords {
-  readonly #records: Records
-
-  constructor (records: Records) {
-    this.#records = records
-  }
-
+export class UserValueRecords extends RecordPort {
   async find (server: string, user: string): Promise<StoredUserValues | undefined> {
-    const found = await this.#records.find(userValues, keyOf(server, user))
+    const found = await this.records.find(userValues, keyOf(server, user))
     return found && toStored(found)
   }
 
   /** Lists the values of all users for a server. */
   async list (server: string): Promise<StoredUserValues[]> {
-    const found = await this.#records.list(userValues, { labels: [serverLabel(server)] })
+    const found = await this.records.list(userValues, { labels: [serverLabel(server)] })
     return found.flatMap((each) => toStored(each) ?? [])
   }
 
@@ -50,16 +44,16 @@ export class UserValueRecords {
     key: UserValueKey, version: string | undefined, values: Readonly<Record<string, string>>
   ): Promise<boolean> {
     const entry = toEntry(key, values)
-    if (await this.#records.swap(userValues, version, entry)) return true
+    if (await this.records.swap(userValues, version, entry)) return true
     if (version !== undefined) return false
-    const locked = await this.#records.find(userValues, entry.key)
-    return locked?.isLocked === true && await this.#records.swap(userValues, locked.version, entry)
+    const locked = await this.records.find(userValues, entry.key)
+    return locked?.isLocked === true && await this.records.swap(userValues, locked.version, entry)
   }
 
   /** Removes the values of a user for a server. For an hour, `listChangedWithin` lists the removal on each replica. */
   async forget (key: UserValueKey): Promise<void> {
     // The values are replaced by an entry without values, which expires.
-    await this.#records.put(userValues, [{ ...toEntry(key, {}), expiresIn: tombstoneRetention }])
+    await this.records.put(userValues, [{ ...toEntry(key, {}), expiresIn: tombstoneRetention }])
   }
 
   /**
@@ -67,12 +61,12 @@ export class UserValueRecords {
    */
   async removeAll (filter: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>): Promise<void> {
     const label = 'server' in filter ? targetLabel(filter.server, filter.target) : accountLabel(filter.account)
-    await this.#records.remove(userValues, { labels: [label] })
+    await this.records.remove(userValues, { labels: [label] })
   }
 
   /** Lists the values that any replica has stored with `swap`, or removed with `forget`, within the last `time` ms. */
   async listChangedWithin (time: number): Promise<Array<Pick<StoredUserValues, 'server' | 'user' | 'version'>>> {
-    const changed = await this.#records.list(userValues, { changedWithin: time }, true)
+    const changed = await this.records.list(userValues, { changedWithin: time }, true)
     return changed.map((each) => ({ ...toKey(each), version: each.version }))
   }
 
@@ -81,9 +75,9 @@ export class UserValueRecords {
    * @param isCurrent returns whether target and account of the values still exist
    */
   async sweep (isCurrent: (key: UserValueKey) => boolean): Promise<void> {
-    for (const entry of await this.#records.list(userValues, {}, true)) {
+    for (const entry of await this.records.list(userValues, {}, true)) {
       const key = toKey(entry)
-      if (isSettled(entry) && !isCurrent(key)) await this.#records.remove(userValues, keyOf(key.server, key.user))
+      if (isSettled(entry) && !isCurrent(key)) await this.records.remove(userValues, keyOf(key.server, key.user))
     }
   }
 }

@@ -1,5 +1,4 @@
-import { sql } from 'drizzle-orm'
-import { boolean, check, index, integer, jsonb, pgTable, text, timestamp, unique } from 'drizzle-orm/pg-core'
+import { boolean, index, pgTable, text, timestamp, unique } from 'drizzle-orm/pg-core'
 
 const times = {
   createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
@@ -78,10 +77,3 @@ export const socialIdentities = pgTable(
   },
   ({ username, subject }) => [index('social_identities_account').on(username, subject)]
 )
-
-/** The key that signs session cookies, encrypted, in at most one row. */
-export const socialSigningKey = pgTable('social_secret', {
-  id: integer().primaryKey().default(1),
-  data: jsonb().$type<{ secret: string }>().notNull(),
-  sealed: text()
-}, ({ id }) => [check('social_secret_is_one_row', sql`${id} = 1`)])

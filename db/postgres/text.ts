@@ -18,9 +18,11 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 
 const plainName = /^[\x20-\x7e]{0,512}$/
 
-/** Escapes a text. If it is longer than 512 bytes, too long for an index, a hash replaces its end. */
-export function toIndexableText (name: string): string {
+/**
+ * Escapes a text. If it is longer than `maxSize` in bytes, which is too long for an index, a hash replaces its end.
+ */
+export function toIndexableText (name: string, maxSize = 512): string {
   if (plainName.test(name)) return name
   const text = escapeForPostgres(name)
-  return Buffer.byteLength(text) <= 512 ? text : `${text.slice(0, 64)}…${sha256(text)}`
+  return Buffer.byteLength(text) <= maxSize ? text : `${text.slice(0, 64).toWellFormed()}…${sha256(text)}`
 }

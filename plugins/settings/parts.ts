@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Storage } from '../../db/store.ts'
 import access from './access/index.ts'
 import audit from './audit/index.ts'
-import keyRotation from './key-rotation/index.ts'
+import keyRotation from './key-rotation.ts'
 import settings from './plugin.ts'
 
 export interface SettingsOptions {

@@ -28,7 +28,7 @@ function checkMembers ({ body }: FastifyRequest): void {
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { templates } = app
   app.addHook('onRequest', async (request) => {
-    await app.attempts.countTemplateUse(request, chargedOwnerOf(requirePrincipal(request), request.ip))
+    await app.attempts.count('template', request, chargedOwnerOf(requirePrincipal(request), request.ip))
   })
   // `POST /templates/export` has the effect `read`, which requires no scope. As a POST, it still requires `manage`, the
   // scope for changes, if the caller uses an access token.

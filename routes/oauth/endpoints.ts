@@ -21,7 +21,7 @@ const routes: FastifyPluginAsync = async (app) => {
   // Authorization requests are rate-limited, since each one is stored until its user decides.
   const onRequest = async (
     request: FastifyRequest
-  ): Promise<void> => { await app.attempts.countAuthorizationRequest(request) }
+  ): Promise<void> => { await app.attempts.count('authorization', request) }
   // Browsers are redirected here, so errors are HTML pages.
   await app.register(async (authorization) => {
     authorization.setErrorHandler(oauthPageErrorHandler(app.pages))

@@ -33,7 +33,7 @@ const routes: FastifyPluginAsync = async (app) => {
       if (requiresAuthentication) await assertAdmin(app, request)
     }
   }, async (request, reply) => {
-    await app.attempts.countClientRegistration(request)
+    await app.attempts.count('client', request)
     const issued = await clients.register(request.body)
     reply.code(201)
     return answerOf(issued, request)

@@ -20,7 +20,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(async (pages: typeof app) => {
     await pages.register(cookie)
     pages.setErrorHandler(pageErrorHandler(app.pages, 'This login cannot continue'))
-    pages.addHook('onRequest', async (request) => { await app.attempts.countAuthorizationRequest(request) })
+    pages.addHook('onRequest', async (request) => { await app.attempts.count('authorization', request) })
     await pages.register(browserRoutes)
     await pages.register(userValues)
   })

@@ -44,7 +44,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       config: run,
       onRequest: async (request) => {
         if (request.headers.origin !== undefined) await social.checkOrigin(request)
-        await app.attempts.countSocialLogin(request)
+        await app.attempts.count('social', request)
       }
     },
     async (request, reply) => {
@@ -116,7 +116,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { social } = app
   const config = { effect: 'run' } as const
   app.setErrorHandler(pageErrorHandler(app.pages, 'You are not logged in'))
-  app.addHook('onRequest', async (request) => { await app.attempts.countSocialLogin(request) })
+  app.addHook('onRequest', async (request) => { await app.attempts.count('social', request) })
   app.get(
     `${social.path}/signIn/social`,
     {

@@ -250,6 +250,17 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.equal(await tokens.find(token.hash), undefined)
   })
 
+  it('names of 128 letters beyond the BMP may stand in labels, and are read from them', async ({ tokens, upstreamTokens }) => {
+    const name = '𐐀'.repeat(128)
+    const [own, token] = [authorization({ username: name }), issued('access')]
+    await tokens.put(own, [token])
+    await tokens.revoke({ username: name })
+    assert.equal(await tokens.find(token.hash), undefined)
+    const version = await upstreamTokens.swap(name, `user ${name}`, 'any', 1)
+    const changes = (await upstreamTokens.listChangedWithin(hour)).filter((each) => each.server === name)
+    assert.deepEqual(changes, [{ server: name, holder: `user ${name}`, version }])
+  })
+
   it('a used token that is revoked by itself still tells of its reuse', async ({ tokens }) => {
     const [first, second] = [issued('refresh'), issued('refresh')]
     await tokens.put(authorization(), [first])
@@ -676,6 +687,10 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await activities.append([strange])
     assert.equal((await activities.find(strange.id))?.input, odd)
     assert.deepEqual(ids((await activities.list({ server: odd }, 1, 10)).activities), [strange.id])
+    // Shortened within a character.
+    const long = activity({ tool: `a${'😀'.repeat(150)}` })
+    await activities.append([activity(), long])
+    assert.deepEqual(ids((await activities.list({ tool: long.tool }, 1, 10)).activities), [long.id])
   })
 
   record('activities come newest first, in pages, and are filtered', async (activities) => {

@@ -53,7 +53,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
   const keys = await openKeyRing({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
   const storage = await openStorage({
     settingsPath: env.SETTINGS_PATH,
-    usagePath: join(dataDir, 'usage.json'),
+    usageFolder: join(dataDir, 'usage'),
     dbUrl: env.DB_URL,
     startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT),
     vault: new SealedVault(keys),

@@ -255,6 +255,12 @@ test('the token endpoint refuses', async (t) => {
   })
 })
 
+test('a hash of a settings file that is none matches nothing', async (t) => {
+  const world = await startWorld(t, { clients: [{ clientId: 'edited', registrationTokenHash: 'é', redirectUris: [callback] }] })
+  const answer = await world.ask('GET', '/oauth/register/edited', undefined, { authorization: 'Bearer guess' })
+  assertRefusal(answer, [401, 'invalid_token'], 'a hash that is none')
+})
+
 test('revocation (RFC 7009)', async (t) => {
   const world = await startWorld(t)
   const { client_id: stranger = '' } = await register(world.base)

@@ -17,7 +17,7 @@ import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
 import { timeouts } from '../../db/postgres/connection/timeouts.ts'
 import { PostgresClients } from '../../db/postgres/ports/clients.ts'
 import { PostgresRecords, recordByKeyStatement } from '../../db/postgres/ports/records.ts'
-import { recordCollections } from '../../db/records.ts'
+import { recordCollections, type RecordCollection, type Records } from '../../db/records.ts'
 import { OneTimeValues } from '../../db/ports/grants.ts'
 import { Consents } from '../../db/ports/consents.ts'
 import { BrowserStates, UsedRequestStates } from '../../db/ports/login-states.ts'
@@ -34,6 +34,19 @@ import { temporaryFolder } from '../fakes/store-file.ts'
 import { driverOf, openPorts as open } from '../fakes/store-ports.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
+
+/** Records whose collection of one name has other limits. */
+const withCollection = (records: Records, other: RecordCollection): Records => {
+  const given = (collection: RecordCollection): RecordCollection => collection.name === other.name ? other : collection
+  return {
+    outlivesProcess: records.outlivesProcess,
+    put: async (collection, entries) => { await records.put(given(collection), entries) },
+    find: async (collection, key) => await records.find(given(collection), key),
+    swap: async (collection, ...rest) => await records.swap(given(collection), ...rest),
+    list: async (collection, ...rest) => await records.list(given(collection), ...rest),
+    remove: async (collection, which) => await records.remove(given(collection), which)
+  }
+}
 
 // ---- the contract ---------------------------------------------------------------------------------
 
@@ -196,7 +209,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   for (let n = 0; n < 4; n++) await storage.grants.put(n === 3 ? last : fresh(), 'more', {}, soon() + n)
   const ownVault = await vault()
   const records = (): PostgresRecords => new PostgresRecords(asks, ownVault)
-  await new OneTimeValues(records(), { ...recordCollections.grants, maxEntries: 3 }).put(fresh(), 'newest', {}, soon() + 9)
+  await new OneTimeValues(withCollection(records(), { ...recordCollections.grants, maxEntries: 3 })).put(fresh(), 'newest', {}, soon() + 9)
   await until(async () => await count('grants') === 3, 'too many grants')
   assert.deepEqual(
     [await storage.grants.take(taken), (await storage.grants.take(last))?.first],
@@ -205,7 +218,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   )
 
   await boundOf(
-    async () => new OAuthTokens(records(), { ...recordCollections.tokens, maxEntries: 8 }),
+    async () => new OAuthTokens(withCollection(records(), { ...recordCollections.tokens, maxEntries: 8 })),
     async () => { await until(async () => (await count('oauthTokens')) <= 8, 'too many tokens') }
   )
 
@@ -220,19 +233,19 @@ void test('what is over is swept away by a write in passing, and too much of it,
   await floodOfClients(new PostgresClients(asks, 8))
   await boundOfClients(new PostgresClients(asks, 3), storage)
   await boundOfUsers(
-    () => new Consents(records(), { ...recordCollections.consents, maxPerOwner: 2, maxEntries: 3 }),
+    () => new Consents(withCollection(records(), { ...recordCollections.consents, maxPerOwner: 2, maxEntries: 3 })),
     oneConsent,
     async () => { await until(async () => (await count('oauthConsents')) <= 3, 'too many consents') }
   )
   for (let n = 0; n < 2; n++) await storage.loginStates.put(fresh(), { kind: 'session', username: 'over', value: '', createdAt: Date.now() }, past)
   await boundOfUsers(
-    () => new BrowserStates(records(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 }),
+    () => new BrowserStates(withCollection(records(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 })),
     oneSession,
     async () => { await until(async () => (await count('loginStates')) <= 3, 'too many login sessions') }
   )
   await storage.usedStates.recordUse(fresh(), 'expired', past)
   await boundOfUsedStates(
-    () => new UsedRequestStates(records(), { ...recordCollections.usedStates, maxEntries: 3 }),
+    () => new UsedRequestStates(withCollection(records(), { ...recordCollections.usedStates, maxEntries: 3 })),
     async () => { await until(async () => (await count('usedStates')) <= 3, 'too many used states') }
   )
 })
@@ -348,7 +361,7 @@ async function boundOf (make: () => Promise<OAuthTokens>, settled: () => Promise
 }
 
 void test('in memory, the oldest go first; in the file, the families that have most', async (t) => {
-  const grants = new OneTimeValues(new MemoryRecords(), { ...recordCollections.grants, maxPerOwner: 3 })
+  const grants = new OneTimeValues(withCollection(new MemoryRecords(), { ...recordCollections.grants, maxPerOwner: 3 }))
   const hashes = Array.from({ length: 5 }, fresh)
   for (const hash of hashes) await grants.put(hash, 'f', {}, soon())
   const taken = []
@@ -372,15 +385,16 @@ void test('in memory, the oldest go first; in the file, the families that have m
   t.after(async () => { await store.close() })
   await store.load()
   const records = new FileRecords(store, await vault())
-  await boundOf(async () => new OAuthTokens(records, { ...recordCollections.tokens, maxInFile: 8 }), async () => {})
+  await boundOf(async () => new OAuthTokens(withCollection(records, { ...recordCollections.tokens, maxInFile: 8 })), async () => {})
   const [tokens, consents] = [new OAuthTokens(records), new Consents(records)]
   await floodOfClients(new FileClients({ file: store, records, maxRegistered: 8 }))
   await boundOfClients(new FileClients({ file: store, records, maxRegistered: 3 }), { tokens, consents })
   const few = { ...recordCollections.consents, maxPerOwner: 2, maxInFile: 3 }
-  await boundOfUsers(() => new Consents(records, few), oneConsent, async () => {})
-  const sessions = new BrowserStates(new MemoryRecords(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 })
+  await boundOfUsers(() => new Consents(withCollection(records, few)), oneConsent, async () => {})
+  const fewStates = { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 }
+  const sessions = new BrowserStates(withCollection(new MemoryRecords(), fewStates))
   await boundOfUsers(() => sessions, oneSession, async () => {})
-  const used = new UsedRequestStates(new MemoryRecords(), { ...recordCollections.usedStates, maxEntries: 3 })
+  const used = new UsedRequestStates(withCollection(new MemoryRecords(), { ...recordCollections.usedStates, maxEntries: 3 }))
   await boundOfUsedStates(() => used, async () => {})
 })
 
@@ -504,4 +518,14 @@ void test('a database that is known to be away is not asked', async () => {
   const refusal = (error: Error): boolean => error instanceof StorageError && error.message === 'It is away.'
   for (const ask of [quick, slow]) await assert.rejects(ask(async () => assert.fail('asked')), refusal)
   for (const ask of [transact, record]) await assert.rejects(ask(async () => assert.fail('asked')), refusal)
+})
+
+void test('an error in the code of a query stays what it is, and is no outage', async (t) => {
+  const driver = await driverOf(t, (await database(t)).url)
+  const queries = createQueryRunner(driver, () => undefined)
+  const fail = async (): Promise<never> => await Promise.reject(new TypeError('ours'))
+  await assert.rejects(queries.runQuick(fail), TypeError)
+  await assert.rejects(queries.runTransaction(async (tx) => { await tx.execute(sql`select 1`); await fail() }), TypeError)
+  await assert.rejects(queries.runQuick(async (db) => await db.execute(sql`select nothing`)), StorageError)
+  await assert.rejects(queries.runTransaction(async (tx) => await tx.execute(sql`select nothing`)), StorageError)
 })

@@ -1,10 +1,11 @@
+import { DrizzleQueryError } from 'drizzle-orm'
 import pLimit from 'p-limit'
 import { StorageError } from '../../store.ts'
 import type { Db, DatabaseDriver, Transaction } from './driver.ts'
 import { databaseErrorCode, safeMessageOf } from './failures.ts'
 import { timeouts, withTimeout } from './timeouts.ts'
 
-/** Runs work on the database, or in a transaction, and returns its result. @throws StorageError */
+/** Runs work on the database, or in a transaction. @throws StorageError, or an error of the work's own code */
 type RunQuery<On = Db> = <Result>(work: (on: On) => Promise<Result>) => Promise<Result>
 
 /**
@@ -31,7 +32,9 @@ const maxWaiting = 1_000
  *   Returns undefined if the database is available
  */
 export function createQueryRunner (driver: DatabaseDriver, health: () => string | undefined): QueryRunner {
-  const createLimitedRunner = (concurrency: number): RunQuery => {
+  const createRunner = <On>(concurrency: number, begin: <Result>(
+    db: Db, work: (on: On) => Promise<Result>
+  ) => Promise<Result>): RunQuery<On> => {
     const limit = pLimit(concurrency)
     return async (work) => {
       // `activeCount` is included, since p-limit counts even a call that can run at once as pending until the next
@@ -39,18 +42,33 @@ export function createQueryRunner (driver: DatabaseDriver, health: () => string 
       if (limit.activeCount + limit.pendingCount >= concurrency + maxWaiting) {
         throw new StorageError('The database is overloaded. Try again in a moment.', false)
       }
-      return await limit(async () => await runWithTimeout(driver, health, work))
+      return await limit(async () => await runWithTimeout(driver, health, async (db) =>
+        await begin(db, async (on) => await markOwnErrors(on, work))))
     }
   }
-  const createTransactionRunner = (concurrency: number): RunQuery<Transaction> => {
-    const run = createLimitedRunner(concurrency)
-    return async (work) => await run(async (db) => await db.transaction(work))
-  }
+  const createStatementRunner = (concurrency: number): RunQuery =>
+    createRunner<Db>(concurrency, async (db, work) => await work(db))
+  const createTransactionRunner = (concurrency: number): RunQuery<Transaction> =>
+    createRunner<Transaction>(concurrency, async (db, work) => await db.transaction(work))
   return {
-    runQuick: createLimitedRunner(2),
-    runSlow: createLimitedRunner(1),
+    runQuick: createStatementRunner(2),
+    runSlow: createStatementRunner(1),
     runTransaction: createTransactionRunner(2),
     runBackground: createTransactionRunner(1)
+  }
+}
+
+/** The errors that the work of a query has thrown, other than those of the database. */
+const ownErrors = new WeakSet<object>()
+
+/** Runs work, and marks an error of its own code, so that the error is not taken for one of the database. */
+async function markOwnErrors<On, Result> (on: On, work: (on: On) => Promise<Result>): Promise<Result> {
+  try {
+    return await work(on)
+  } catch (error) {
+    // Drizzle wraps each error of a query. It does not wrap those of `begin` and `commit`, which are not thrown here.
+    if (error instanceof Error && !(error instanceof DrizzleQueryError)) ownErrors.add(error)
+    throw error
   }
 }
 
@@ -62,7 +80,7 @@ async function runWithTimeout<Result> (
   try {
     return await withTimeout(driver, timeouts.write, work)
   } catch (error) {
-    if (error instanceof StorageError) throw error
+    if (error instanceof StorageError || (error instanceof Error && ownErrors.has(error))) throw error
     const code = databaseErrorCode(error)
     const isFull = code === '53100'
     throw new StorageError(isFull ? 'The database has no space left.' : safeMessageOf(error), isFull, code === '58030')

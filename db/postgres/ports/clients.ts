@@ -80,25 +80,13 @@ export class PostgresClients implements OAuthClients {
   }
 
   async replace (clientId: string, change: (client: OAuthClient) => OAuthClient): Promise<OAuthClient | undefined> {
-    let thrown: { error: unknown } | undefined
-    try {
-      return await this.#queries.runTransaction(async (tx) => {
-        const [found] = await tx.select(columns).from(clients).where(and(hasId(clientId), isNotIdle())).for('update')
-        if (found === undefined) return undefined
-        let client: OAuthClient
-        try {
-          client = { ...change(clientOfRow(found)), clientId }
-        } catch (error) {
-          thrown = { error }
-          throw error
-        }
-        const changed = toClientColumns(client)
-        await tx.update(clients).set(changed).where(hasId(clientId))
-        return clientOfRow({ data: changed.data, lastUsed: changed.lastUsed ?? null })
-      })
-    } catch (error) {
-      throw thrown === undefined ? error : thrown.error
-    }
+    return await this.#queries.runTransaction(async (tx) => {
+      const [found] = await tx.select(columns).from(clients).where(and(hasId(clientId), isNotIdle())).for('update')
+      if (found === undefined) return undefined
+      const changed = toClientColumns({ ...change(clientOfRow(found)), clientId })
+      await tx.update(clients).set(changed).where(hasId(clientId))
+      return clientOfRow({ data: changed.data, lastUsed: changed.lastUsed ?? null })
+    })
   }
 
   async remove (clientId: string): Promise<boolean> {

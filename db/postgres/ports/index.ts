@@ -23,7 +23,7 @@ export function createPorts (
     clients: new PostgresClients(queries),
     activities: new PostgresActivities(queries, vault),
     auditTrail: new PostgresAuditTrail(queries, vault),
-    socialLogins: new PostgresSocialLogins(queries, vault),
+    socialLogins: new PostgresSocialLogins(queries),
     resealing: new PostgresResealing(queries, vault, resealSettings),
     vectors: new PostgresVectors(queries)
   }

@@ -18,11 +18,16 @@ type Row = typeof records.$inferSelect
 /** Returns the primary key of an entry, which is also the `place` of its value for the vault. */
 const idOf = ({ name }: RecordCollection, key: string): string => `${name}/${toIndexableText(key)}`
 /**
+ * Max size of a label in bytes. Names of users and servers are read from labels: they have up to 512 bytes after a
+ * prefix such as `server:`. An index entry has room for a label of this size whose every byte is percent-encoded.
+ */
+const maxLabelSize = 640
+/**
  * Returns a label in the form to store. It begins with the name of the collection, since the labels of all collections
  * share one index. The label is encoded, since the drivers escape quotes in arrays differently.
  */
 const labelOf = ({ name }: RecordCollection, label: string): string =>
-  `${name}/${encodeURIComponent(toIndexableText(label))}`
+  `${name}/${encodeURIComponent(toIndexableText(label, maxLabelSize))}`
 const timeFromNow = (ms: number): SQL => sql`now() + ${ms} * interval '1 millisecond'`
 const isCurrent = or(isNull(records.expires), gt(records.expires, sql`now()`))
 const age = sql<number>`greatest(0, extract(epoch from now() - ${records.changed}) * 1000)`.mapWith(Number)

@@ -7,12 +7,9 @@ import { selectRows, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { resealText, type SealedText } from '../sealed-text.ts'
-import {
-  activities, auditEntries, oauthClients, records, socialSigningKey, settingsTableNames, settingsTableOf
-} from '../tables.ts'
+import { activities, auditEntries, oauthClients, records, settingsTableNames, settingsTableOf } from '../tables.ts'
 import { activityVaultPlace } from './activities.ts'
 import { auditVaultPlace } from './audit-trail.ts'
-import { signingKeyVaultPlace } from './social-logins.ts'
 
 /** Max number of rows that are re-encrypted in one transaction. */
 const batchSize = 50
@@ -44,13 +41,6 @@ const sealedTables: readonly SealedTable[] = [
     name: records.id,
     placeOf: (id) => id
   })),
-  {
-    what: 'keys of session cookies',
-    table: socialSigningKey,
-    key: socialSigningKey.id,
-    name: socialSigningKey.id,
-    placeOf: () => signingKeyVaultPlace
-  },
   {
     what: 'entries of the audit log',
     table: auditEntries,

@@ -1,27 +1,17 @@
-import { randomBytes } from 'node:crypto'
 import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
 import type { SocialIdentityLink, SocialLogins } from '../../ports/social-logins.ts'
-import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { sealText, unsealText, unsealTextIfPossible } from '../sealed-text.ts'
-import {
-  socialIdentities as identities, socialSigningKey as secrets, socialSessions as sessions, socialUsers as users
-} from '../social-tables.ts'
+import { socialIdentities as identities, socialSessions as sessions, socialUsers as users } from '../social-tables.ts'
 import { toIndexableText } from '../text.ts'
 import { ThrottledCleanup } from './throttled-cleanup.ts'
 
-/** The `place` of the signing key for the vault. */
-export const signingKeyVaultPlace = 'social-secret'
-
-/** Stores identities, sessions and the signing key of social login, which all replicas share. */
+/** Stores the identities and sessions of social login, which all replicas share. */
 export class PostgresSocialLogins implements SocialLogins {
   readonly #queries: QueryRunner
-  readonly #vault: Vault
   readonly #cleanup: ThrottledCleanup
 
-  constructor (queries: QueryRunner, vault: Vault) {
+  constructor (queries: QueryRunner) {
     this.#queries = queries
-    this.#vault = vault
     this.#cleanup = new ThrottledCleanup(async () =>
       await queries.runSlow(async (db) => await db.delete(sessions).where(lt(sessions.expiresAt, sql`now()`))))
   }
@@ -29,25 +19,6 @@ export class PostgresSocialLogins implements SocialLogins {
   async loadAdapter (): Promise<object> {
     const { createBetterAuthAdapter: betterAuthDatabase } = await import('../better-auth.ts')
     return betterAuthDatabase(this.#queries)
-  }
-
-  async loadSigningKey (): Promise<string> {
-    const [stored] = await this.#queries.runQuick(async (db) => await db.select().from(secrets))
-    const known = stored && unsealTextIfPossible(this.#vault, stored, signingKeyVaultPlace)
-    if (known !== undefined) return known
-    const row = sealText(this.#vault, randomBytes(32).toString('hex'), signingKeyVaultPlace)
-    return await this.#queries.runTransaction(async (tx) => {
-      // Replaces only the row that was read: if several replicas create a key at once, all use the first one.
-      const sealed = stored?.sealed ?? null
-      await tx
-        .insert(secrets)
-        .values(row)
-        .onConflictDoUpdate(
-          { target: secrets.id, set: row, setWhere: sql`${secrets.sealed} is not distinct from ${sealed}` }
-        )
-      const [now] = await tx.select().from(secrets)
-      return unsealText(this.#vault, now ?? row, signingKeyVaultPlace)
-    })
   }
 
   async find (hash: string): Promise<SocialIdentityLink | undefined> {

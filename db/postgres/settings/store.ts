@@ -52,8 +52,6 @@ export class PostgresStore implements Store {
   /** All reads and writes of the database run one at a time, in the order of the calls. */
   readonly #queue = pLimit(1)
   readonly #listeners: SnapshotListeners
-  /** The re-encryption that `load` has started, until the first call of `reseal`, which returns its result. */
-  #resealing: Promise<number> | undefined
   /** The error codes for which a failed commit was logged: each is logged only once. */
   readonly #loggedCodes = new Set<string>()
   readonly #changeFeed: ChangeFeed
@@ -157,8 +155,6 @@ export class PostgresStore implements Store {
     // Listening begins before the read, so that no later commit is missed.
     await this.#changeFeed.open()
     const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
-    this.#resealing = this.#reseal(database)
-    this.#resealing.catch(() => {})
     return { database, reading: parseSnapshot(toDocument(database.rows), database.version) }
   }
 
@@ -278,19 +274,12 @@ export class PostgresStore implements Store {
   }
 
   /**
-   * Re-encrypts with the newest key those secrets of settings and clients that were encrypted with a former key. The
-   * first call waits for the run that `load` has started, and returns the result of that run.
+   * Re-encrypts with the newest key those secrets of settings and clients that were encrypted with a former key, in
+   * batches, each of which is queued separately, so that commits can run in between.
    * @returns the number of rows, as `resealInBatches` does
    */
   async reseal (): Promise<number> {
-    const begun = this.#resealing
-    this.#resealing = undefined
-    return await (begun ?? withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
-      .then(async (state) => await this.#reseal(state)))
-  }
-
-  /** Re-encrypts in batches, each of which is queued separately, so that commits can run in between. */
-  async #reseal (state: DatabaseState): Promise<number> {
+    const state = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
     return await resealInBatches(state, this.#vault, async (work) => await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
       return await withTimeout(this.#driver, timeouts.read, work)

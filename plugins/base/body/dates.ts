@@ -19,7 +19,12 @@ export function parseDateRange (
   return { from, to: last === undefined ? undefined : last + (endDate?.includes('T') === true ? 1 : dayInMs) }
 }
 
-function parseDate (text: string, name: string): number {
+/**
+ * Converts a day in UTC or a time, in ISO 8601, to ms since the epoch.
+ * @param name the name of the member or parameter, for error messages
+ * @throws InvalidInput, also for a day that does not exist, such as 30 February
+ */
+export function parseDate (text: string, name: string): number {
   const time = /^\d{4}-\d\d-\d\d(T.+)?$/.test(text) ? Date.parse(text) : NaN
   if (Number.isNaN(time)) {
     throw new errors.InvalidInput(`"${name}" must be a date such as 2026-11-23, or 2026-11-23T09:00:00Z`)

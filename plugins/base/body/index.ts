@@ -1,5 +1,5 @@
 export { parseSize, collectBodyText, parseJson, parseLargeJson, readJsonBody, readBodyText } from './body.ts'
-export { type DateRange, parseDateRange } from './dates.ts'
+export { type DateRange, parseDate, parseDateRange } from './dates.ts'
 export { chunkedBodyReserver, createBodyMemoryHook } from './memory.ts'
 export { limitFormFields, refuseUnknownQuery } from './query.ts'
 export { checkReadOnlyMembers } from './unchanged.ts'

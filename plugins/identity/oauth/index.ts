@@ -114,7 +114,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     findConsent: async (id, clientId) => await findValidConsent(ports, parseAccountId(id), clientId),
     checkSecret: async (raw, clientId, check) =>
       await app.attempts.checkClientSecret(fastifyRequestOf(raw), clientId, check),
-    countRegistration: async (raw) => { await app.attempts.countClientRegistration(fastifyRequestOf(raw)) },
+    countRegistration: async (raw) => { await app.attempts.count('client', fastifyRequestOf(raw)) },
     log: (error, sentence) => { app.log.error({ err: error }, sentence) }
   }
   const providers = new IssuerProviders(async (issuer) => await loadProvider(issuer, deps))

@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import fp from 'fastify-plugin'
 import type { SocialLogins } from '../../../db/ports/social-logins.ts'
 import { parseTimerDuration } from '../../../schemas/durations.ts'
 import { publicBaseUrl, findBaseUrlSetting, withBasePath } from '../../settings/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
+import { sha256 } from '../../base/secrets/index.ts'
 import { accountSubjectOf } from '../users/account.ts'
 import { SocialAccounts } from './local-accounts.ts'
 import { originOf, readSocialSettings, type SocialSettings } from './settings.ts'
@@ -43,7 +45,10 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
         return [settings.url, stated].flatMap((address) => originOf(address) ?? [])
       }
     },
-    lifetime: parseTimerDuration(env.JWT_EXPIRES_IN),
+    sessions: {
+      lifetime: parseTimerDuration(env.JWT_EXPIRES_IN),
+      secret: sha256(`social cookies ${env.JWT_SECRET ?? randomBytes(32).toString('hex')}`)
+    },
     log: app.log
   })
   app.decorate('social', social)

@@ -33,8 +33,8 @@ interface SocialDeps {
   readonly providers: readonly IdentityProvider[]
   readonly accounts: SocialAccounts
   readonly addresses: PublicAddresses
-  /** Lifetime of a session, in ms. */
-  readonly lifetime: number
+  /** `lifetime`: of a session, in ms; `secret`: signs the cookies of sessions, and is the same on all replicas. */
+  readonly sessions: { readonly lifetime: number, readonly secret: string }
   readonly log: { debug: (about: object, message: string) => void, warn: (about: object, message: string) => void }
 }
 
@@ -242,7 +242,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   async #start (): Promise<RunningBetterAuth> {
-    const { settings, logins, providers, accounts, addresses: { base, defaultOrigins }, lifetime, log } = this.#deps
+    const { settings, logins, providers, accounts, addresses: { base, defaultOrigins }, sessions, log } = this.#deps
     if (!logins) throw new errors.SocialLoginOff('there is no database')
     const { createBetterAuth } = await import('./better-auth.ts')
     const mount = new URL(`${base()}${settings.path}`)
@@ -250,11 +250,11 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const trusted = new Set(settings.trustedOrigins ?? defaultOrigins())
     const auth = createBetterAuth({
       database: await logins.loadAdapter(),
-      secret: await logins.loadSigningKey(),
+      secret: sessions.secret,
       mountUrl: mount,
       trustedOrigins: [...new Set([mount.origin, ...trusted])],
       cookies,
-      lifetime: Math.max(1, Math.floor(lifetime / 1_000)),
+      lifetime: Math.max(1, Math.floor(sessions.lifetime / 1_000)),
       providers,
       resolveAccount: async (provider, identify) => {
         const login = this.#login.getStore()

@@ -1,13 +1,18 @@
 // Quotas let calls through as often as they say, over restarts too; what is used is counted by day.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { join } from 'node:path'
 import { test } from 'tap'
+import { FileUsageCounts } from '../../../db/json/usage.ts'
+import { MemoryCounters } from '../../../db/memory/counters.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { refusedCalls } from '../../contracts/refused-calls.ts'
 import { startBareModern } from '../../fakes/bare-modern.ts'
 import type { Upstream } from '../../fakes/fault-http.ts'
 import { loggedIn, manage, managed } from '../../fakes/replica.ts'
+import { temporaryFolder } from '../../fakes/store-file.ts'
 import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
 import { connected, OTHER, otherKey, send, Session, settings, silence, text, type Json } from '../../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
@@ -234,6 +239,32 @@ test('without a database, quotas and usage survive a restart', async (t) => {
   assert.equal((await rest(next)).status, 429)
   const [row] = await managed(next, 'GET', '/usage?by=server') as unknown as Json[]
   assert.deepEqual([row?.server, row?.calls, row?.errors], ['up', 2, 1])
+})
+
+test('without a database, a save writes the days that have changed, in parts; a restart reads all retained days', async (t) => {
+  const folder = await temporaryFolder(t)
+  const now = (): number => Date.parse('2026-11-30T12:00:00Z')
+  const file = (day: string): string => join(folder, `${day}.json`)
+  const count = { day: '2026-11-30', user: 'ada', key: '', server: 's', tool: 't', calls: 1, errors: 0, resultTokens: 5 }
+  const counts = new FileUsageCounts(folder, new MemoryCounters(), now)
+  await counts.add([count, { ...count, day: '2026-11-29' }, { ...count, day: '2025-10-01' }])
+  await counts.save()
+  assert.deepEqual((await readdir(folder)).sort(), ['2026-11-29.json', '2026-11-30.json', 'quotas.json'])
+  await writeFile(file('2026-11-29'), '[]')
+  await counts.add(Array.from({ length: 10_000 }, (_, n) => ({ ...count, tool: `t${n}` })))
+  const sizes: number[] = []
+  const { stringify } = JSON
+  t.after(() => { JSON.stringify = stringify })
+  JSON.stringify = (value: unknown) => { if (Array.isArray(value)) sizes.push(value.length); return stringify(value) }
+  await counts.save()
+  JSON.stringify = stringify
+  assert.ok(sizes.length > 0 && Math.max(...sizes) <= 1_000, `${sizes}`)
+  assert.equal(await readFile(file('2026-11-29'), 'utf8'), '[]', 'a day without calls was written again')
+  await writeFile(file('2026-11-28'), 'broken')
+  const next = new FileUsageCounts(folder, new MemoryCounters(), now)
+  await assert.rejects(next.load(), AggregateError)
+  assert.deepEqual((await next.list(['2026-11-30'])).slice(0, 2), [count, { ...count, tool: 't0' }])
+  assert.equal((await next.list(['2026-11-28', '2026-11-29', '2026-11-30'])).length, 10_001)
 })
 
 test('usage by user, key, server and tool; everybody sees his own', async (t) => {

@@ -220,7 +220,9 @@ test('a key that has expired counts as disabled', async (t) => {
   assert.equal((await api('GET', '', soon.token)).status, 401)
 
   const key = bearerKey().token
-  assert.equal((await api('POST', '', key, { name: 'x', expiresAt: 'garbage' })).status, 400)
+  for (const expiresAt of ['garbage', '2030-02-31T00:00:00Z', '2030-01-01', '2030-01-01T00:00:00']) {
+    assert.equal((await api('POST', '', key, { name: 'x', accessType: 'all', owner: 'admin', expiresAt })).status, 400, expiresAt)
+  }
   const made = await api('POST', '', key, { name: 'x', accessType: 'all', owner: 'admin', expiresAt: '2099-01-01T01:00:00+01:00' })
   assert.deepEqual([made.status, made.data?.expiresAt], [201, '2099-01-01T00:00:00.000Z'])
   const path = `/${String(made.data?.id)}`
