@@ -5,7 +5,7 @@ import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
-import type { Notification, Request, Response } from '../message.ts'
+import { cancelledKeyOf, requestKeyOf, type Notification, type Request, type Response } from '../message.ts'
 import { RpcConnection, type RpcConnectionHandlers, openRpcConnection } from '../peer.ts'
 import { progressTokenOf, restoreProgressToken } from '../progress.ts'
 import { RequestTable } from '../table.ts'
@@ -43,7 +43,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
   readonly #calls = new RequestTable<number, Call>()
-  /** Unanswered questions of the upstream, by request id. */
+  /** Unanswered questions of the upstream, by `requestKeyOf`. */
   readonly #questions = new Map<unknown, OpenQuestion>()
   readonly #tasks = new LegacyServerTasks({
     send: async (exchange, options) => await this.#send(exchange, options),
@@ -179,6 +179,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       : detachedCopy(request.paramsText)
     if (method === 'ping') { this.#connection.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
     if (refuseEchoedRequest(this.#connection, request)) return
+    const key = requestKeyOf(id, idText)
     const controller = new AbortController()
     const open: OpenQuestion = { controller }
     const question: Question = {
@@ -194,7 +195,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
         this.#connection.notify('notifications/progress', restoreProgressToken(progressText, token))
       }
     }
-    this.#questions.set(id, open)
+    this.#questions.set(key, open)
     try {
       const answer = await this.#handlers.question(question, this.#originOf(origin))
       if (!controller.signal.aborted) this.#connection.answer(idText, answer)
@@ -208,7 +209,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
         )
       }
     } finally {
-      this.#questions.delete(id)
+      this.#questions.delete(key)
     }
   }
 
@@ -218,7 +219,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     if (call) call.progress(paramsText)
     else if (method === 'notifications/cancelled') {
       const reason = typeof params.reason === 'string' ? params.reason : 'the upstream cancelled the request'
-      const open = this.#questions.get(params.requestId)
+      const open = this.#questions.get(cancelledKeyOf(notification))
       if (open) {
         open.withdrawal = paramsText
         open.controller.abort(reason)
