@@ -82,6 +82,20 @@ test('a result of an unknown type is an error, unless the client has an extensio
   }
 })
 
+test('a server gets the log level of the request, and none if the request has none', async (t) => {
+  const server = await startBareModern(t, [plain], undefined, { tools: {}, logging: {} })
+  const hub = await served(t, { s: { url: server.url } })
+  const url = `${hub.url}/mcp/s`
+  const level = `${prefix}logLevel`
+  for (const [method, params] of [['vendor/do', {}], ['tools/call', { name: 'plain' }]] as const) {
+    for (const meta of [{}, { [level]: 'error' }]) {
+      await ask(url, method, params, {}, meta)
+      const { params: { _meta: sent } = {} } = server.seen.findLast((one) => one.method === method) ?? {}
+      assert.equal(at(sent, level), meta[level], method)
+    }
+  }
+})
+
 test('the same answers again attach to the call that the first ones began, or get its answer', async (t) => {
   let runs = 0
   let pay = (): void => {}
