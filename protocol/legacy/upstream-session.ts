@@ -6,6 +6,7 @@ import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
 import { cancelledKeyOf, requestKeyOf, type Notification, type Request, type Response } from '../message.ts'
+import { toLegacyToolResult } from '../modern/for-legacy-clients.ts'
 import { RpcConnection, type RpcConnectionHandlers, openRpcConnection } from '../peer.ts'
 import { progressTokenOf, restoreProgressToken } from '../progress.ts'
 import { RequestTable } from '../table.ts'
@@ -127,6 +128,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   readonly #onCallEnd = (call: Call, response: Response | undefined): void => {
     this.#calls.take(call.id)
+    if (response?.resultText !== undefined) response.resultText = readableResult(call, response.resultText)
     // Legacy revisions do not define `resultType`, so it may have another meaning. A modern client would misread it.
     const text = call.exchange?.canSuspend === true ? response?.resultText : undefined
     if (text?.includes('"resultType"') === true) {
@@ -239,6 +241,15 @@ export class LegacyUpstreamSession implements UpstreamSession {
     // If the connection serves a single client, the message is for that client.
     return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
   }
+}
+
+/** Matches structured content that is not an object, and some other texts. */
+const otherStructuredContent = /"structuredContent"\s*:\s*[^{\s]/
+
+/** Converts a result for clients of earlier revisions. Modern clients and plain HTTP callers get it unchanged. */
+function readableResult ({ method, exchange, client }: Call, result: string): string {
+  const isForLegacyClient = method === 'tools/call' && exchange?.canSuspend !== true && client.listener !== undefined
+  return isForLegacyClient && otherStructuredContent.test(result) ? toLegacyToolResult(result) : result
 }
 
 /**

@@ -281,6 +281,16 @@ test('tools that clients of earlier revisions cannot read', async (t) => {
   assert.deepEqual((await called.json() as Json).structuredContent, [1, 2])
 })
 
+test('structured content of a legacy server that is not an object: clients of its era get it as text', async (t) => {
+  const on = ({ method }: { method: string }): Json | undefined =>
+    method === 'tools/call' ? { content: [], structuredContent: [1, 2] } : undefined
+  const server = await startUpstream(t, { tools: [tool('plain')], on })
+  const hub = await served(t, { s: { url: server.url } })
+  const url = `${hub.url}/mcp/s`
+  assert.deepEqual((await (await agent(t, url)).callTool({ name: 'plain' })).content, [{ type: 'text', text: '[1,2]' }])
+  assert.deepEqual(at((await ask(url, 'tools/call', { name: 'plain' })).message, 'result', 'structuredContent'), [1, 2])
+})
+
 test('a state for a tool that is disabled meanwhile', async (t) => {
   const asks = { resultType: 'input_required', inputRequests: { a: { method: 'roots/list' } }, requestState: 'own' }
   const server = await startBareModern(t, [plain], ({ method, params }) =>
