@@ -5,9 +5,10 @@ import type { Shape } from './shapes/shape.ts'
  * Whether `mend` would leave the text of a parsed value unchanged. It is fast, since it examines known members only. It
  * may return false for a text that needs no repair, and ignores all but the last of duplicate members.
  */
-export function conforms (value: unknown, shape: Shape): boolean {
+export function conforms (value: unknown, given: Shape): boolean {
+  const shape = given.selectParsed?.(value) ?? given
   const { type, values, element } = shape
-  if (value === null || shape.select !== undefined) return false
+  if (value === null || (shape === given && given.select !== undefined)) return false
   if (type !== undefined && typeOf(value) !== type) return false
   if (values !== undefined && !values.includes(JSON.stringify(value))) return false
   if (Array.isArray(value)) {

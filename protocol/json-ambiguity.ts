@@ -42,6 +42,50 @@ export function describeJsonAmbiguity (text: string): string | undefined {
   return undefined
 }
 
+/** Where the members of an object start: by name, the last one, and for each start, that of the member after it. */
+interface MemberStarts { readonly byName: Map<string, number>, readonly next: Map<number, number>, last: number }
+
+/**
+ * Removes duplicate members from all objects in a JSON text, at any depth. The last one is kept, as in `JSON.parse`;
+ * all other characters stay.
+ */
+export function withoutAnyDuplicates (text: string): string {
+  // For each object and array around the current position, outermost first; undefined for an array.
+  const open: Array<MemberStarts | undefined> = []
+  const cuts: Array<readonly [start: number, end: number]> = []
+  let isName = false
+  for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
+    const character = text.charAt(at)
+    const object = open.at(-1)
+    if (character === '"') {
+      const end = skipString(text, at)
+      if (isName && object !== undefined) {
+        const name = decodeKey(text.slice(at + 1, end - 1))
+        const former = object.byName.get(name)
+        object.next.set(object.last, at)
+        if (former !== undefined) cuts.push([former, object.next.get(former) ?? at])
+        object.byName.set(name, at)
+        object.last = at
+      }
+      isName = false
+      at = end
+      continue
+    }
+    if (character === '{') open.push({ byName: new Map(), next: new Map(), last: -1 })
+    else if (character === '[') open.push(undefined)
+    else if (character === '}' || character === ']') open.pop()
+    isName = character === '{' || (character === ',' && object !== undefined)
+    at++
+  }
+  let kept = ''
+  let from = 0
+  for (const [start, end] of cuts.sort(([a], [b]) => a - b)) {
+    if (start >= from) kept += text.slice(from, start)
+    from = Math.max(from, end)
+  }
+  return kept + text.slice(from)
+}
+
 const shorten = (number: string): string => number.length > 40 ? `${number.slice(0, 40)}…` : number
 
 /** Whether JavaScript represents a number exactly. Very long numbers count as inexact. */

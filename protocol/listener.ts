@@ -28,6 +28,8 @@ export interface Listener<View = unknown> {
   level: LogLevel | undefined
   /** Whether the listener delivers only the kinds of notifications that the client requested. Default: false. */
   readonly isFiltered?: boolean
+  /** Whether each request of the client states its own log level (MCP 2026-07-28). Default: false. */
+  readonly hasLevelInRequests?: boolean
   /** Sends a notification to the client; a log message below `level` is dropped. */
   deliver: (method: string, paramsText?: string) => void
 }

@@ -3,6 +3,20 @@ import { parseSmallMember, memberOf } from './json.ts'
 
 export type RequestId = string | number
 
+/**
+ * Returns a key for a request of another program in a `RequestTable`. Numbers that JavaScript may not represent exactly
+ * are compared as they were written, so that 9007199254740992 and 9007199254740993 are two ids.
+ * @param idText the id as JSON text
+ */
+export const requestKeyOf = (id: RequestId, idText: string): RequestId =>
+  typeof id === 'string' ? JSON.stringify(id) : Number.isSafeInteger(id) ? id : idText
+
+/** Returns the key of the request that a `notifications/cancelled` names; undefined if it names none. */
+export function cancelledKeyOf ({ params: { requestId }, paramsText }: Notification): RequestId | undefined {
+  if (typeof requestId !== 'string' && typeof requestId !== 'number') return undefined
+  return requestKeyOf(requestId, memberOf(paramsText, 'requestId') ?? '')
+}
+
 interface MessageBase {
   /** Whether a server's message contains `null` or `[]` outside strings. Undefined: not known. */
   hasNullOrEmptyArray?: boolean

@@ -5,7 +5,8 @@ import { rpcCode, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
-import type { Notification, Request, Response } from '../message.ts'
+import { cancelledKeyOf, requestKeyOf, type Notification, type Request, type Response } from '../message.ts'
+import { toLegacyToolResult } from '../modern/for-legacy-clients.ts'
 import { RpcConnection, type RpcConnectionHandlers, openRpcConnection } from '../peer.ts'
 import { progressTokenOf, restoreProgressToken } from '../progress.ts'
 import { RequestTable } from '../table.ts'
@@ -43,7 +44,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
   readonly #calls = new RequestTable<number, Call>()
-  /** Unanswered questions of the upstream, by request id. */
+  /** Unanswered questions of the upstream, by `requestKeyOf`. */
   readonly #questions = new Map<unknown, OpenQuestion>()
   readonly #tasks = new LegacyServerTasks({
     send: async (exchange, options) => await this.#send(exchange, options),
@@ -127,6 +128,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   readonly #onCallEnd = (call: Call, response: Response | undefined): void => {
     this.#calls.take(call.id)
+    if (response?.resultText !== undefined) response.resultText = readableResult(call, response.resultText)
     // Legacy revisions do not define `resultType`, so it may have another meaning. A modern client would misread it.
     const text = call.exchange?.canSuspend === true ? response?.resultText : undefined
     if (text?.includes('"resultType"') === true) {
@@ -179,6 +181,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       : detachedCopy(request.paramsText)
     if (method === 'ping') { this.#connection.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
     if (refuseEchoedRequest(this.#connection, request)) return
+    const key = requestKeyOf(id, idText)
     const controller = new AbortController()
     const open: OpenQuestion = { controller }
     const question: Question = {
@@ -194,7 +197,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
         this.#connection.notify('notifications/progress', restoreProgressToken(progressText, token))
       }
     }
-    this.#questions.set(id, open)
+    this.#questions.set(key, open)
     try {
       const answer = await this.#handlers.question(question, this.#originOf(origin))
       if (!controller.signal.aborted) this.#connection.answer(idText, answer)
@@ -208,7 +211,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
         )
       }
     } finally {
-      this.#questions.delete(id)
+      this.#questions.delete(key)
     }
   }
 
@@ -218,7 +221,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     if (call) call.progress(paramsText)
     else if (method === 'notifications/cancelled') {
       const reason = typeof params.reason === 'string' ? params.reason : 'the upstream cancelled the request'
-      const open = this.#questions.get(params.requestId)
+      const open = this.#questions.get(cancelledKeyOf(notification))
       if (open) {
         open.withdrawal = paramsText
         open.controller.abort(reason)
@@ -238,6 +241,15 @@ export class LegacyUpstreamSession implements UpstreamSession {
     // If the connection serves a single client, the message is for that client.
     return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
   }
+}
+
+/** Matches structured content that is not an object, and some other texts. */
+const otherStructuredContent = /"structuredContent"\s*:\s*[^{\s]/
+
+/** Converts a result for clients of earlier revisions. Modern clients and plain HTTP callers get it unchanged. */
+function readableResult ({ method, exchange, client }: Call, result: string): string {
+  const isForLegacyClient = method === 'tools/call' && exchange?.canSuspend !== true && client.listener !== undefined
+  return isForLegacyClient && otherStructuredContent.test(result) ? toLegacyToolResult(result) : result
 }
 
 /**

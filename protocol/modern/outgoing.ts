@@ -137,6 +137,6 @@ function withoutAnswers (
  * Returns the log level to set in a request: that of the client's session, or the default. Undefined for a modern
  * client, whose requests contain the level.
  */
-function levelFor ({ canSuspend, client: { listener } }: Exchange): LogLevel | undefined {
-  return canSuspend || listener === undefined ? undefined : listener.level ?? defaultLevel
+function levelFor ({ client: { listener } }: Exchange): LogLevel | undefined {
+  return listener === undefined || listener.hasLevelInRequests === true ? undefined : listener.level ?? defaultLevel
 }

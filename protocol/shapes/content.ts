@@ -1,4 +1,4 @@
-import { elementsOf } from '../json.ts'
+import { elementsOf, isObject, parseSmallMember } from '../json.ts'
 import { mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 import { anyValue, object, list, meta, string, number, stringMembers, requiredText, coercedList } from './parts.ts'
@@ -40,13 +40,27 @@ const blockMembers: Readonly<Record<string, Shape>> = {
   },
   ...meta
 }
-const block: Shape = {
+const blockTypes: ReadonlySet<unknown> =
+  new Set(['text', 'image', 'audio', 'resource_link', 'resource', 'tool_use', 'tool_result'])
+/** The shape of a block of a type that MCP does not define. Its members may be anything. */
+const otherBlock: Shape = { isObject: true, members: meta }
+/** Returns the shape of a block: `known`, or `otherBlock` if the block has another type. */
+const blockOf = (known: Shape): Shape => {
+  const select = (type: unknown): Shape => typeof type === 'string' && !blockTypes.has(type) ? otherBlock : known
+  return {
+    ...known,
+    select: (text) => select(text.startsWith('{') ? parseSmallMember(text, 'type') : undefined),
+    selectParsed: (value) => select(isObject(value) ? value.type : undefined)
+  }
+}
+const knownBlock: Shape = {
   type: 'object',
   isObject: true,
   coerce: asBlock,
   members: blockMembers,
   required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
 }
+const block = blockOf(knownBlock)
 /** The shape of a tool result's content. A single value in place of the list becomes its only block. */
 export const contentBlocks = coercedList(block, (text) =>
   /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
@@ -59,14 +73,14 @@ export const samplingMessage: Shape = {
 }
 
 /** The shape of a prompt message's content: a single block. A list with one block is replaced by that block. */
-const promptContent: Shape = {
-  ...block,
+const promptContent = blockOf({
+  ...knownBlock,
   fallback: asBlock('""'),
   coerce: (text) => {
     const [first = '', ...more] = text.startsWith('[') ? elementsOf(text, 2) : []
     return first.startsWith('{') && more.length === 0 ? mend(first, block, true).text : asBlock(text)
   }
-}
+})
 const promptMessage: Shape = {
   type: 'object',
   isObject: true,

@@ -24,6 +24,8 @@ export interface Shape {
   readonly needs?: string
   /** Returns the shape that replaces this one. @param text the value, as JSON text */
   readonly select?: (text: string) => Shape
+  /** Like `select`, for a parsed value. Default: whether such a value conforms is unknown. */
+  readonly selectParsed?: (value: unknown) => Shape
 }
 
 export type JsonType = 'string' | 'number' | 'boolean' | 'object' | 'list'

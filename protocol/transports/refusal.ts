@@ -100,11 +100,12 @@ function isUnknownSession (errorText: string | undefined): boolean {
 }
 
 /**
- * Whether an error answer to a modern request says that it is about something that only the legacy era has: a session,
- * or a choice of the protocol version. Servers have no code for that.
+ * Whether an error answer to a modern request has a status with which legacy servers refuse such requests, and says
+ * that it is about something that only the legacy era has: a session, or a choice of the protocol version. Servers have
+ * no code for that.
  */
-function isFromLegacyServer (errorText: string | undefined): boolean {
-  if (errorText === undefined) return false
+function isFromLegacyServer (status: number, errorText: string | undefined): boolean {
+  if (errorText === undefined || !notUnderstood.has(status)) return false
   const { code, message } = parseRpcError(errorText)
   return !otherCodes.has(code) && /\bsession\b|not initialized|protocol[\s-]version/i.test(message)
 }
@@ -120,7 +121,8 @@ export function isRpcAnswer (status: number, text: string, id: number, isStatele
     return parseMessages(text).some((message) => {
       if (message.kind !== 'response') return false
       return isStateless
-        ? (message.id === id || (message.id === null && status === 400)) && !isFromLegacyServer(message.errorText)
+        ? (message.id === id || (message.id === null && status === 400)) &&
+          !isFromLegacyServer(status, message.errorText)
         : message.id === id && !isUnknownSession(message.errorText)
     })
   } catch {

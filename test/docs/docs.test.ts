@@ -55,7 +55,7 @@ test('docs/errors.md', async (t) => {
         header: () => reply,
         send: (sent: string) => { body = sent; return reply }
       }
-      sendRpcError(error, { log: { error: () => {} } } as unknown as FastifyRequest, reply as unknown as FastifyReply)
+      sendRpcError(error, { raw: {}, log: { error: () => {} } } as unknown as FastifyRequest, reply as unknown as FastifyReply)
       const stated = rows.find(([name]) => name === error.code)?.[2]
       const { error: answered } = JSON.parse(body) as { error: string | { code: number } }
       assert.ok(stated === '–' || (typeof answered === 'object' && stated === String(answered.code)),

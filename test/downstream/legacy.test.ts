@@ -133,6 +133,34 @@ test('sessions', async (t) => {
   })
 })
 
+test('ids beyond 2^53 are compared as they were written', async (t) => {
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => { release = resolve })
+  const on = async ({ method }: { method: string }): Promise<Json | undefined> => {
+    if (method !== 'tools/call') return undefined
+    await released
+    return { content: [] }
+  }
+  const upstream = await startUpstream(t, { tools: [tool('held')], on })
+  const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } })
+  const session = await Session.open(`${hub.url}/mcp/fake`)
+  const begin = async (id: string, count: number): Promise<{ answer: Promise<Stream> }> => {
+    const answer = session.post(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"held"}}`)
+    await until(() => upstream.count('tools/call') === count, `${id} was not passed on`)
+    return { answer }
+  }
+  const first = await begin('1234567890123456789', 1)
+  const second = await begin('1234567890123456790', 2)
+  const again = await session.post('{"jsonrpc":"2.0","id":1234567890123456790,"method":"ping"}')
+  assert.match(again.body, /a request with id 1234567890123456790 is already in flight/)
+  await session.post('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1234567890123456790}}')
+  await until(() => upstream.cancelled.length === 1, 'not cancelled')
+  assert.deepEqual(upstream.cancelled, [upstream.received.findLast(({ message }) => message.method === 'tools/call')?.message.id])
+  release()
+  assert.match((await first.answer).body, /"id":1234567890123456789,"result"/)
+  assert.doesNotMatch((await second.answer).body, /"result"/)
+})
+
 test('enableSessionRebuild', async (t) => {
   const upstream = await startUpstream(t)
   const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } }, { systemConfig: { enableSessionRebuild: true } })

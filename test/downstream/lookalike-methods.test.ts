@@ -60,6 +60,23 @@ test('notifications that may be taken for one of MCP reach no server, those of e
   assert.deepEqual(upstream.received.filter(({ message }) => /cancel/i.test(message.method ?? '')), [])
 })
 
+test('a modern client\'s notification of an extension reaches the server of its route without the envelope', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('good')] })
+  const hub = await served(t, { s: { url: upstream.url } })
+  const notify = async (method: string, route: string, meta?: Json): Promise<void> => {
+    const { headers, body } = modernRequest(method, { params: { a: 1 }, meta })
+    const { id: _, ...message } = JSON.parse(body) as Json
+    assert.equal((await fetch(hub.url + route, { method: 'POST', headers, body: JSON.stringify(message) })).status, 202, method)
+  }
+  for (const method of ['notifications/cancelled', 'notifications/roots/list_changed', 'tools/call']) await notify(method, '/mcp/s')
+  await notify('notifications/x', '/mcp')
+  await notify('notifications/x', '/mcp/s', {})
+  await notify('notifications/own', '/mcp/s')
+  await until(() => upstream.count('notifications/own') > 0)
+  const told = upstream.received.filter(({ message: { method = '' } }) => /^(notifications\/(?!initialized)|tools\/call)/.test(method))
+  assert.deepEqual(told.map(({ message }) => message), [{ jsonrpc: '2.0', method: 'notifications/own', params: { a: 1 } }])
+})
+
 test('a server that asks or tells in such a method is refused, and nobody is asked or told', async (t) => {
   const asked: Message[] = []
   const upstream = await startUpstream(t, {

@@ -82,6 +82,20 @@ test('a result of an unknown type is an error, unless the client has an extensio
   }
 })
 
+test('a server gets the log level of the request, and none if the request has none', async (t) => {
+  const server = await startBareModern(t, [plain], undefined, { tools: {}, logging: {} })
+  const hub = await served(t, { s: { url: server.url } })
+  const url = `${hub.url}/mcp/s`
+  const level = `${prefix}logLevel`
+  for (const [method, params] of [['vendor/do', {}], ['tools/call', { name: 'plain' }]] as const) {
+    for (const meta of [{}, { [level]: 'error' }]) {
+      await ask(url, method, params, {}, meta)
+      const { params: { _meta: sent } = {} } = server.seen.findLast((one) => one.method === method) ?? {}
+      assert.equal(at(sent, level), meta[level], method)
+    }
+  }
+})
+
 test('the same answers again attach to the call that the first ones began, or get its answer', async (t) => {
   let runs = 0
   let pay = (): void => {}
@@ -265,6 +279,16 @@ test('tools that clients of earlier revisions cannot read', async (t) => {
   // Plain HTTP callers are told all.
   const called = await fetch(`${hub.url}/api/tools/s/list`, { headers: { authorization: `Bearer ${KEY}` } })
   assert.deepEqual((await called.json() as Json).structuredContent, [1, 2])
+})
+
+test('structured content of a legacy server that is not an object: clients of its era get it as text', async (t) => {
+  const on = ({ method }: { method: string }): Json | undefined =>
+    method === 'tools/call' ? { content: [], structuredContent: [1, 2] } : undefined
+  const server = await startUpstream(t, { tools: [tool('plain')], on })
+  const hub = await served(t, { s: { url: server.url } })
+  const url = `${hub.url}/mcp/s`
+  assert.deepEqual((await (await agent(t, url)).callTool({ name: 'plain' })).content, [{ type: 'text', text: '[1,2]' }])
+  assert.deepEqual(at((await ask(url, 'tools/call', { name: 'plain' })).message, 'result', 'structuredContent'), [1, 2])
 })
 
 test('a state for a tool that is disabled meanwhile', async (t) => {

@@ -569,14 +569,14 @@ test('errors of servers, as a modern client may see them', async () => {
     [upstream(-32002, { uri: 'x' }), {}, -32602, 200, { uri: 'x' }],
     [upstream(-32042, { elicitations: [] }), {}, -32021, 400, opens],
     [upstream(-32042, { elicitations: [] }), { elicitation: { form: {} } }, -32021, 400, opens],
-    [upstream(-32042, { elicitations: [] }), { elicitation: { url: {} } }, -32603, 200, undefined],
+    [upstream(-32042, { elicitations: [] }), { elicitation: { url: {} } }, -32603, 200, { elicitations: [] }],
     // Of those that only MCP may define.
     [upstream(-32050, { x: 1 }), {}, -32603, 200, { x: 1 }],
     [upstream(-32020), {}, -32603, 200, undefined],
-    [upstream(-32022, { supported: [] }), {}, -32603, 200, undefined],
+    [upstream(-32022, { supported: [] }), {}, -32603, 200, { supported: [] }],
     [upstream(-32021, needs), {}, -32021, 400, needs],
     [upstream(-32600, needs), {}, -32021, 400, needs],
-    [upstream(-32021, needs), { sampling: {} }, -32603, 200, undefined],
+    [upstream(-32021, needs), { sampling: {} }, -32603, 200, needs],
     [upstream(-32600), {}, -32600, 400, undefined],
     [upstream(-32601), {}, -32601, 404, undefined],
     [upstream(-1, { x: 1 }), {}, -1, 200, { x: 1 }]

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import {
   elementsOf, isDeeperThan, isObject, memberOf, membersOf, toOneLine, appendMember, withMembers
 } from '../../protocol/json.ts'
+import { describeJsonAmbiguity, withoutAnyDuplicates } from '../../protocol/json-ambiguity.ts'
 import { parseJsonText } from '../../protocol/parse-json-text.ts'
 import { arrayText, holds, jsonText, objectOf, objectText, padded } from '../helpers/json-texts.ts'
 
@@ -28,6 +29,20 @@ test('json: memberOf gives what JSON.parse would see: the last of two, and nothi
       assert.equal(memberOf(text, key), members.findLast((each) => each.key === key)?.value)
     }
   }))
+})
+
+test('json: withoutAnyDuplicates leaves what JSON.parse would see, and each member once', async () => {
+  holds(fc.property(padded(objectText), ({ text }) => {
+    const single = withoutAnyDuplicates(text)
+    assert.deepEqual(parseJsonText(single), parseJsonText(text))
+    assert.doesNotMatch(describeJsonAmbiguity(single) ?? '', /twice/)
+    assert.equal(withoutAnyDuplicates(single), single)
+  }))
+  for (const [text, single] of [
+    ['{"a":1.0, "b":[{"c":1,"c":2},"c"],"a":{"c":1}}', '{"b":[{"c":2},"c"],"a":{"c":1}}'],
+    ['{"a":{"b":1,"b":2},"c":1e400 ,"\\u0061":3,"a" : 4 }', '{"c":1e400 ,"a" : 4 }'],
+    ['{"n":1.0,"m":9007199254740993}', '{"n":1.0,"m":9007199254740993}']
+  ] as const) assert.equal(withoutAnyDuplicates(text), single)
 })
 
 test('json: elementsOf gives every element to the byte', async () => {

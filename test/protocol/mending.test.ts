@@ -141,6 +141,9 @@ test('results: what has to be there is, and a value of another type is told as a
       [block('{"type":"resource","resource":null}'), block('{"type":"resource","resource":{"uri":"","text":""}}')],
       [block('{"type":"resource","resource":{"uri":5,"blob":"eA=="}}'), block('{"type":"resource","resource":{"uri":"","blob":"eA=="}}')],
       [block('{"text":"a"}'), block('{"type":"text","text":"a"}')],
+      // Members of a type that MCP does not define are its own.
+      ...['"text":null,"data":null,"icons":[]', '"data":{"x":1},"text":{},"name":5,"resource":"r","size":"big"'].map((own): [string, string] =>
+        [block(`{${own},"type":"future","_meta":[]}`), block(`{${own},"type":"future","_meta":{}}`)]),
       [block('{"type":null,"text":{"a": 1}}'), block('{"type":"text","text":"{\\"a\\": 1}"}')],
       ['{"content":{"type":"text","text":5}}', '{"content":[{"type":"text","text":"5"}]}'],
       ['{"content":"a\\u0062"}', '{"content":[{"type":"text","text":"a\\u0062"}]}'],
@@ -199,7 +202,8 @@ test('a result that conforms is not read as text', async () => {
   for (const text of [
     '{"content":[{"type":"text","text":"\\"type\\": 5"}],"isError":false}', '{"content":[],"structuredContent":{"a":[null,[]]}}',
     `{"content":[${image},{"type":"resource","resource":{"uri":"a","blob":"AA=="}},{"type":"resource_link","uri":"a","name":"b"}]}`,
-    '{"task":{"taskId":"1"}}', '{"resultType":"input_required","requestState":"x"}', '{"content":[{"type":"of another revision"}],"more":null}'
+    '{"task":{"taskId":"1"}}', '{"resultType":"input_required","requestState":"x"}',
+    '{"content":[{"type":"of another revision","text":{},"data":null}],"more":null}'
   ]) {
     assert.ok(conforms(JSON.parse(text), call), text)
     assert.equal(mend(text, call, true).text, text)

@@ -4,8 +4,8 @@ import { test } from 'tap'
 import fc from 'fast-check'
 import { rpcCode, RpcError, UpstreamError, type UpstreamFault } from '../../protocol/errors.ts'
 import {
-  errorResponseText, notificationText, requestText, resultResponseText, parseRpcError, type Message, type Request,
-  type RequestId, type Response
+  cancelledKeyOf, errorResponseText, notificationText, requestKeyOf, requestText, resultResponseText, parseRpcError,
+  type Message, type Notification, type Request, type RequestId, type Response
 } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { parseMessages } from '../../protocol/transports/transport.ts'
@@ -38,6 +38,19 @@ test('message: every kind', async () => {
     ['{"jsonrpc":"2.0","error":{"code":-1,"message":"m"}}', { kind: 'response', id: null, errorText: '{"code":-1,"message":"m"}' }]
   ]
   for (const [text, message] of table) assert.deepEqual({ ...single(text) }, message, text)
+})
+
+test('message: a cancellation names the request whose id is written alike', async () => {
+  const ids = ['0', '-7', '1000', '9007199254740992', '9007199254740993', '1.5', '"9007199254740993"', '"a"', '""', '1e30']
+  const keys = ids.map((id) => {
+    const { id: value, idText } = requestOf(`{"jsonrpc":"2.0","id":${id},"method":"m"}`)
+    return requestKeyOf(value, idText)
+  })
+  assert.equal(new Set(keys).size, ids.length)
+  const cancelled = (id: string): RequestId | undefined =>
+    cancelledKeyOf(single(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id}}}`) as Notification)
+  assert.deepEqual(ids.map(cancelled), keys)
+  assert.deepEqual(['1e3', '"\\u0061"', 'null', '{}'].map(cancelled), [keys[2], keys[7], undefined, undefined])
 })
 
 test('message: an id comes back as it was written', async () => {

@@ -175,7 +175,8 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     }
     const padded = tool('a', `,"pad":"${'x'.repeat(20_000)}","inputSchema":{"type":"object"},"name":"last"`)
     const { items } = await read('tools', () => `{"tools":[${padded}]}`)
-    assert.deepEqual(items, [{ key: 'last', text: padded }], 'of a repeated member the last counts')
+    const single = `{"pad":"${'x'.repeat(20_000)}","inputSchema":{"type":"object"},"name":"last"}`
+    assert.deepEqual(items, [{ key: 'last', text: single }], 'of a repeated member the last one is kept')
     assert.deepEqual(names(await read('prompts', () => '{"prompts":[{"name":"p"}]}')), ['p'], 'a prompt needs no schema')
   })
   await t.test('an item is left out where a known member is not what MCP says: clients refuse a whole list for one', async () => {

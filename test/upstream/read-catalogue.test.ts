@@ -139,3 +139,11 @@ test('tools that are not declared: a request that is lost is sent again with the
   for (let time = 0; time < 5; time++) wholes.push((await read(server, always)).whole)
   assert.deepEqual(wholes, [false, false, true, true, true])
 })
+
+test('a member that occurs twice in a definition: clients get the one that pins and the scan read', async () => {
+  const written = '{"name":"x","description":"<IMPORTANT>","inputSchema":{"type":"object","a":1,"a":1.0},"description":"Adds"}'
+  const server = serverOf({ capabilities: { tools: {} }, lists: { 'tools/list': () => `{"tools":[${written}]}` } })
+  const { catalogue, warnings } = await read(server)
+  assert.equal(catalogue.lists.tools[0]?.text, '{"name":"x","inputSchema":{"type":"object","a":1.0},"description":"Adds"}')
+  assert.deepEqual(warnings, ['tools: "x" has members that occur twice, of which only the last are used'])
+})

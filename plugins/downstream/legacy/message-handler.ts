@@ -1,6 +1,8 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { rpcCode, RpcError, toRefusedToolResult } from '../../../protocol/errors.ts'
-import { errorResponseText, type MalformedMessage, type Message, type Request } from '../../../protocol/message.ts'
+import {
+  errorResponseText, requestKeyOf, type MalformedMessage, type Message, type Request
+} from '../../../protocol/message.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
@@ -97,8 +99,9 @@ export class LegacyMessageHandler {
   toRpcAnswerError (error: unknown): RpcError { return toRpcErrorAndLog(error, this.#logError) }
 
   async #run (session: Session, request: Request, exchange: LegacyExchange): Promise<void> {
-    if (session.exchanges.has(request.id)) {
-      const sentence = `Invalid request: a request with id ${JSON.stringify(request.id)} is already in flight`
+    const key = requestKeyOf(request.id, request.idText)
+    if (session.exchanges.has(key)) {
+      const sentence = `Invalid request: a request with id ${request.idText} is already in flight`
       exchange.fail(new RpcError(rpcCode.invalidRequest, sentence))
       return
     }
@@ -115,7 +118,7 @@ export class LegacyMessageHandler {
       exchange.fail(new RpcError(rpcCode.methodNotFound, `Method not found: ${request.method}`))
       return
     }
-    session.exchanges.set(request.id, exchange)
+    session.exchanges.set(key, exchange)
     const number = this.#inFlight.add(exchange)
     try {
       const result = await this.#gateway.handle(exchange)
@@ -126,7 +129,7 @@ export class LegacyMessageHandler {
       if (toolError === undefined) exchange.fail(this.toRpcAnswerError(error))
       else exchange.succeed(toolError)
     } finally {
-      session.exchanges.take(request.id)
+      session.exchanges.take(key)
       session.lastUsed = Date.now()
       this.#inFlight.remove(number)
     }

@@ -3,7 +3,9 @@ import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { RequestHeaders, Question } from '../../../protocol/exchange.ts'
 import { allowsPolling, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { passesLogLevel, type LogLevel, type Listener } from '../../../protocol/listener.ts'
-import { notificationText, type Notification, type RequestId, type Response } from '../../../protocol/message.ts'
+import {
+  cancelledKeyOf, notificationText, type Notification, type RequestId, type Response
+} from '../../../protocol/message.ts'
 import { RequestTable } from '../../../protocol/table.ts'
 import { detachedCopy, memoryOf } from '../../../protocol/text.ts'
 import type { View } from '../../settings/index.ts'
@@ -42,7 +44,7 @@ export class Session implements AskableClient, Listener<View> {
   /** The place of the session. Released when the session ends. */
   readonly reservation: SessionReservation
   readonly streams: ResumableStreams
-  /** The open requests, by the ids that the client has given them. */
+  /** The open requests, by `requestKeyOf` the client's ids. */
   readonly exchanges = new RequestTable<RequestId, LegacyExchange>()
   level: LogLevel | undefined
   lastUsed = Date.now()
@@ -156,15 +158,15 @@ export class Session implements AskableClient, Listener<View> {
   }
 
   /** Handles a notification that is meant for the gateway. @returns false if it is meant for servers */
-  receive ({ method, params, paramsText }: Notification): boolean {
+  receive (notification: Notification): boolean {
+    const { method, params, paramsText } = notification
     switch (method) {
       case 'notifications/initialized': return true
       case 'notifications/cancelled': {
-        const { requestId, reason } = params
+        const { reason } = params
         const why = typeof reason === 'string' ? reason : 'the client cancelled the request'
-        if (typeof requestId === 'string' || typeof requestId === 'number') {
-          this.exchanges.get(requestId)?.cancel(why, paramsText)
-        }
+        const key = cancelledKeyOf(notification)
+        if (key !== undefined) this.exchanges.get(key)?.cancel(why, paramsText)
         return true
       }
       case 'notifications/progress':

@@ -28,6 +28,7 @@ import { errorOutcome, httpStatusOf, isUnknownItemError } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { ModernClientPool } from './leases.ts'
 import { ClientSubscriptions } from './subscriptions.ts'
+import { relayNotification } from './notification.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { ParkedCalls } from './parked-calls.ts'
 import { inputResponsesOf, type ParkedCall } from './parked-call.ts'
@@ -86,7 +87,7 @@ export class ModernEndpoint implements Endpoint {
       throw new RpcError(rpcCode.invalidRequest, 'Invalid request: a response is not sent by a POST')
     }
     if (message.kind === 'notification') {
-      // MCP 2026-07-28 has no client notifications over HTTP, so this one is ignored.
+      relayNotification(this.#deps.gateway, this.leases, inbound, message)
       raw.writeHead(202, { 'content-length': 0 }).end()
       return
     }

@@ -59,7 +59,7 @@ const urlElicitation = { elicitation: { url: {} } }
  */
 function urlElicitationOutcome (text: string, { message }: RpcError, capabilities: ClientCapabilities): RequestOutcome {
   if (missingOf(urlElicitation, capabilities) === undefined) {
-    return failureOutcome(withMembers(text, { code: String(rpcCode.internal), data: undefined }), 200)
+    return failureOutcome(withMembers(text, { code: String(rpcCode.internal) }), 200)
   }
   return failureOutcome(missingCapabilitiesError(message, urlElicitation).toText(), 400)
 }
@@ -72,7 +72,9 @@ function translateUpstreamError (error: RpcError, capabilities: ClientCapabiliti
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
   if (missing === undefined && !isModernErrorCode(error.code)) return error
   if (missing === undefined) {
-    return new RpcError(rpcCode.internal, `The server rejected the gateway's request: ${error.message}`, 'upstream')
+    const message = `The server rejected the gateway's request: ${error.message}`
+    const changes = { code: String(rpcCode.internal), message: JSON.stringify(message) }
+    return new RpcError(rpcCode.internal, message, 'upstream', withMembers(error.toText(), changes))
   }
   return missingCapabilitiesError(error.message, missing)
 }

@@ -21,6 +21,7 @@ export class ModernClient implements Client, Listener<View> {
   readonly capabilities: ClientCapabilities
   /** The least severe level of log messages for its requests; undefined if it gets no log messages. */
   readonly level: LogLevel | undefined
+  readonly hasLevelInRequests = true
   readonly owner: string
   /** The request that currently uses the client. */
   exchange: Exchange<View> | undefined

@@ -69,6 +69,7 @@ export class Subscription implements Client, Listener<View> {
   readonly owner: string
   readonly level = undefined
   readonly isFiltered = true
+  readonly hasLevelInRequests = true
   readonly headers: RequestHeaders
   /** The client whose upstream links the subscription uses. Requests of the same principal use the client, too. */
   readonly linkOwner: Client

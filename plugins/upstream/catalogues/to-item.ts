@@ -1,6 +1,7 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { isObject, memberOf, membersOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
+import { withoutAnyDuplicates } from '../../../protocol/json-ambiguity.ts'
 import { type Item, type ListKind, listKinds } from '../../../protocol/lists.ts'
 import { toLegacyTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import { itemShapes } from '../../../protocol/message-shapes.ts'
@@ -60,7 +61,9 @@ export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): 
     warn(`${which} is larger than ${upstreamLimits.itemSize} characters and was omitted`)
     return undefined
   }
-  const { text, places } = mend(written, itemShapes[kind])
+  // Pins and the scan of definitions read the last of two members; clients may read the first.
+  const unambiguous = withoutAnyDuplicates(written)
+  const { text, places } = mend(unambiguous, itemShapes[kind])
   const value: unknown = text.length > largeItem ? parseMembers(text, key, kind) : JSON.parse(text)
   if (!isObject(value) || typeof value[key] !== 'string' || value[key] === '') {
     warn(`an item without ${JSON.stringify(key)} was omitted`)
@@ -100,6 +103,9 @@ export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): 
   if (kind === 'tools' && toLegacyTool(item.text) === undefined) {
     warn(`${JSON.stringify(name)} was omitted for clients of revisions before ${latestModernVersion}, which do not ` +
       'support its inputSchema')
+  }
+  if (unambiguous !== written) {
+    warn(`${JSON.stringify(truncate(name, 200))} has members that occur twice, of which only the last are used`)
   }
   if (places[0] !== undefined) remarks.mended(name, places[0])
   return item
