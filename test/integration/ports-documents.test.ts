@@ -3,9 +3,12 @@ import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { sql } from 'drizzle-orm'
+import postgres from 'postgres'
 import { test } from 'tap'
 import type { OAuthClient } from '../../db/ports/clients.ts'
+import { endStuckConnections } from '../../db/postgres/connection/stuck.ts'
 import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
 import { StorageError, type Vault } from '../../db/store.ts'
 import { openVault } from '../../plugins/base/secrets/vault.ts'
@@ -536,3 +539,21 @@ void test(
     assert.deepEqual((await exportDocument(driver, await vault()))?.document.oauthTokens, [foreign])
   }
 )
+
+test('a connection whose client stopped in the middle of a statement is ended, and its locks are free', async (t) => {
+  const { url, query } = await database(t)
+  const driver = await driverOf(t, url)
+  const frozen = postgres(url, { max: 1, onnotice: () => {}, connection: { application_name: 'tool-hub' } })
+  t.after(async () => { await frozen.end({ timeout: 1 }) })
+  await frozen.unsafe('create table held (n int)')
+  // The database waits for the rows of the COPY, as it waits for the parameters of a statement.
+  const connection = await frozen.reserve()
+  await connection.unsafe('begin; lock table held')
+  const copying = await connection`copy held from stdin`.writable()
+  const broken = once(copying, 'error').catch(() => {})
+  assert.equal(await endStuckConnections(driver.db), 0, 'it may still answer')
+  await until(async () => await endStuckConnections(driver.db, 0) === 1)
+  assert.deepEqual(await query('select * from held'), [])
+  copying.destroy(new Error('gone'))
+  await broken
+})

@@ -17,6 +17,7 @@ import {
   databaseErrorCode, toCommitError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
 } from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
+import { endStuckConnections } from '../connection/stuck.ts'
 import { timeouts, withTimeout } from '../connection/timeouts.ts'
 import { resealInBatches } from './reseal.ts'
 import { insertUserValues, toDatabaseContent } from './transfer.ts'
@@ -26,6 +27,9 @@ import { writeFirstCommit } from './write.ts'
 const lockHoldTime = 200
 /** Time from a failed commit until the next poll, in ms. */
 const pollDelayAfterFailure = 100
+
+/** The SQLSTATE of a statement that took too long, for example because it waited for a lock. */
+const tooLongCode = '57014'
 
 /** The state of the database as last read or written, and the document and snapshot derived from it. */
 interface State { readonly database: DatabaseState, readonly reading: ParsedSettings }
@@ -225,6 +229,7 @@ export class PostgresStore implements Store {
   /** Records and logs the failure of a commit. @returns the error to throw */
   #handleFailure (error: unknown): Error {
     const failure = toCommitError(error)
+    if (databaseErrorCode(error) === tooLongCode) void this.#endStuckConnections()
     if (isDatabaseUnavailable(error)) {
       this.#markUnavailable(unavailableMessage(error))
       this.#changeFeed.schedulePoll(pollDelayAfterFailure)
@@ -236,6 +241,12 @@ export class PostgresStore implements Store {
       this.#warn(`A change could not be stored. ${failure.message}`)
     }
     return failure
+  }
+
+  /** Frees the locks that stopped replicas hold, so that the next commit succeeds. */
+  async #endStuckConnections (): Promise<void> {
+    const count = await endStuckConnections(this.#driver.db).catch(() => 0)
+    if (count > 0) this.#warn(`${count} connections of replicas that do not respond were ended, since they held locks.`)
   }
 
   #markUnavailable (reason: string): void {
