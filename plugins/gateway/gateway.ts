@@ -155,8 +155,9 @@ export class Gateway {
   notify (view: View, client: Client, method: string, paramsText: string): void {
     const isForAll = method === 'notifications/roots/list_changed'
     if (!isNotificationMethod(method) || (!isForAll && view.scope.kind !== 'server')) return
-    for (const { provider } of this.#parts.surfaces.sections(view, client)) {
-      provider?.notify?.(client, method, paramsText)
+    const { surfaces, providers } = this.#parts
+    for (const { server: { name }, provider } of surfaces.sections(view, client)) {
+      if (provider?.notify) providers.use(name, client).notify?.(client, method, paramsText)
     }
   }
 

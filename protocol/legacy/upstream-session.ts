@@ -27,7 +27,7 @@ interface OpenQuestion {
   withdrawal?: string
 }
 
-/** Max wait for the answer to a ping that checks whether the server still knows the session, in ms. */
+/** Max wait for the answer to a request that checks whether the server still knows the session, in ms. */
 const sessionCheckTimeout = 10_000
 
 /**
@@ -63,7 +63,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       request: (request, origin) => { void this.#question(request, origin) },
       notification: (notification, origin) => { this.#notification(notification, origin) },
       // A server that has lost the session says so in its answer; the transport then closes the connection.
-      restartSuspected: async () => { await this.ping(sessionCheckTimeout).catch(() => {}) },
+      restartSuspected: async () => { await this.#checkSession().catch(() => {}) },
       mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
     }
@@ -154,6 +154,12 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async setLevel (level: LogLevel, paramsText = '{}'): Promise<void> {
     await this.request('logging/setLevel', withMembers(paramsText, { level: JSON.stringify(level) }))
+  }
+
+  /** Sends a request that requires a session, if the server has one; a ping may be answered without. */
+  async #checkSession (): Promise<void> {
+    const kind = (['prompts', 'resources', 'tools'] as const).find((each) => each in this.identity.capabilities)
+    await this.request(kind === undefined ? 'ping' : `${kind}/list`, '{}', sessionCheckTimeout)
   }
 
   async ping (timeout: number): Promise<void> { await this.request('ping', undefined, timeout) }

@@ -68,6 +68,8 @@ export class HttpConnection {
   #isExpired = false
   /** The running check whether the upstream still knows the session. */
   #check: Promise<void> | undefined
+  /** The last error of the upstream that can mean that it does not know the session. */
+  #suspicion: UpstreamError | undefined
   /** Called when no message waits for an answer. */
   #onIdle: (() => void) | undefined
 
@@ -227,6 +229,7 @@ export class HttpConnection {
   deliver (answer: Response, id: number, suspicion?: UpstreamError): void {
     if (suspicion === undefined) this.receiver?.message(answer, id)
     else {
+      this.#suspicion = suspicion
       void this.#checkSession().then(() => {
         if (this.#isExpired) this.receiver?.failed(id, suspicion)
         else this.receiver?.message(answer, id)
@@ -245,8 +248,9 @@ export class HttpConnection {
   expire (): void {
     this.#isExpired = true
     if (this.#pending.size === 0) {
-      this.receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows the ' +
-        'session', { isPublic: true }))
+      this.receiver?.closed(this.#suspicion ?? new UpstreamError(
+        'expired', 'the upstream no longer knows the session', { isPublic: true }
+      ))
     }
   }
 

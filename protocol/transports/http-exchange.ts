@@ -7,8 +7,8 @@ import type { HttpConnection, HttpRequest } from './http-connection.ts'
 import { isTransientStatus, reconnectDelays } from './reconnect.ts'
 import { resolveRedirect } from './redirect.ts'
 import {
-  isPing, isRpcAnswer, isModernErrorAnswer, isSessionLost, lostSessionErrorIn, parseEventMessages, httpStatusError,
-  modernHttpStatusError, unreadableError
+  isCheck, isNotInitialized, isRpcAnswer, isModernErrorAnswer, isSessionLost, lostSessionErrorIn, parseEventMessages,
+  httpStatusError, modernHttpStatusError, unreadableError
 } from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
 
@@ -182,7 +182,7 @@ export class HttpExchange implements AnswerHandlers {
       }
       const { errorText } = message
       const error = errorText !== undefined && inSession ? lostSessionErrorIn(errorText) : undefined
-      if (error && isPing(this.#request.body)) this.#fail(error)
+      if (error && (isCheck(this.#request.body) || isNotInitialized(error))) this.#fail(error)
       else {
         this.#isAnswered = true
         connection.deliver(message.id === null ? { ...message, id } : message, id, error)

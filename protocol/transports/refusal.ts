@@ -62,9 +62,12 @@ export function lostSessionErrorIn (errorText: string): UpstreamError | undefine
     : undefined
 }
 
-/** Whether a message is a ping, whose error is never that of a tool. */
-export const isPing = (text: unknown): boolean =>
-  typeof text === 'string' && text.length < 200 && text.includes('"method":"ping"')
+/** Whether such an error says that the server was not initialized, which no tool says of anything else. */
+export const isNotInitialized = ({ message }: UpstreamError): boolean => /\bserver not initialized\b/i.test(message)
+
+/** Whether a message is a request whose error is never that of a tool: a ping, or the request for a list. */
+export const isCheck = (text: unknown): boolean =>
+  typeof text === 'string' && /^\{"jsonrpc":"2\.0","id":\d+,"method":"(?:ping|[a-z/]+\/list)"/.test(text)
 
 /** Creates the error for an HTTP error answer to a modern request, which legacy servers refuse without running it. */
 export function modernHttpStatusError (status: number, text: string): UpstreamError {
@@ -100,20 +103,19 @@ function isUnknownSession (errorText: string | undefined): boolean {
 }
 
 /**
- * Whether an error answer to a modern request has a status with which legacy servers refuse such requests, and says
- * that it is about something that only the legacy era has: a session, or a choice of the protocol version. Servers have
- * no code for that.
+ * Whether an error answer to a modern request says that it is about something that only the legacy era has: a session,
+ * or a choice of the protocol version. Servers have no code for that.
  */
-function isFromLegacyServer (status: number, errorText: string | undefined): boolean {
-  if (errorText === undefined || !notUnderstood.has(status)) return false
+function isFromLegacyServer (errorText: string | undefined): boolean {
+  if (errorText === undefined) return false
   const { code, message } = parseRpcError(errorText)
   return !otherCodes.has(code) && /\bsession\b|not initialized|protocol[\s-]version/i.test(message)
 }
 
 /**
  * Whether an HTTP error's body has a JSON-RPC answer to this request. False for 401, and for an unknown session.
- * @param isStateless whether the request is of the modern era. An error with status 400 needs no id then, and a legacy
- *   server's error is no answer, since such a server did not understand the request
+ * @param isStateless whether the request is of the modern era. An error with status 400 needs no id then, but without
+ *   one, a legacy server's error is no answer, since such a server did not understand the request
  */
 export function isRpcAnswer (status: number, text: string, id: number, isStateless: boolean): boolean {
   if (status < 400 || status === 401) return false
@@ -121,8 +123,7 @@ export function isRpcAnswer (status: number, text: string, id: number, isStatele
     return parseMessages(text).some((message) => {
       if (message.kind !== 'response') return false
       return isStateless
-        ? (message.id === id || (message.id === null && status === 400)) &&
-          !isFromLegacyServer(status, message.errorText)
+        ? message.id === id || (message.id === null && status === 400 && !isFromLegacyServer(message.errorText))
         : message.id === id && !isUnknownSession(message.errorText)
     })
   } catch {

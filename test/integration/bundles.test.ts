@@ -195,7 +195,7 @@ test('manifests', async (t) => {
       ...server({ command: 'node', args: ['${user_config.a}'] }),
       user_config: { a: { type: 'string', title: 'A', description: '', default: '${JWT_SECRET}' } }
     }), /variable/)
-    for (const [text, value] of [['$${user_config.a}', '{JWT_SECRET}'], ['${user_config.a}{JWT_SECRET}', '$'], ['${user_config.a}JWT_SECRET}', '${']]) {
+    for (const [text, value] of [['$${user_config.a}', '{JWT_SECRET}'], ['${user_config.a}{JWT_SECRET}', '$'], ['${user_config.a}JWT_SECRET}', '${'], ['$${user_config.a}{JWT_SECRET}', '{user_config.z$']]) {
       const options = { a: { type: 'string', title: 'A', description: '', default: value } }
       assert.throws(() => launch({ ...server({ command: 'node', env: { A: text } }), user_config: options }), /variable/, text)
       assert.throws(() => launch({ ...server({ command: 'node', args: [`-x${text}`] }), user_config: options }), /variable/, text)

@@ -353,7 +353,8 @@ test('http: an error to a modern request is its answer, unless it is that of a l
     [409, rpc(-32000, 'Session 5 is locked'), 'response'], [500, rpc(-32055, 'Unknown session of the browser'), 'response'],
     [400, rpc(-32000, 'Bad Request: Server not initialized', null), 'expired'], [503, rpc(-32000, 'Down', null), 'refused'],
     [400, rpc(-32000, 'Bad Request: Unsupported protocol version (supported versions: 2025-11-25)', null), 'expired'],
-    [400, rpc(-32600, 'Bad Request: Missing session ID', 'server-error'), 'expired'], [404, rpc(-32001, 'Session not found'), 'expired']
+    [400, rpc(-32600, 'Bad Request: Missing session ID', 'server-error'), 'expired'], [404, rpc(-32001, 'Session not found', null), 'expired'],
+    [400, rpc(-32000, 'Chat session 17 not found'), 'response']
   ]
   for (const [status, body, outcome] of table) {
     await t.test(JSON.stringify([status, body]), async (t) => {

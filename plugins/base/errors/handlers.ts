@@ -26,7 +26,8 @@ type HttpError = FastifyError & { errors?: readonly unknown[], retryAfter?: numb
 const statusOf = (error: FastifyError): number =>
   error.validation ? 400 : error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
 
-const isGatewayError = ({ code }: FastifyError): boolean => code?.startsWith('TH_')
+// An error that is not meant for HTTP, such as an RpcError, may have a number.
+const isGatewayError = ({ code }: { code?: unknown }): boolean => typeof code === 'string' && code.startsWith('TH_')
 
 /**
  * Converts an error to an HTTP error, and logs a storage error. Replaces Fastify's error for an unsupported media type

@@ -26,6 +26,8 @@ interface LaunchPlace {
 
 const placeholder = /\$\{([^}]*)\}/g
 const optionKey = /^user_config\.(.+)$/
+/** An option that the user must set, as it stays in a config. */
+const unfilledOption = /\$\{user_config\.[^${}]+\}/g
 
 /** Returns the keys of the options that a text refers to with `${user_config.<key>}`. */
 const optionKeysIn = (text: string): string[] =>
@@ -101,7 +103,12 @@ export function resolveLaunch (manifest: BundleManifest, { folder, home, platfor
     )
   }
   // A default can complete a variable: `$${user_config.a}` with the default `{NAME}`.
-  for (const text of [launch.command, ...launch.args, ...Object.values(launch.env)]) fillPlaces(text)
+  for (const text of [launch.command, ...launch.args, ...Object.values(launch.env)]) {
+    const [variable] = /\$\{.{0,100}/s.exec(text.replace(unfilledOption, '')) ?? []
+    if (variable !== undefined) {
+      throw new ArchiveError(`its defaults make the variable ${quoteEntryName(variable)}, which bundles do not have`)
+    }
+  }
   return {
     ...launch,
     requiredOptions: [...options].filter(([key]) => mustBeSet(key)).map(([key, option]) => toRequired(key, option)),

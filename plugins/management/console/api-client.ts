@@ -115,7 +115,8 @@ export class ApiClient {
       headers: { host, 'x-auth-token': auth.createLoginToken(user), ...headers },
       remoteAddress: ip
     })
-    holdMemory(request, payload.length * shownCost.api)
+    // A change has been made by now, whatever its answer takes.
+    if (options.method === 'GET') holdMemory(request, payload.length * shownCost.api)
     const answer: unknown =
       payload === '' ? {} : rememberTextOrder(payload, JSON.parse(payload) as unknown, orderedLevels)
     if (!isObject(answer)) throw new Error(`${String(options.method)} ${url}: expected an object as the answer`)

@@ -164,7 +164,7 @@ export class McpClient {
   async list (
     request: FastifyRequest, path: string, viewer: ViewerIdentity, kind: string
   ): Promise<{ items: Json[], tokens: number } | { problem: string }> {
-    const release = await this.#listing.take(request.principal?.username)
+    const release = await this.#listing.take(request.principal?.username, false)
     try {
       return await this.#readPages(request, path, viewer, kind)
     } finally {

@@ -1,4 +1,5 @@
 import { emptyCapabilityClass } from '../../../protocol/capabilities.ts'
+import { RpcError } from '../../../protocol/errors.ts'
 import { NonMcpClient, type Client } from '../../../protocol/exchange.ts'
 import type { ListLoading } from '../../../protocol/provider.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
@@ -53,7 +54,13 @@ export class ListLoader {
    */
   onLogin (user: string | undefined): void {
     this.resetWaits()
-    if (user !== undefined && !this.#deps.catalogues.isKnown) this.loadLists(new NonMcpClient('login', user), true)
+    if (user === undefined || this.#deps.catalogues.isKnown) return
+    try {
+      this.loadLists(new NonMcpClient('login', user, undefined, false, user), true)
+    } catch (error) {
+      // No connection is free. The next client that asks for the lists reads them.
+      if (!(error instanceof RpcError)) throw error
+    }
   }
 
   /**
@@ -62,7 +69,7 @@ export class ListLoader {
    * @returns the readings for which the answer to the list request waits
    */
   loadLists (client: Client, isSingleServer: boolean): ListLoading[] {
-    const { placement, catalogues, supervisor, isRemote, isUserOwned, shouldWaitFor } = this.#deps
+    const { placement, catalogues, supervisor, isRemote, isUserOwned, shouldWaitFor, waitsForUsers } = this.#deps
     const key = placement.keyOf(client)
     const { capabilityClass } = key
     const own = placement.pool.find(key)
@@ -73,6 +80,7 @@ export class ListLoader {
     const changed = isAwaited ? reading : []
     const isKnown = catalogues.has(capabilityClass) || own?.catalogue !== undefined
     if ((isKnown && !catalogues.outdated.has(key, own)) || this.#deps.lacksValues(client)) return changed
+    if (!isSingleServer && waitsForUsers() && this.#deps.lacksOwn(client)) return changed
     // Known lists are shown until they have been read again.
     if (isKnown && supervisor.status !== 'connected') return changed
     const maxWait = this.#maxWait(capabilityClass, isSingleServer)
@@ -81,7 +89,7 @@ export class ListLoader {
     // started to read the lists of the new class.
     const isShown = isKnown || (!isSingleServer && catalogues.has(emptyCapabilityClass))
     if (!isSingleServer && isShown && !isRemote && !own?.link && !own?.catalogue) return changed
-    const slot = isSingleServer || isShown || this.#deps.waitsForUsers()
+    const slot = isSingleServer || isShown || waitsForUsers()
       ? placement.listingSlot(client)
       : placement.pool.base
     const done = this.#read(slot).catch(() => {})
