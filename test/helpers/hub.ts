@@ -1,20 +1,26 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A TCP port that was free a moment ago. */
+/** A TCP port that was free a moment ago, below those that the system gives to sockets, so that no other one gets it meanwhile. */
 export async function freePort (): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => { server.close(resolve) })
-  return port
+  for (;;) {
+    const port = randomInt(10_000, 32_000)
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => { resolve(false) }).listen(port, '127.0.0.1', () => { resolve(true) })
+    })
+    if (!isFree) continue
+    await new Promise((resolve) => { server.close(resolve) })
+    return port
+  }
 }
 
 /** Whether a port of loopback takes connections. A request that nobody takes costs six times as much CPU. */

@@ -47,7 +47,7 @@ void test('a stream that a proxy refuses is asked for again', async (t) => {
   await tab.goto(`${hub.url}/console/servers`)
   await tab.waitForSelector('#cut-off', { state: 'visible' })
   await tab.waitForSelector('#cut-off', { state: 'hidden' })
-  assert.equal(refused, 2)
+  await until(() => refused === 2)
 })
 
 const rows = 'tbody tr:not(.reason)'

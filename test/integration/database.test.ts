@@ -565,7 +565,7 @@ void test(
       assert.equal(whole.code, 1)
       assert.match(
         whole.stderr,
-        /^systemConfig cannot be opened: .*\nmcpServers\/remote cannot be opened|^mcpServers\/remote cannot be opened: .*\nsystemConfig cannot be opened/
+        /^systemConfig cannot be opened: .*\n {2}mcpServers\/remote cannot be opened|^mcpServers\/remote cannot be opened: .*\n {2}systemConfig cannot be opened/
       )
       assert.ok(!existsSync(file))
       const masked = await db('export', [file, '--masked'], env)
