@@ -6,7 +6,7 @@ import {
   type Access, alternativeName, chargedOwnerOf, exposedName, prefixOf, type Principal, type View
 } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { BoundedMap, ShareError } from '../../base/limits/index.ts'
+import { BoundedMap, memoryBudget, ShareError } from '../../base/limits/index.ts'
 import { TaskAborted, WorkerPool } from '../../base/threads/index.ts'
 import type { Gateway, Precedence, ViewSection } from '../../gateway/index.ts'
 import { collectServers, type ListedServer } from './collect.ts'
@@ -90,7 +90,8 @@ export class OpenApiDocuments {
     const identity = JSON.stringify([{ ...input, servers: [] }, contents])
     const key = createHash('sha256').update(identity).digest('base64url')
     const known = this.#documents.get(key)
-    hold(expected * (known ? 1 : writingCost))
+    // With a small budget, a document that is alone can still be written.
+    hold(known ? expected : Math.max(expected, Math.min(expected * writingCost, memoryBudget.max / 4)))
     return await (known ?? this.#write(key, input, chargedOwnerOf(principal, address)))
   }
 
