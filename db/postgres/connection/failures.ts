@@ -34,6 +34,8 @@ const temporaryFailures: Readonly<Record<string, string>> = {
   57014: 'it took too long',
   '25P03': 'it took too long'
 }
+/** The SQLSTATE of a statement that took too long, for example because it waited for a lock. */
+export const tooLongCode = '57014'
 const untrustedCertificate =
   'its TLS certificate is not signed by a trusted authority: NODE_EXTRA_CA_CERTS names a file with more to trust'
 /** Clauses that describe failures that last until the configuration is changed, by error code. */

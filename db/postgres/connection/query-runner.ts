@@ -2,7 +2,8 @@ import { DrizzleQueryError } from 'drizzle-orm'
 import pLimit from 'p-limit'
 import { StorageError } from '../../store.ts'
 import type { Db, DatabaseDriver, Transaction } from './driver.ts'
-import { databaseErrorCode, safeMessageOf } from './failures.ts'
+import { databaseErrorCode, safeMessageOf, tooLongCode } from './failures.ts'
+import { endStuckConnections } from './stuck.ts'
 import { timeouts, withTimeout } from './timeouts.ts'
 
 /** Runs work on the database, or in a transaction. @throws StorageError, or an error of the work's own code */
@@ -82,6 +83,7 @@ async function runWithTimeout<Result> (
   } catch (error) {
     if (error instanceof StorageError || (error instanceof Error && ownErrors.has(error))) throw error
     const code = databaseErrorCode(error)
+    if (code === tooLongCode) void endStuckConnections(driver.db).catch(() => {})
     const isFull = code === '53100'
     throw new StorageError(isFull ? 'The database has no space left.' : safeMessageOf(error), isFull, code === '58030')
   }

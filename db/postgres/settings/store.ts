@@ -14,7 +14,7 @@ import { readHead, readRowsInTransaction, readRows, type DatabaseState } from '.
 import { toDocument, toUpdatedRows } from './rows.ts'
 import { assertUndecryptableSecretsReplaced } from './stored.ts'
 import {
-  databaseErrorCode, toCommitError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
+  databaseErrorCode, toCommitError, isDatabaseUnavailable, safeMessageOf, unavailableMessage, tooLongCode
 } from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
 import { endStuckConnections } from '../connection/stuck.ts'
@@ -27,9 +27,6 @@ import { writeFirstCommit } from './write.ts'
 const lockHoldTime = 200
 /** Time from a failed commit until the next poll, in ms. */
 const pollDelayAfterFailure = 100
-
-/** The SQLSTATE of a statement that took too long, for example because it waited for a lock. */
-const tooLongCode = '57014'
 
 /** The state of the database as last read or written, and the document and snapshot derived from it. */
 interface State { readonly database: DatabaseState, readonly reading: ParsedSettings }
@@ -246,7 +243,7 @@ export class PostgresStore implements Store {
   /** Frees the locks that stopped replicas hold, so that the next commit succeeds. */
   async #endStuckConnections (): Promise<void> {
     const count = await endStuckConnections(this.#driver.db).catch(() => 0)
-    if (count > 0) this.#warn(`${count} connections of replicas that do not respond were ended, since they held locks.`)
+    if (count > 0) this.#warn(`Connections of replicas that do not respond were ended, since they held locks: ${count}.`)
   }
 
   #markUnavailable (reason: string): void {
