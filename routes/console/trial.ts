@@ -53,6 +53,7 @@ export async function showWithProgress (
     // The browser has disconnected.
     if (!stream) reply.hijack()
   } finally {
+    request.pageMemory?.release()
     // If the stream ends without the event `page`, the browser knows that the call failed.
     stream?.end()
   }

@@ -9,7 +9,8 @@ import { timeouts } from './timeouts.ts'
  * @returns how many were ended
  */
 export async function endStuckConnections (db: Db, time = timeouts.statement): Promise<number> {
-  const ended = await selectRows<{ done: boolean }>(db, sql`select pg_terminate_backend(pid) as done from pg_stat_activity
+  const ended = await selectRows<{ done: boolean }>(db, sql`select pg_terminate_backend(pid) as done
+    from pg_stat_activity
     where datname = current_database() and usename = current_user and application_name = 'tool-hub'
       and state = 'active' and wait_event = 'ClientRead' and pid <> pg_backend_pid()
       and state_change < now() - ${time} * interval '1 millisecond'`)

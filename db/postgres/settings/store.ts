@@ -243,7 +243,7 @@ export class PostgresStore implements Store {
   /** Frees the locks that stopped replicas hold, so that the next commit succeeds. */
   async #endStuckConnections (): Promise<void> {
     const count = await endStuckConnections(this.#driver.db).catch(() => 0)
-    if (count > 0) this.#warn(`Connections of replicas that do not respond were ended, since they held locks: ${count}.`)
+    if (count > 0) this.#warn(`Connections of replicas that do not respond were ended, with their locks: ${count}.`)
   }
 
   #markUnavailable (reason: string): void {
