@@ -237,6 +237,55 @@ void test('a registration that is refused for its scopes is sent again without',
   assert.match(failure, /set "oauth.clientId"\) failed: the authorization server answered invalid_client_metadata: no$/)
 })
 
+void test('for scopes that its registration lacks, the gateway registers anew; a login without them keeps the client', async () => {
+  const asked: unknown[] = []
+  const state = { refuses: false, stored: undefined as { version: string, value: unknown } | undefined, frames: [] as string[] }
+  const outbound = {
+    fetch: async (url: string | URL, { body }: { body?: string }) => {
+      const answer = (status: number, document: object): object =>
+        ({ status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(document)) })
+      if (String(url) === 'https://as.example/.well-known/oauth-authorization-server') {
+        return answer(200, { ...server.metadata, code_challenge_methods_supported: ['S256'] })
+      }
+      if (!String(url).endsWith('/register')) return answer(404, {})
+      const { scope, ...metadata } = JSON.parse(String(body)) as { scope?: string }
+      asked.push(scope)
+      return state.refuses ? answer(400, { error: 'access_denied' }) : answer(201, { ...metadata, scope, client_id: `c${asked.length}` })
+    }
+  } as unknown as Outbound
+  const flows = new LoginFlows({
+    target: { server: 's', oauth: {}, url: () => new URL('https://as.example/mcp'), isAdminStored: true },
+    stores: {
+      grants: {
+        put: async (_key: string, _id: string, { frame }: { frame: { client: { id: string } } }) => {
+          state.frames.push(frame.client.id)
+        }
+      },
+      states: { put: async () => {} },
+      tokens: {
+        find: async () => state.stored,
+        swap: async (_server: string, _holder: string, _version: unknown, value: unknown) => {
+          state.stored = { version: String(asked.length), value }
+          return state.stored.version
+        }
+      }
+    },
+    makeFetch: () => outboundFetch(outbound, { reach: { trusted: true }, origins: () => new Set() }),
+    binding: () => 'b',
+    self: async () => ({ baseUrl: 'https://hub.example', redirectUri: 'https://hub.example/oauth/callback', documentUrl: undefined })
+  } as unknown as ServerLoginDeps)
+  const begin = async (holder: string, scopes: string[], former?: string[]): Promise<void> => {
+    await flows.begin(holder, { challenge: { scopes }, ...former && { former } })
+  }
+  await begin('ann', ['a'])
+  await begin('ann', ['b'], ['a'])
+  await begin('bob', ['a'])
+  state.refuses = true
+  await begin('bob', ['c'], ['a'])
+  assert.deepEqual(asked, ['a', 'a b', 'a b c', undefined])
+  assert.deepEqual(state.frames, ['c1', 'c2', 'c2', 'c2'])
+})
+
 void test('a login that cannot be stored is the fault of the storage, not of the authorization server', async () => {
   const outage = new StorageError('The database is not available.', false)
   const body = Buffer.from('{"access_token":"a","token_type":"Bearer"}')
