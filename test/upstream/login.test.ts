@@ -9,6 +9,7 @@ import { LoginCache } from '../../plugins/upstream/login/login-cache.ts'
 import { LoginFlows, type ServerLoginDeps } from '../../plugins/upstream/login/flows.ts'
 import { registerGateway } from '../../plugins/upstream/login/registration.ts'
 import { Logins } from '../../plugins/upstream/login/logins.ts'
+import { ServerLogin } from '../../plugins/upstream/login/server-login.ts'
 import { withBrowserTag } from '../../plugins/upstream/login/starts.ts'
 import { createLogin } from '../../plugins/upstream/login/stored.ts'
 import { authenticateAsClient, authMethodOf } from '../../plugins/upstream/login/token-requests.ts'
@@ -211,6 +212,27 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
     const isEnded = refusals.some((each) => each[0] === status && each[1] === body)
     assert.deepEqual([stored === undefined, renewed === null], [isEnded, isEnded], `${status} ${body}`)
     assert.equal(renewed instanceof UpstreamError, !isEnded, `${status} ${body}`)
+    if (renewed instanceof UpstreamError) {
+      assert.equal(renewed.messageForClients, 'its login cannot be refreshed now')
+      assert.match(renewed.detail, /^: refreshing the login failed: /)
+    }
+  }
+})
+
+void test('while the storage is away, a login that must be refreshed says so', async () => {
+  const login = createLogin(
+    { binding: 'b', scopes: [], server, client: { id: 'c' } }, { access_token: 'a', refresh_token: 'r', token_type: 'Bearer', expires_in: 0 }
+  )
+  const tokens = {
+    find: async () => ({ version: '1', value: login }),
+    claim: async () => { throw new StorageError('The database is not available.', false) }
+  }
+  const deps = { target: { server: 's', oauth: {} }, stores: { tokens }, binding: () => 'b' } as unknown as ServerLoginDeps
+  const { header, refused } = new ServerLogin(deps, { onReady: () => {}, onEnded: () => {} }).authorization(undefined)
+  const challenge = { status: 401, wwwAuthenticate: undefined, sentAuthorization: 'Bearer a', isRetry: false } as const
+  for (const ask of [header, async () => await refused(challenge)]) {
+    await assert.rejects(async () => await ask(), ({ messageForClients }: UpstreamError) =>
+      messageForClients === 'the storage of the gateway is unavailable, so the login there cannot be refreshed')
   }
 })
 

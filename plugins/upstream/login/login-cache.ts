@@ -1,3 +1,4 @@
+import { StorageError } from '../../../db/store.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { BearerChallenge } from './challenge.ts'
@@ -150,11 +151,15 @@ export class LoginCache {
       const stored = await tokens.find(server, holder)
       return this.#hold(holder, stored?.version, toLoginRecord(stored?.value, binding(holder)))
     } catch (error) {
+      if (error instanceof StorageError) throw error
       const refused = oauthErrorCodeOf(error)
       if (
         refused === 'invalid_client' || refused === 'unauthorized_client'
       ) await tokens.remove(server, registrationHolder)
-      else if (!isRefreshRefused(error, status)) throw authorizationFailure(error, 'refreshing the login')
+      else if (!isRefreshRefused(error, status)) {
+        const { fault, message } = authorizationFailure(error, 'refreshing the login')
+        throw new UpstreamError(fault, 'its login cannot be refreshed now', { isPublic: true, detail: `: ${message}` })
+      }
       await this.drop(holder, held)
       return null
     }
