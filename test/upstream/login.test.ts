@@ -16,6 +16,7 @@ import { authenticateAsClient, authMethodOf } from '../../plugins/upstream/login
 import { outboundFetch } from '../../plugins/upstream/login/sdk.ts'
 import { StorageError } from '../../db/errors.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
 
 const none = { configured: undefined, challenged: undefined, ofResource: undefined, ofServer: undefined, former: undefined }
 
@@ -308,27 +309,36 @@ void test('for scopes that its registration lacks, the gateway registers anew; a
   assert.deepEqual(state.frames, ['c1', 'c2', 'c2', 'c2'])
 })
 
-void test('a login that cannot be stored is the fault of the storage, not of the authorization server', async () => {
-  const outage = new StorageError('The database is not available.', false)
+/** Completes a login that was begun for a holder at a server, and ends in `swap`. */
+async function finishLogin (holder: string, config: ServerConfig, swap: () => Promise<string>): ReturnType<Logins['finish']> {
   const body = Buffer.from('{"access_token":"a","token_type":"Bearer"}')
   const state = 's'.repeat(43)
   const taken = { first: true, value: undefined as unknown }
   const logins = new Logins({
-    stores: {
-      grants: { take: async () => taken },
-      tokens: { swap: async () => { throw outage } },
-      states: { remove: async () => {} }
-    },
+    stores: { grants: { take: async () => taken }, tokens: { swap }, states: { remove: async () => {} } },
     outbound: { fetch: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body }) },
     environment: {},
     settings: () => ({ users: new Map(), keys: new Map() })
   } as unknown as ConstructorParameters<typeof Logins>[0])
-  const login = logins.open('s', { url: 'https://mcp.example/mcp' }, { onReady: () => {}, onEnded: () => {} })
-  const holder = 'shared'
+  const login = logins.open('s', config, { onReady: () => {}, onEnded: () => {} })
   const frame = { binding: login?.deps.binding(holder), scopes: [], server, client: { id: 'c' } }
   const redirectUri = 'https://hub.example/oauth/callback'
   taken.value = { kind: 'upstream-login', server: 's', holder, codeVerifier: 'v', redirectUri, frame, start: 'h' }
   const key = 'k'.repeat(43)
   const sent = new URL(withBrowserTag({ server: 's', holder, url: `https://as.example/?state=${state}` }, key))
-  await assert.rejects(logins.finish({ code: 'c', state: sent.searchParams.get('state') ?? '' }, key), outage)
+  return await logins.finish({ code: 'c', state: sent.searchParams.get('state') ?? '' }, key)
+}
+
+void test('a login that cannot be stored is the fault of the storage, not of the authorization server', async () => {
+  const outage = new StorageError('The database is not available.', false)
+  const url = 'https://mcp.example/mcp'
+  await assert.rejects(finishLogin('shared', { url }, async () => { throw outage }), outage)
+})
+
+void test('a login that ends after the isolation of its server was changed is not stored', async () => {
+  const url = 'https://mcp.example/mcp'
+  for (const [holder, isolation] of [['shared', 'user'], ['user ann', 'shared']] as const) {
+    const { ok, title } = await finishLogin(holder, { url, isolation }, async () => assert.fail('it is stored'))
+    assert.deepEqual([ok, title], [false, 'The server has changed'])
+  }
 })

@@ -3,7 +3,7 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import type { AuthorizationSource, Challenge } from '../../../protocol/transports/authorization.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
-import { LoginFlows, type ServerLoginDeps, type LoginNeed } from './flows.ts'
+import { LoginFlows, type ServerLoginDeps, type LoginNeed, type SavedFlow } from './flows.ts'
 import { LoginCache, type CachedLogin } from './login-cache.ts'
 import { authorizationFailure, UserActionRequired, type PendingLogin, type RequiredActor } from './problems.ts'
 import { bearerHeader, needsRefresh, type ServerLoginRecord } from './stored.ts'
@@ -67,6 +67,11 @@ export class ServerLogin {
   holder (user: string | undefined): string | undefined {
     if (!this.deps.target.isPerUser || this.#cache.usesClientCredentials) return sharedHolder
     return user === undefined ? undefined : holderOf(user)
+  }
+
+  /** Whether an authorization request that was begun earlier still fits the server, the account and the isolation. */
+  accepts ({ holder, frame }: Pick<SavedFlow, 'holder' | 'frame'>): boolean {
+    return this.deps.binding(holder) === frame.binding && this.holder(userOfHolder(holder)) === holder
   }
 
   /**
