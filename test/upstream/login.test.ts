@@ -190,9 +190,14 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
     const frame = { binding: 'b', scopes: [], server, client: { id: 'c' } }
     const login = createLogin(frame, { access_token: 'a', refresh_token: 'r', token_type: 'Bearer' })
     let stored: { version: string, value: unknown } | undefined = { version: '1', value: login }
+    let isFree = true
     const tokens = {
       find: async () => stored,
-      claim: async () => true,
+      claim: async () => {
+        isFree = false
+        return true
+      },
+      releaseClaim: async () => { isFree = true },
       remove: async () => {
         stored = undefined
         return true
@@ -216,6 +221,7 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
     if (renewed instanceof UpstreamError) {
       assert.equal(renewed.messageForClients, 'its login cannot be refreshed now')
       assert.match(renewed.detail, /^: refreshing the login failed: /)
+      assert.ok(isFree, 'the next call may try again')
     }
   }
 })

@@ -157,6 +157,8 @@ export class LoginCache {
         refused === 'invalid_client' || refused === 'unauthorized_client'
       ) await tokens.remove(server, registrationHolder)
       else if (!isRefreshRefused(error, status)) {
+        // The next call may try again at once: the authorization server may be back by then.
+        await tokens.releaseClaim(server, holder, version).catch(() => {})
         const { fault, message } = authorizationFailure(error, 'refreshing the login')
         throw new UpstreamError(fault, 'its login cannot be refreshed now', { isPublic: true, detail: `: ${message}` })
       }
