@@ -184,7 +184,9 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
     [400, '{"code":400,"error_code":"refresh_token_not_found"}'], [200, '{"error":"bad_refresh_token"}'], [401, '{"error":"x"}']
   ]
   const failures: Array<[status: number, body: string]> = [
-    [400, '{"error":"temporarily_unavailable"}'], [429, '{"error":"x"}'], [403, '<html>'], [404, '{}'], [500, '{}'], [200, '{}']
+    [400, '{"error":"temporarily_unavailable"}'], [429, '{"error":"x"}'], [403, '<html>'], [404, '{}'], [500, '{}'], [200, '{}'],
+    // No answer.
+    [0, 'the connection was lost']
   ]
   for (const [status, body] of [...refusals, ...failures]) {
     const frame = { binding: 'b', scopes: [], server, client: { id: 'c' } }
@@ -204,7 +206,10 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
       }
     }
     const outbound = {
-      fetch: async () => ({ status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) })
+      fetch: async () => {
+        if (status === 0) throw new UpstreamError('broken', body)
+        return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) }
+      }
     } as unknown as Outbound
     const deps = {
       target: { server: 's', oauth: {} },
@@ -219,8 +224,8 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
     assert.deepEqual([stored === undefined, renewed === null], [isEnded, isEnded], `${status} ${body}`)
     assert.equal(renewed instanceof UpstreamError, !isEnded, `${status} ${body}`)
     if (renewed instanceof UpstreamError) {
-      assert.equal(renewed.messageForClients, 'its login cannot be refreshed now')
-      assert.match(renewed.detail, /^: refreshing the login failed: /)
+      assert.deepEqual([renewed.messageForClients, renewed.didNotRun], ['its login cannot be refreshed now', true])
+      assert.match(renewed.detail, status === 0 ? /^: the connection was lost$/ : /^: refreshing the login failed: /)
       assert.ok(isFree, 'the next call may try again')
     }
   }

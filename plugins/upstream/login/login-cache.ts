@@ -159,8 +159,10 @@ export class LoginCache {
       else if (!isRefreshRefused(error, status)) {
         // The next call may try again at once: the authorization server may be back by then.
         await tokens.releaseClaim(server, holder, version).catch(() => {})
-        const { fault, message } = authorizationFailure(error, 'refreshing the login')
-        throw new UpstreamError(fault, 'its login cannot be refreshed now', { isPublic: true, detail: `: ${message}` })
+        const { message } = authorizationFailure(error, 'refreshing the login')
+        // Not the fault of the failed request to the authorization server: the request to the server did not run.
+        const sentence = 'its login cannot be refreshed now'
+        throw new UpstreamError('unauthorized', sentence, { isPublic: true, detail: `: ${message}` })
       }
       await this.drop(holder, held)
       return null
