@@ -92,10 +92,13 @@ export class FileLock {
     }
   }
 
+  /** Removes the lock file. If that fails (a read-only file system), the lock ends with this process. */
   release (): void {
     if (!this.#isHeld) return
     this.#isHeld = false
-    if (this.#read()?.id === this.#own.id) rmSync(this.#path, { force: true })
+    try {
+      if (this.#read()?.id === this.#own.id) rmSync(this.#path, { force: true })
+    } catch {}
   }
 
   /** Reads the lock file. @returns undefined if it does not exist, or its content is not valid */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Restarts replicas behind nginx one after another, without the loss of a call (docs/scaling.md, "To replace a replica"). On the machine
-# of nginx, whose site is examples/nginx-replicas.conf:
+# Restarts replicas behind nginx one after another, without the loss of a call, except calls that wait for an answer of their client
+# (docs/scaling.md, "To replace a replica"). On the machine of nginx, whose site is examples/nginx-replicas.conf:
 #
 #   METRICS_TOKEN=… rolling-restart.sh 10.0.0.11:3000 'ssh 10.0.0.11 systemctl restart tool-hub' \
 #                                      10.0.0.12:3000 'ssh 10.0.0.12 systemctl restart tool-hub'

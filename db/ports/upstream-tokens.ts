@@ -57,10 +57,14 @@ export class UpstreamTokens extends RecordPort {
    * @returns false if another caller has the claim, or the stored login has another version
    */
   async claim (server: string, holder: string, version: string, time: number): Promise<boolean> {
-    const key = keyOf(server, holder)
-    if ((await this.records.find(upstreamTokens, key))?.version !== version) return false
-    const claim = { key: `${version} ${key}`, value: null, expiresIn: time }
+    if ((await this.records.find(upstreamTokens, keyOf(server, holder)))?.version !== version) return false
+    const claim = { key: claimKeyOf(server, holder, version), value: null, expiresIn: time }
     return await this.records.swap(upstreamClaims, undefined, claim)
+  }
+
+  /** Gives back a claim, so that the renewal of this version can be tried again at once. */
+  async releaseClaim (server: string, holder: string, version: string): Promise<void> {
+    await this.records.remove(upstreamClaims, claimKeyOf(server, holder, version))
   }
 
   /** Removes the login of a holder at a server. @returns whether it existed */
@@ -98,6 +102,7 @@ export class UpstreamTokens extends RecordPort {
 }
 
 const keyOf = (server: string, holder: string): string => JSON.stringify([server, holder])
+const claimKeyOf = (server: string, holder: string, version: string): string => `${version} ${keyOf(server, holder)}`
 const serverLabel = (server: string): string => `server:${server}`
 const holderLabel = (holder: string): string => `holder:${holder}`
 

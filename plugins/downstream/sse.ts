@@ -111,7 +111,9 @@ class SseEndpoint implements Endpoint {
       this.#connections.delete(id)
       if (connection.session) sessions.end(connection.session, 'the client closed its stream')
     })
-    connection.sendEndpoint(`${messagesPath}?sessionId=${id}`)
+    // The path of this GET tells the client whose token has expired which resource to request a new one for.
+    const [path = ''] = (raw.req.url ?? '').split('?', 1)
+    connection.sendEndpoint(`${messagesPath}?sessionId=${id}&path=${encodeURIComponent(path)}`)
   }
 
   /**

@@ -499,6 +499,9 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     const version = await logins.swap(server, holder, undefined, 1) ?? ''
     const claims = await race(10, async () => await logins.claim(server, holder, version, 10 * minute))
     assert.equal(claims.filter(Boolean).length, 1)
+    await logins.releaseClaim(server, holder, version)
+    assert.equal(await logins.claim(server, holder, version, 10 * minute), true)
+    assert.equal(await logins.claim(server, holder, version, 10 * minute), false)
     await opened.pass(11 * minute)
     assert.equal(await logins.claim(server, holder, version, hour), true)
     const next = await logins.swap(server, holder, { version }, 2) ?? ''

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
+import { FileLock } from '../../db/file-lock.ts'
 import { SettingsFile } from '../../db/json/settings-file.ts'
 
 test('a file is the same as what was written only with exactly these bytes', async (t) => {
@@ -28,4 +31,17 @@ test('a file is the same as what was written only with exactly these bytes', asy
   }
   await rm(path)
   assert.equal(await disk.findEdit(), 'gone')
+})
+
+test('a lock is released also on a file system that has become read-only', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-lock-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const lock = new FileLock(join(folder, 'mcp_settings.json'))
+  await lock.acquire()
+  const { rmSync } = fs
+  fs.rmSync = () => { throw Object.assign(new Error('read-only'), { code: 'EROFS' }) }
+  syncBuiltinESMExports()
+  t.after(() => { fs.rmSync = rmSync; syncBuiltinESMExports() })
+  lock.release()
+  assert.equal(lock.isHeld, false)
 })

@@ -48,7 +48,7 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
   const { stream } = connection
 
   await t.test('the stream begins at once with `endpoint`, tells proxies not to buffer, and is not cached', async () => {
-    assert.match(connection.endpoint, /^\/messages\?sessionId=[\w-]{43,128}$/)
+    assert.match(connection.endpoint, /^\/messages\?sessionId=[\w-]{43,128}&path=%2Fsse$/)
     assert.equal(stream.headers.get('x-accel-buffering'), 'no')
     assert.match(stream.headers.get('cache-control') ?? '', /no-store/)
     const other = await Connection.start(t, `${hub.url}/sse`)

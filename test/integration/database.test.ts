@@ -9,6 +9,8 @@ import { t, test } from 'tap'
 import bcrypt from 'bcryptjs'
 import postgres from 'postgres'
 import { openStorage } from '../../db/open.ts'
+import { openDatabase } from '../../db/postgres/open.ts'
+import { PostgresStore } from '../../db/postgres/settings/store.ts'
 import { InvalidChangeError, StorageError, type Change, type Store } from '../../db/store.ts'
 import { sha256 } from '../../plugins/base/secrets/hash.ts'
 import { at, initialize, KEY, names, send, settings, type Json } from '../helpers/client.ts'
@@ -365,6 +367,29 @@ void test('an empty database is seeded from the settings file, once', async (t) 
   const third = await startReplica(t, url, { folder })
   assert.deepEqual(await serverNames(third, headers), [])
   assert.equal(await third.stop(), 0)
+})
+
+void test('of two replicas that find an empty database, only the one that filled it says so', async (t) => {
+  const { url } = await database(t)
+  const said: string[] = []
+  const storeOf = async (name: string, before?: () => Promise<unknown>): Promise<PostgresStore> => {
+    const driver = await openDatabase({ dbUrl: url, startupTimeout: 60_000, info: () => {}, warn: () => {} })
+    const store = new PostgresStore({
+      driver,
+      vault: await vault(),
+      warn: (sentence) => { said.push(`${name} ${sentence}`) },
+      seed: async () => {
+        await before?.()
+        return { document: { mcpServers: { [name]: parked() } }, messages: ['filled it'] }
+      }
+    })
+    t.after(async () => { await store.close() })
+    return store
+  }
+  const first = await storeOf('first')
+  const second = await storeOf('second', async () => await first.load())
+  const { servers } = await second.load()
+  assert.deepEqual([[...servers.keys()], said], [['first'], ['first filled it']])
 })
 
 void test('npm run db:import and db:export: all of a settings file goes in and comes out', async (t) => {

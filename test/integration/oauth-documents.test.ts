@@ -146,6 +146,20 @@ test('a client by its document', async (t) => {
     assert.equal((await asked('no-uris')).status, 400)
   })
 
+  await t.test('its scope and other members are read as those of a registration', async () => {
+    for (const [name, more] of Object.entries({
+      offline: { scope: 'mcp offline_access' },
+      manage: { scope: 'mcp manage' },
+      profile: { scope: 'profile' },
+      signed: { id_token_signed_response_alg: 'RS256', require_auth_time: 'no' }
+    })) {
+      site.replies.set(`/${name}`, json(good(name, more)))
+      assert.match((await asked(name, { scope: 'mcp' })).location ?? '', /interaction/, name)
+    }
+    site.replies.set('/unknown', json(good('unknown', { scope: 'read:stuff' })))
+    assert.equal((await asked('unknown', { scope: 'mcp' })).status, 400)
+  })
+
   await t.test('JSON under its other names', async () => {
     for (const [name, type] of [['utf8', 'application/json; charset=utf-8'], ['named', 'application/client-metadata+json']] as const) {
       site.replies.set(`/${name}`, json(good(name), type))

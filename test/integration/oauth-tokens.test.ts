@@ -125,6 +125,13 @@ test('what a token may do', async (t) => {
     assert.deepEqual([both.status, both.body.error], [400, 'invalid_request'])
   })
 
+  await t.test('a message of an SSE client is refused with the resource of its stream', async () => {
+    for (const [path, at] of [['%2Fsse%2Fopen', '/sse/open'], ['%2Fsse%22%0d', ''], ['//evil.example', '']]) {
+      const answer = await world.ask('POST', `/messages?sessionId=x&path=${path}`, {})
+      assert.equal(challengeOf(answer).resource_metadata, `${base}/.well-known/oauth-protected-resource${at}`)
+    }
+  })
+
   await t.test('beside a renamed header of keys', async () => {
     await world.configure({}, { routing: { bearerAuthHeaderName: 'X-Hub-Key' } })
     assert.equal((await world.mcp(mcp)).status, 200)

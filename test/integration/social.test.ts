@@ -75,6 +75,7 @@ test('who enters which account', async (t) => {
     ['one of which nothing is said', 'thief-2', { email: 'root@example.com' }, 403],
     ['one whose word is no boolean', 'thief-3', { email: 'root@example.com', email_verified: 1 }, 403],
     ['an address that looks like an admin\'s', 'thief-4', verified('ｒoot@example.com'), 403],
+    ['the name of an admin as a verified address', 'thief-7', verified('admin'), 403],
     ['no address, and the name of an admin', 'thief-5', { name: 'admin' }, 403],
     ['no address, and the name of a local user', 'thief-6', { name: 'bob' }, 403],
     ['no address, and the id of a local user', 'bob', {}, 403],

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test, type Test } from 'tap'
 import { manage, managed, startReplica } from '../fakes/replica.ts'
-import { admin, as, keyOf, settingsOf, startValueServers, type users } from '../fakes/value-servers.ts'
+import { admin, as, keyOf, password, settingsOf, startValueServers, type users } from '../fakes/value-servers.ts'
 import { appFor } from '../helpers/app.ts'
 import { at, Session, text, type Json } from '../helpers/client.ts'
 import { movingClock } from '../helpers/clock.ts'
@@ -222,8 +222,11 @@ test('values go with their user, and a later one of the name inherits none', asy
   assert.equal((await manage(hub, 'DELETE', '/users/bob', undefined, admin)).status, 200)
   const stored = async (): Promise<string> => await readFile(hub.settingsPath, 'utf8')
   await until(async () => !/user:bob/.test(await stored()), 'the values of a removed user are still there')
-  await managed(hub, 'POST', '/users', { username: 'bob', password: 'Other-12345' }, admin)
+  await managed(hub, 'POST', '/users', { username: 'bob', password }, admin)
   assert.deepEqual(await given(hub), ['ann'])
+  const { token: key } = await managed(hub, 'POST', '/auth/keys', { name: 'of the later bob' }, await as(hub, 'bob'))
+  const later = await Session.open(`${hub.url}/mcp/header`, { key: String(key) })
+  assert.match((await later.request('tools/call', { name: 'tell', arguments: {} })).error?.message ?? '', /set your values/)
   // With its owner gone, the gateway's own connection ends as well.
   assert.equal((await manage(hub, 'DELETE', '/users/ann', undefined, admin)).status, 200)
   await until(async () => (await managed(hub, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', hub.output)

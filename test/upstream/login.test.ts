@@ -9,12 +9,14 @@ import { LoginCache } from '../../plugins/upstream/login/login-cache.ts'
 import { LoginFlows, type ServerLoginDeps } from '../../plugins/upstream/login/flows.ts'
 import { registerGateway } from '../../plugins/upstream/login/registration.ts'
 import { Logins } from '../../plugins/upstream/login/logins.ts'
+import { ServerLogin } from '../../plugins/upstream/login/server-login.ts'
 import { withBrowserTag } from '../../plugins/upstream/login/starts.ts'
 import { createLogin } from '../../plugins/upstream/login/stored.ts'
 import { authenticateAsClient, authMethodOf } from '../../plugins/upstream/login/token-requests.ts'
 import { outboundFetch } from '../../plugins/upstream/login/sdk.ts'
 import { StorageError } from '../../db/errors.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
 
 const none = { configured: undefined, challenged: undefined, ofResource: undefined, ofServer: undefined, former: undefined }
 
@@ -182,22 +184,32 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
     [400, '{"code":400,"error_code":"refresh_token_not_found"}'], [200, '{"error":"bad_refresh_token"}'], [401, '{"error":"x"}']
   ]
   const failures: Array<[status: number, body: string]> = [
-    [400, '{"error":"temporarily_unavailable"}'], [429, '{"error":"x"}'], [403, '<html>'], [404, '{}'], [500, '{}'], [200, '{}']
+    [400, '{"error":"temporarily_unavailable"}'], [429, '{"error":"x"}'], [403, '<html>'], [404, '{}'], [500, '{}'], [200, '{}'],
+    // No answer.
+    [0, 'the connection was lost']
   ]
   for (const [status, body] of [...refusals, ...failures]) {
     const frame = { binding: 'b', scopes: [], server, client: { id: 'c' } }
     const login = createLogin(frame, { access_token: 'a', refresh_token: 'r', token_type: 'Bearer' })
     let stored: { version: string, value: unknown } | undefined = { version: '1', value: login }
+    let isFree = true
     const tokens = {
       find: async () => stored,
-      claim: async () => true,
+      claim: async () => {
+        isFree = false
+        return true
+      },
+      releaseClaim: async () => { isFree = true },
       remove: async () => {
         stored = undefined
         return true
       }
     }
     const outbound = {
-      fetch: async () => ({ status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) })
+      fetch: async () => {
+        if (status === 0) throw new UpstreamError('broken', body)
+        return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) }
+      }
     } as unknown as Outbound
     const deps = {
       target: { server: 's', oauth: {} },
@@ -211,6 +223,28 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
     const isEnded = refusals.some((each) => each[0] === status && each[1] === body)
     assert.deepEqual([stored === undefined, renewed === null], [isEnded, isEnded], `${status} ${body}`)
     assert.equal(renewed instanceof UpstreamError, !isEnded, `${status} ${body}`)
+    if (renewed instanceof UpstreamError) {
+      assert.deepEqual([renewed.messageForClients, renewed.didNotRun], ['its login cannot be refreshed now', true])
+      assert.match(renewed.detail, status === 0 ? /^: the connection was lost$/ : /^: refreshing the login failed: /)
+      assert.ok(isFree, 'the next call may try again')
+    }
+  }
+})
+
+void test('while the storage is away, a login that must be refreshed says so', async () => {
+  const login = createLogin(
+    { binding: 'b', scopes: [], server, client: { id: 'c' } }, { access_token: 'a', refresh_token: 'r', token_type: 'Bearer', expires_in: 0 }
+  )
+  const tokens = {
+    find: async () => ({ version: '1', value: login }),
+    claim: async () => { throw new StorageError('The database is not available.', false) }
+  }
+  const deps = { target: { server: 's', oauth: {} }, stores: { tokens }, binding: () => 'b' } as unknown as ServerLoginDeps
+  const { header, refused } = new ServerLogin(deps, { onReady: () => {}, onEnded: () => {} }).authorization(undefined)
+  const challenge = { status: 401, wwwAuthenticate: undefined, sentAuthorization: 'Bearer a', isRetry: false } as const
+  for (const ask of [header, async () => await refused(challenge)]) {
+    await assert.rejects(async () => await ask(), ({ messageForClients }: UpstreamError) =>
+      messageForClients === 'the storage of the gateway is unavailable, so the login there cannot be refreshed')
   }
 })
 
@@ -237,27 +271,85 @@ void test('a registration that is refused for its scopes is sent again without',
   assert.match(failure, /set "oauth.clientId"\) failed: the authorization server answered invalid_client_metadata: no$/)
 })
 
-void test('a login that cannot be stored is the fault of the storage, not of the authorization server', async () => {
-  const outage = new StorageError('The database is not available.', false)
+void test('for scopes that its registration lacks, the gateway registers anew; a login without them keeps the client', async () => {
+  const asked: unknown[] = []
+  const state = { refuses: false, stored: undefined as { version: string, value: unknown } | undefined, frames: [] as string[] }
+  const outbound = {
+    fetch: async (url: string | URL, { body }: { body?: string }) => {
+      const answer = (status: number, document: object): object =>
+        ({ status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(document)) })
+      if (String(url) === 'https://as.example/.well-known/oauth-authorization-server') {
+        return answer(200, { ...server.metadata, code_challenge_methods_supported: ['S256'] })
+      }
+      if (!String(url).endsWith('/register')) return answer(404, {})
+      const { scope, ...metadata } = JSON.parse(String(body)) as { scope?: string }
+      asked.push(scope)
+      return state.refuses ? answer(400, { error: 'access_denied' }) : answer(201, { ...metadata, scope, client_id: `c${asked.length}` })
+    }
+  } as unknown as Outbound
+  const flows = new LoginFlows({
+    target: { server: 's', oauth: {}, url: () => new URL('https://as.example/mcp'), isAdminStored: true },
+    stores: {
+      grants: {
+        put: async (_key: string, _id: string, { frame }: { frame: { client: { id: string } } }) => {
+          state.frames.push(frame.client.id)
+        }
+      },
+      states: { put: async () => {} },
+      tokens: {
+        find: async () => state.stored,
+        swap: async (_server: string, _holder: string, _version: unknown, value: unknown) => {
+          state.stored = { version: String(asked.length), value }
+          return state.stored.version
+        }
+      }
+    },
+    makeFetch: () => outboundFetch(outbound, { reach: { trusted: true }, origins: () => new Set() }),
+    binding: () => 'b',
+    self: async () => ({ baseUrl: 'https://hub.example', redirectUri: 'https://hub.example/oauth/callback', documentUrl: undefined })
+  } as unknown as ServerLoginDeps)
+  const begin = async (holder: string, scopes: string[], former?: string[]): Promise<void> => {
+    await flows.begin(holder, { challenge: { scopes }, ...former && { former } })
+  }
+  await begin('ann', ['a'])
+  await begin('ann', ['b'], ['a'])
+  await begin('bob', ['a'])
+  state.refuses = true
+  await begin('bob', ['c'], ['a'])
+  assert.deepEqual(asked, ['a', 'a b', 'a b c', undefined])
+  assert.deepEqual(state.frames, ['c1', 'c2', 'c2', 'c2'])
+})
+
+/** Completes a login that was begun for a holder at a server, and ends in `swap`. */
+async function finishLogin (holder: string, config: ServerConfig, swap: () => Promise<string>): ReturnType<Logins['finish']> {
   const body = Buffer.from('{"access_token":"a","token_type":"Bearer"}')
   const state = 's'.repeat(43)
   const taken = { first: true, value: undefined as unknown }
   const logins = new Logins({
-    stores: {
-      grants: { take: async () => taken },
-      tokens: { swap: async () => { throw outage } },
-      states: { remove: async () => {} }
-    },
+    stores: { grants: { take: async () => taken }, tokens: { swap }, states: { remove: async () => {} } },
     outbound: { fetch: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body }) },
     environment: {},
     settings: () => ({ users: new Map(), keys: new Map() })
   } as unknown as ConstructorParameters<typeof Logins>[0])
-  const login = logins.open('s', { url: 'https://mcp.example/mcp' }, { onReady: () => {}, onEnded: () => {} })
-  const holder = 'shared'
+  const login = logins.open('s', config, { onReady: () => {}, onEnded: () => {} })
   const frame = { binding: login?.deps.binding(holder), scopes: [], server, client: { id: 'c' } }
   const redirectUri = 'https://hub.example/oauth/callback'
   taken.value = { kind: 'upstream-login', server: 's', holder, codeVerifier: 'v', redirectUri, frame, start: 'h' }
   const key = 'k'.repeat(43)
   const sent = new URL(withBrowserTag({ server: 's', holder, url: `https://as.example/?state=${state}` }, key))
-  await assert.rejects(logins.finish({ code: 'c', state: sent.searchParams.get('state') ?? '' }, key), outage)
+  return await logins.finish({ code: 'c', state: sent.searchParams.get('state') ?? '' }, key)
+}
+
+void test('a login that cannot be stored is the fault of the storage, not of the authorization server', async () => {
+  const outage = new StorageError('The database is not available.', false)
+  const url = 'https://mcp.example/mcp'
+  await assert.rejects(finishLogin('shared', { url }, async () => { throw outage }), outage)
+})
+
+void test('a login that ends after the isolation of its server was changed is not stored', async () => {
+  const url = 'https://mcp.example/mcp'
+  for (const [holder, isolation] of [['shared', 'user'], ['user ann', 'shared']] as const) {
+    const { ok, title } = await finishLogin(holder, { url, isolation }, async () => assert.fail('it is stored'))
+    assert.deepEqual([ok, title], [false, 'The server has changed'])
+  }
 })

@@ -145,13 +145,12 @@ export class PostgresStore implements Store {
     if (await withTimeout(this.#driver, timeouts.head, readHead) === undefined) {
       const first = await this.#seed()
       const { writes, clients, userValues, warnings } = toDatabaseContent(first.document, this.#vault)
-      await withTimeout(this.#driver, timeouts.seed, async (db) => {
+      const isStored = await withTimeout(this.#driver, timeouts.seed, async (db) =>
         await writeFirstCommit(db, randomUUID(), writes, async (tx) => {
           await insertClients(tx, clients)
           await insertUserValues(tx, this.#vault, userValues)
-        })
-      })
-      for (const message of [...first.messages, ...warnings]) this.#warn(message)
+        }))
+      for (const message of isStored ? [...first.messages, ...warnings] : []) this.#warn(message)
     }
     // Listening begins before the read, so that no later commit is missed.
     await this.#changeFeed.open()

@@ -115,12 +115,13 @@ export async function wasCommitted (db: Db, base: CommitHead, id: string): Promi
  * Makes the first commit of an empty database. If several replicas do so at once, one of
  * them succeeds, and the others change nothing.
  * @param addOthers adds what is not part of the settings, in the same transaction
+ * @returns whether this commit was made
  * @throws Error when the tables have entries although the table `revision` is empty
  */
 export async function writeFirstCommit (
   db: Db, id: string, writes: Writes, addOthers: (tx: Transaction) => Promise<void>
-): Promise<void> {
-  await db.transaction(async (tx) => {
+): Promise<boolean> {
+  return await db.transaction(async (tx) => {
     // A second replica waits at the insert until the first one has committed, which takes long if there is much to
     // write.
     await tx.execute(sql.raw(`set local statement_timeout = ${timeouts.seed}`))
@@ -129,10 +130,11 @@ export async function writeFirstCommit (
       .values({ version: 0, head: id })
       .onConflictDoNothing()
       .returning({ version: settingsRevision.version })
-    if (inserted.length === 0) return
+    if (inserted.length === 0) return false
     if (!await isDatabaseEmpty(tx)) throw settingsLostError()
     await writeCommit(tx, { version: 0, head: id }, id, writes)
     await addOthers(tx)
+    return true
   })
 }
 

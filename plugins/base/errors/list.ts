@@ -130,8 +130,8 @@ export const errors = {
   OAuthOff: createError('TH_OAUTH_OFF', 'The authorization server of this gateway is off; an admin ' +
     'can turn it on', 404),
   SocialLoginOff: createError('TH_SOCIAL_LOGIN_OFF', 'Social login is off: %s', 404),
-  LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was started in another browser, or too long ago: start ' +
-    'it again', 400),
+  LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was started in another browser or too long ago, or ' +
+    'another login was started in this browser since: start it again', 400),
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
 } as const
 

@@ -12,7 +12,7 @@ type QuotasSnapshot = Pick<Snapshot, 'quotas' | 'teams' | 'users'>
 interface QuotasDeps {
   readonly counters: Pick<Counters, 'take' | 'giveBack' | 'read'>
   readonly snapshot: () => QuotasSnapshot
-  /** Reports to admins that a quota is used up, once per period. */
+  /** Reports to admins that a quota is used up, once per period on all replicas. */
   readonly reportExhausted: (quota: Quota, freeAt: Date) => void
   readonly now: () => number
 }
@@ -126,7 +126,9 @@ export class Quotas {
     const freeAt = new Date(now() + last.left)
     if ((this.#notifiedUntil.get(last.key) ?? 0) <= now()) {
       this.#notifiedUntil.set(last.key, freeAt.getTime())
-      this.#deps.reportExhausted(quota, freeAt)
+      // Of all replicas, the first reports it. The mark expires a second early, so that it is gone in the next period.
+      const { isTaken } = await counters.take(`${last.key} reported`, 1, Math.max(1, last.left - 1_000), 1)
+      if (isTaken) this.#deps.reportExhausted(quota, freeAt)
     }
     const seconds = Math.max(1, Math.ceil(last.left / 1_000))
     const sentence = `The quota ${name} is used up (${amountOf(quota)}). ` +

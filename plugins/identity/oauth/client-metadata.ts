@@ -60,7 +60,7 @@ function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OA
  * it: some clients register with the scopes of OpenID Connect alone, and request `mcp` only after a challenge.
  * @throws OAuthError if the settings allow none of the requested scopes, or no scope remains
  */
-function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
+export function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
   const possible = allowedScopes.filter((scope) => scope !== manageScope)
   const asked = (readTextMember(metadata, 'scope') ?? '').split(' ').filter((scope) => scope !== '')
   const isKnown = asked.length === 0 || asked.some((scope) => allowedScopes.includes(scope))

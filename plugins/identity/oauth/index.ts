@@ -230,10 +230,12 @@ function challengeOf (
   if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
   const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
-  // The client compares the path that it requested with the resource in the metadata (RFC 9728, section 3.3). For a
-  // path that is not a resource, such as the path to which SSE clients post their messages, the challenge refers to the
-  // metadata of the whole gateway.
-  const path = (request.originalUrl.split('?', 1)[0] ?? '').slice(basePath.length)
+  // The client compares the path that it requested with the resource in the metadata (RFC 9728, section 3.3). SSE
+  // clients post their messages to another path than that of their stream, which is in the query. For a path that is
+  // not a resource, the challenge refers to the metadata of the whole gateway.
+  const { path: streamPath } = request.query as { path?: unknown }
+  const isMessage = request.routeOptions.url === `${basePath}/messages` && typeof streamPath === 'string'
+  const path = (isMessage ? streamPath : request.originalUrl.split('?', 1)[0] ?? '').slice(basePath.length)
   const metadata =
     `${issuer}/.well-known/oauth-protected-resource${resourcePathAsSent(issuer, `${issuer}${path}`) ?? ''}`
   const error = isForbidden

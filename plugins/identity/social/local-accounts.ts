@@ -153,6 +153,9 @@ export class SocialAccounts {
   get #users (): ReadonlyMap<string, User> { return this.#deps.settings.current.users }
 }
 
-/** Whether a person's verified e-mail address is the name of an account. */
+/**
+ * Whether a person's verified e-mail address is the name of an account. A provider may send a text without `@`, such as
+ * a username that users choose, which does not count as an address.
+ */
 const hasVerifiedEmailAsName = ({ email, isEmailVerified: isVerified }: Person, { username }: User): boolean =>
-  isVerified && email !== undefined && foldEmail(email) === foldEmail(username)
+  isVerified && email?.includes('@') === true && foldEmail(email) === foldEmail(username)

@@ -14,7 +14,9 @@ import type { PendingLogin } from './problems.ts'
 import { clientWithoutRegistration, registerGateway, type GatewayAsOAuthClient } from './registration.ts'
 import { loadSdk } from './sdk.ts'
 import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
-import { toRegistration, withReducedMetadata, type UpstreamOAuthClient, type LoginWithoutTokens } from './stored.ts'
+import {
+  toRegistration, withReducedMetadata, type LoginWithoutTokens, type StoredRegistration, type UpstreamOAuthClient
+} from './stored.ts'
 import { upstreamLimits } from '../limits.ts'
 
 /** The storage of the logins at upstream servers. */
@@ -255,8 +257,9 @@ export class LoginFlows {
   }
 
   /**
-   * Returns the gateway's OAuth client at an authorization server, registered if needed. If several replicas register
-   * at the same time, one registration is kept.
+   * Returns the gateway's OAuth client at an authorization server, registered if needed: also if an earlier
+   * registration lacks scopes, since a client may request only those that it registered (RFC 7591, section 2). Logins
+   * keep their former client. If several replicas register at the same time, one registration is kept.
    */
   async #client (
     found: AuthorizationDiscovery, scopes: readonly string[], self: GatewayAsOAuthClient
@@ -264,17 +267,25 @@ export class LoginFlows {
     const { target: { server, oauth }, stores: { tokens }, binding, makeFetch } = this.#deps
     const known = clientWithoutRegistration(oauth, found, self)
     if (known) return known
-    const read = async (): Promise<{ version: string | undefined, client: UpstreamOAuthClient | undefined }> => {
+    const read = async (): Promise<{ version?: string, client?: UpstreamOAuthClient, named?: readonly string[] }> => {
       const stored = await tokens.find(server, registrationHolder)
       const registration =
         stored && toRegistration(stored.value, binding(registrationHolder), found.server.url, self.redirectUri)
-      return { version: stored?.version, client: registration?.client }
+      return { version: stored?.version, client: registration?.client, named: registration?.scopes }
     }
-    const { version, client } = await read()
-    if (client) return client
-    const made = await registerGateway(
-      found, scopes, self, { binding: binding(registrationHolder), oauth, fetchFn: makeFetch() }
-    )
+    const { version, client, named = client && scopes } = await read()
+    if (client && scopes.every((scope) => named?.includes(scope))) return client
+    const all = [...new Set([...named ?? [], ...scopes])]
+    let made: StoredRegistration
+    try {
+      made = await registerGateway(
+        found, all, self, { binding: binding(registrationHolder), oauth, fetchFn: makeFetch() }
+      )
+    } catch (error) {
+      // Some authorization servers also grant scopes that are not registered.
+      if (client) return client
+      throw error
+    }
     const isKept = await tokens.swap(server, registrationHolder, version === undefined ? undefined : { version }, made)
     const kept = isKept === undefined ? (await read()).client : made.client
     if (kept) return kept

@@ -1,3 +1,4 @@
+import { StorageError } from '../../../db/store.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { BearerChallenge } from './challenge.ts'
@@ -150,11 +151,19 @@ export class LoginCache {
       const stored = await tokens.find(server, holder)
       return this.#hold(holder, stored?.version, toLoginRecord(stored?.value, binding(holder)))
     } catch (error) {
+      if (error instanceof StorageError) throw error
       const refused = oauthErrorCodeOf(error)
       if (
         refused === 'invalid_client' || refused === 'unauthorized_client'
       ) await tokens.remove(server, registrationHolder)
-      else if (!isRefreshRefused(error, status)) throw authorizationFailure(error, 'refreshing the login')
+      else if (!isRefreshRefused(error, status)) {
+        // The next call may try again at once: the authorization server may be back by then.
+        await tokens.releaseClaim(server, holder, version).catch(() => {})
+        const { message } = authorizationFailure(error, 'refreshing the login')
+        // Not the fault of the failed request to the authorization server: the request to the server did not run.
+        const sentence = 'its login cannot be refreshed now'
+        throw new UpstreamError('unauthorized', sentence, { isPublic: true, detail: `: ${message}` })
+      }
       await this.drop(holder, held)
       return null
     }

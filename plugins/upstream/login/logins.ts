@@ -169,7 +169,7 @@ export class Logins {
       return failedLogin('This login is not known', text)
     }
     const login = this.#servers.get(saved.server)
-    if (login?.deps.binding(saved.holder) !== saved.frame.binding) {
+    if (login?.accepts(saved) !== true) {
       const text = 'It was changed, disabled or removed while you logged in. Start again with a new address.'
       return failedLogin('The server has changed', text)
     }

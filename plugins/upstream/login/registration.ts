@@ -83,17 +83,20 @@ export async function registerGateway (
   const method = ['client_secret_basic', 'client_secret_post', 'none'].find((each) => methods?.includes(each)) ??
     'client_secret_basic'
   const { registerClient } = await loadSdk()
-  const register = async (scope?: string): ReturnType<typeof registerClient> => await registerClient(url, {
-    metadata, clientMetadata: { ...clientMetadata(self), token_endpoint_auth_method: method }, scope, fetchFn
+  let named = scopes
+  const register = async (): ReturnType<typeof registerClient> => await registerClient(url, {
+    metadata,
+    clientMetadata: { ...clientMetadata(self), token_endpoint_auth_method: method },
+    scope: named.length === 0 ? undefined : named.join(' '),
+    fetchFn
   })
   try {
     // Some servers refuse a registration because of its scopes, which are optional (RFC 7591, section 2).
-    const made = scopes.length === 0
-      ? await register()
-      : await register(scopes.join(' ')).catch(async (error: unknown) => {
-        if (oauthErrorCodeOf(error) === undefined) throw error
-        return await register()
-      })
+    const made = await register().catch(async (error: unknown) => {
+      if (named.length === 0 || oauthErrorCodeOf(error) === undefined) throw error
+      named = []
+      return await register()
+    })
     const {
       client_id: id, client_secret: secret, token_endpoint_auth_method: given, client_secret_expires_at: expires = 0
     } = made
@@ -102,6 +105,7 @@ export async function registerGateway (
       issuer: url,
       redirectUri: self.redirectUri,
       client: { id, ...(secret === undefined ? {} : { secret }), ...(given === undefined ? {} : { method: given }) },
+      ...(named.length === 0 ? {} : { scopes: named }),
       ...(secret === undefined || expires === 0 ? {} : { expiresAt: expires * 1_000 })
     }
   } catch (error) {

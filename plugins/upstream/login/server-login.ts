@@ -1,8 +1,9 @@
+import { StorageError } from '../../../db/store.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { AuthorizationSource, Challenge } from '../../../protocol/transports/authorization.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
-import { LoginFlows, type ServerLoginDeps, type LoginNeed } from './flows.ts'
+import { LoginFlows, type ServerLoginDeps, type LoginNeed, type SavedFlow } from './flows.ts'
 import { LoginCache, type CachedLogin } from './login-cache.ts'
 import { authorizationFailure, UserActionRequired, type PendingLogin, type RequiredActor } from './problems.ts'
 import { bearerHeader, needsRefresh, type ServerLoginRecord } from './stored.ts'
@@ -56,7 +57,7 @@ export class ServerLogin {
     const holder = this.holder(user)
     return {
       header: () => holder === undefined ? undefined : this.#header(holder),
-      refused: async (challenge) => await this.#refused(holder, challenge)
+      refused: async (challenge) => await this.#refused(holder, challenge).catch(throwAsUpstreamError)
     }
   }
 
@@ -66,6 +67,11 @@ export class ServerLogin {
   holder (user: string | undefined): string | undefined {
     if (!this.deps.target.isPerUser || this.#cache.usesClientCredentials) return sharedHolder
     return user === undefined ? undefined : holderOf(user)
+  }
+
+  /** Whether an authorization request that was begun earlier still fits the server, the account and the isolation. */
+  accepts ({ holder, frame }: Pick<SavedFlow, 'holder' | 'frame'>): boolean {
+    return this.deps.binding(holder) === frame.binding && this.holder(userOfHolder(holder)) === holder
   }
 
   /**
@@ -141,7 +147,7 @@ export class ServerLogin {
     const held = this.#cache.peek(holder)
     if (held && !needsRefresh(held.login)) return bearerHeader(held.login)
     if (held === null && !this.#cache.usesClientCredentials) return undefined
-    return this.#fresh(holder)
+    return this.#fresh(holder).catch(throwAsUpstreamError)
   }
 
   async #fresh (holder: string): Promise<string | undefined> {
@@ -251,4 +257,13 @@ export class ServerLogin {
     this.#cache.set(holder, null)
     this.#listener.onEnded(holder)
   }
+}
+
+/** Throws an error; a StorageError, which is not the fault of the server, becomes an UpstreamError that says so. */
+function throwAsUpstreamError (error: unknown): never {
+  if (!(error instanceof StorageError)) throw error
+  throw new UpstreamError(
+    'unauthorized', 'the storage of the gateway is unavailable, so the login there cannot be refreshed',
+    { isPublic: true }
+  )
 }

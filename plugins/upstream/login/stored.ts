@@ -30,6 +30,8 @@ export interface StoredRegistration {
   readonly issuer: string
   readonly redirectUri: string
   readonly client: UpstreamOAuthClient
+  /** The scopes that the registration names; undefined if it names none, so that the client may request any. */
+  readonly scopes?: readonly string[]
   /** When the client's secret expires, in ms since the epoch; undefined if it does not expire. */
   readonly expiresAt?: number
 }

@@ -12,6 +12,9 @@ import { UserActionRequired, type UserActionPage } from '../login/problems.ts'
 /** Called when the values of a user have changed; `values` is undefined if the user has removed them. */
 export type ValuesListener = (user: string, values: UserVariableValues | undefined) => void
 
+/** Values that a user enters, by the names of their variables; null removes a stored value. */
+export type GivenByUser = Readonly<Record<string, string | null>>
+
 interface ServerValuesDeps {
   readonly server: string
   readonly config: ServerConfig
@@ -125,6 +128,8 @@ export class ServerValues {
     const stored = await findValues(this.#deps.records, key)
     const values = new Map(Object.entries(stored?.values ?? {}))
     if (missingVariables(this.#deps.config, values).length > 0) return undefined
+    // The account may have been removed meanwhile. A later one of its name must not get the values.
+    if (this.#deps.keyOf(user)?.account !== key.account) return undefined
     const held = { version: stored?.version ?? '', values }
     this.#held.setNewest(user, held)
     for (const value of values.values()) if (value.length >= minMaskedLength) this.#masked.setNewest(value, true)
@@ -193,6 +198,18 @@ export async function findValues (
 ): Promise<StoredUserValues | undefined> {
   const stored = await records.find(server, user)
   return stored?.account === account && stored.target === target ? stored : undefined
+}
+
+/**
+ * Merges the given values into a user's stored ones.
+ * @param stored the stored values; ignored if they belong to another account or target
+ */
+export function valuesAfter (
+  key: UserValueKey, stored: StoredUserValues | undefined, given: GivenByUser
+): UserVariableValues {
+  const isOwn = stored?.account === key.account && stored.target === key.target
+  const values = Object.entries({ ...isOwn ? stored.values : {}, ...given })
+  return new Map(values.filter((each): each is [string, string] => each[1] !== null))
 }
 
 /** Returns the forms in which a text may contain a value: as it is, escaped in JSON, and percent-encoded. */

@@ -15,7 +15,9 @@ import { accountSubjectOf, principalOfUser, removedAccountNames } from '../../id
 import { canSee, type Settings } from '../../settings/index.ts'
 import { upstreamLimits } from '../limits.ts'
 import { hashOfTicket, newTicket } from '../login/starts.ts'
-import { findValues, type PageAddress, ServerValues, type ValuesListener } from './server-values.ts'
+import {
+  findValues, type GivenByUser, type PageAddress, ServerValues, valuesAfter, type ValuesListener
+} from './server-values.ts'
 
 interface UserValuesDeps {
   readonly records: UserValueRecords
@@ -26,9 +28,6 @@ interface UserValuesDeps {
   /** The public base URL of this gateway. */
   readonly baseUrl: () => string
 }
-
-/** Values that a user enters, by the names of their variables; null removes a stored value. */
-type GivenByUser = Readonly<Record<string, string | null>>
 
 /** A page on which a user enters values. Its URL contains a secret ticket. */
 interface TicketPage {
@@ -238,6 +237,11 @@ export class UserValues {
   async removeGone (former: Snapshot, next: Snapshot): Promise<void> {
     const { records } = this.#deps
     const accounts = [...removedAccountNames(former.users, next.users)].flatMap((name) => former.users.get(name) ?? [])
+    // Values in memory are forgotten before the first `await`: a new account of the same name may appear at any time.
+    const running = [...this.#servers.values()]
+    await Promise.all(
+      accounts.flatMap(({ username }) => running.map(async (values) => { await values.onChanged(username) }))
+    )
     for (const [server, { config }] of former.servers === next.servers ? [] : former.servers) {
       const now = next.servers.get(server)?.config
       if (now === config || !hasUserVariables(config)) continue
@@ -286,14 +290,4 @@ export class UserValues {
     )
     return { url: `${this.#deps.baseUrl()}/oauth/login/${ticket}`, version: stored?.version }
   }
-}
-
-/**
- * Merges the given values into a user's stored ones.
- * @param stored the stored values; ignored if they belong to another account or target
- */
-function valuesAfter (key: UserValueKey, stored: StoredUserValues | undefined, given: GivenByUser): UserVariableValues {
-  const isOwn = stored?.account === key.account && stored.target === key.target
-  const values = Object.entries({ ...isOwn ? stored.values : {}, ...given })
-  return new Map(values.filter((each): each is [string, string] => each[1] !== null))
 }

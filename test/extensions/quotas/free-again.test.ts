@@ -40,12 +40,14 @@ interface World {
   readonly told: string[]
 }
 
-function world (quota: Omit<Quota, 'id' | 'name' | 'per'>): World {
+/** @param replicas how many take the calls in turn, with the same counters */
+function world (quota: Omit<Quota, 'id' | 'name' | 'per'>, replicas = 1): World {
   let time = Date.parse('2026-11-30T12:00:00Z')
   const now = (): number => time
   const told: string[] = []
-  const quotas = new Quotas({
-    counters: heldCounters(now),
+  const counters = heldCounters(now)
+  const turns = Array.from({ length: replicas }, () => new Quotas({
+    counters,
     snapshot: () => ({
       quotas: new Map([['q', { id: 'q', name: 'Minute', per: 'minute', ...quota }]]),
       teams: new Map(),
@@ -53,10 +55,12 @@ function world (quota: Omit<Quota, 'id' | 'name' | 'per'>): World {
     }),
     reportExhausted: (_quota, freeAt) => { told.push(freeAt.toISOString()) },
     now
-  })
+  }))
   const principal = { key: 'ada', kind: 'user', user: 'ada', username: 'ada', isAdmin: false }
   return {
     call: async (tokens = 0, seconds = 0) => {
+      const quotas = turns.shift() as Quotas
+      turns.push(quotas)
       const exchange = { method: 'tools/call', view: { principal } }
       const call = { exchange, provider: 'up', item: 'say' } as unknown as GatewayCall
       try {
@@ -89,6 +93,16 @@ test('a quota is free when the last of its counters is', async () => {
   assert.equal((await call())?.retryAfter, 1)
   wait(1)
   assert.equal(await call(), undefined, 'as it said')
+})
+
+test('replicas report together that a quota is used up, once in each period', async () => {
+  const { call, wait, told } = world({ target: {}, calls: 1 }, 2)
+  for (const count of [1, 2]) {
+    assert.equal(await call(), undefined)
+    for (let n = 0; n < 4; n++) assert.equal((await call())?.retryAfter, 60)
+    assert.equal(told.length, count)
+    wait(60)
+  }
 })
 
 test('a quota that allows no calls may be asked again after its period', async () => {

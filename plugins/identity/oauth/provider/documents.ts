@@ -2,22 +2,31 @@ import { errors as failures } from 'oidc-provider'
 import { isObject, withoutEmptyMembers } from '../../../../protocol/json.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { OAuthError } from '../../../base/errors/index.ts'
-import { readRedirectUris } from '../client-metadata.ts'
+import { readRedirectUris, scopeOf } from '../client-metadata.ts'
+import type { OAuthSettings } from '../settings.ts'
 import { identityLimits } from '../../limits.ts'
+
+/** Members without a meaning here, whose values oidc-provider would check. Registration ignores them as well. */
+const ignoredMembers = [
+  'sector_identifier_uri', 'jwks_uri', 'jwks', 'response_modes', 'id_token_signed_response_alg', 'subject_type',
+  'default_acr_values', 'default_max_age', 'require_auth_time', 'initiate_login_uri'
+]
 
 /**
  * Changes the metadata of a Client ID Metadata Document in place, so that it describes a native client without keys,
- * and checks the redirect URIs by the rules for registered clients. Does nothing if `client_id` is not an https URL.
+ * and reads the scope and the redirect URIs by the rules for registered clients. Does nothing if `client_id` is not an
+ * https URL.
  * @throws InvalidClientMetadata
  */
-export function adaptClientMetadataDocument (metadata: Record<string, unknown>): void {
+export function adaptClientMetadataDocument (metadata: Record<string, unknown>, settings: OAuthSettings): void {
   if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
   metadata.application_type = 'native'
-  for (const name of ['sector_identifier_uri', 'jwks_uri', 'jwks', 'response_modes']) metadata[name] = undefined
+  for (const name of ignoredMembers) metadata[name] = undefined
   // The library's default method requires a secret, which a client described by a document cannot have.
   if (metadata.token_endpoint_auth_method === 'client_secret_basic') metadata.token_endpoint_auth_method = 'none'
   try {
     readRedirectUris(metadata.redirect_uris)
+    metadata.scope = scopeOf(metadata, settings)
   } catch (error) {
     throw error instanceof OAuthError ? new failures.InvalidClientMetadata(error.message) : error
   }

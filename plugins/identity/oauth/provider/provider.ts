@@ -102,7 +102,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     extraClientMetadata: {
       properties: ['redirect_uris'],
       validator: (_ctx, _key, _value, metadata) => {
-        adaptClientMetadataDocument(metadata)
+        adaptClientMetadataDocument(metadata, settings())
       }
     },
     fetch: async (input) => await fetchClientMetadataDocument(outbound, String(input)),
