@@ -1,3 +1,5 @@
+import { escapeTerminalControls } from '../protocol/text.ts'
+
 const unprintable = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 
 /**
@@ -17,10 +19,8 @@ export const toPrintableText = (text: string): string =>
 export const toIndentedPrintableLines = (text: string): string => text.split('\n').map(toPrintable).join('\n  ')
 
 /**
- * Serializes a value for stdout or stderr. C1 control characters, which terminals obey and JSON leaves as they are, are
- * escaped.
+ * Serializes a value for stdout or stderr, with the characters escaped that terminals obey.
  * @param indent the number of spaces per level; undefined for one line
  */
 export const toJsonText = (value: unknown, indent?: number): string =>
-  JSON.stringify(value, null, indent)
-    .replace(/[\u007f-\u009f]/g, (found) => `\\u00${found.charCodeAt(0).toString(16)}`)
+  escapeTerminalControls(JSON.stringify(value, null, indent))

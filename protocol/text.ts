@@ -32,6 +32,14 @@ export function detachedSlice (text: string, start: number, end: number): string
   return text.length - part.length > maxKeptRest ? detachedCopy(part) : part
 }
 
+/**
+ * Escapes, as JSON does, the characters that JSON allows and terminals obey: C1 control characters, and those that
+ * reorder text.
+ */
+export const escapeTerminalControls = (text: string): string => text.replace(
+  /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
+)
+
 /** Removes a byte-order mark, which some editors and runtimes write at the start of a text. */
 export const withoutBom = (text: string): string => text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 

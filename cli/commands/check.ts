@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { createOutput, type CommandRun } from '../context.ts'
 import { CommandError } from '../errors.ts'
+import { toIndentedPrintableLines } from '../printable.ts'
 
 /** Registers the command `check`, which finds problems in the configuration. */
 export function addCheckCommand (program: Command, run: CommandRun): void {
@@ -14,7 +15,8 @@ export function addCheckCommand (program: Command, run: CommandRun): void {
       out.writeResult({ ok: errors === 0, findings }, () => findings.length === 0
         ? out.style('green', 'No problems found')
         : findings.map(({ level, place, message }) =>
-          `${out.style(level === 'error' ? 'red' : 'yellow', level)} ${place}: ${message}`).join('\n'))
+          `${out.style(level === 'error' ? 'red' : 'yellow', level)} ` +
+          `${place}: ${toIndentedPrintableLines(message)}`).join('\n'))
       if (errors > 0) throw new CommandError(`${errors} ${errors === 1 ? 'error' : 'errors'}`)
     })
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
 import { isObject } from '../../protocol/json.ts'
+import { escapeTerminalControls } from '../../protocol/text.ts'
 import { serializeSettings } from '../../db/document-text.ts'
 import { createOrderedObject } from '../../db/order.ts'
 import type { EditorInput } from '../../schemas/foreign-document.ts'
@@ -51,7 +52,7 @@ export function addImportCommand (program: Command, run: CommandRun): void {
       if (options.dryRun) {
         const mcpServers = createOrderedObject(file.servers.map(({ name, config }) => [name, config]))
         const all = { mcpServers, groups: file.groups, warnings: [...file.warnings, ...ofServers] }
-        out.writeText(serializeSettings(out.isJson ? all : { mcpServers }).trimEnd())
+        out.writeText(escapeTerminalControls(serializeSettings(out.isJson ? all : { mcpServers })).trimEnd())
         return
       }
       if (file.servers.length === 0) throw new CommandError(`${path} contains no servers`)

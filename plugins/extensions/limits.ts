@@ -91,13 +91,14 @@ export const extensionsLimits = {
 
   /**
    * Content guards. `inline`: max characters of one message, over all guards, that are searched in the main thread; the
-   * rest is searched in a worker thread. `time`: max time to search a text there, in ms; beyond that, the call is
+   * rest is searched in a worker thread. `cost`: memory per byte of a text that is searched there, or waits for that,
+   * which counts towards `MEMORY_BUDGET`; `time`: max time to search a text there, in ms; beyond either, the call is
    * refused, unless the action of the guard is `flag`. `webhookTimeout`: default timeout of a guard's webhook, in ms,
    * `webhookAnswer`: max size of the webhook's response, in bytes; beyond either, the webhook has failed. `message`:
    * max length of the webhook's message, in characters; beyond that, it is truncated.
    */
   guards: {
-    inline: 32 * 1024, time: 20_000, webhookTimeout: 2_000, webhookAnswer: 16 * 1024 * 1024, message: 1_000
+    inline: 32 * 1024, cost: 2, time: 20_000, webhookTimeout: 2_000, webhookAnswer: 16 * 1024 * 1024, message: 1_000
   },
 
   /**

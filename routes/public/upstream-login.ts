@@ -101,11 +101,12 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'run' },
     exposeHeadRoute: false
   }, async (request, reply) => {
-    const { ok, title, text, login } = await app.logins.finish(request.query, browserKeyOf(request))
+    const { ok, title, text, login, problem } = await app.logins.finish(request.query, browserKeyOf(request))
     if (login) {
       const { server, whose, user = 'system' } = login
       app.audit.addChange(user, { entity: 'login', name: server, after: { server, for: whose } })
     }
+    if (problem !== undefined) request.log.warn(problem)
     return await sendPage(reply, ok ? app.pages.done({ title, text }) : app.pages.problem({ title, text, status: 400 }))
   })
 }

@@ -120,3 +120,17 @@ test('what a server says steers no terminal', async () => {
   assert.equal(toPrintableText('a\tb\n\u001b\u202e'), 'a\tb\n��')
   assert.equal(toPrintable('a\u{e0041}\nb'), 'a� b')
 })
+
+test('names in files steer no terminal', async (t) => {
+  const folder = await temporaryFolder(t)
+  const hostile = 'a\u009b2J\u202eb'
+  const mcpServers = { sound: { command: 'run', env: { [hostile]: hostile } }, [hostile]: { command: hostile } }
+  const path = join(folder, 'settings.json')
+  await writeFile(path, JSON.stringify({ mcpServers, [hostile]: 1, groups: [{ id: 'g', name: hostile, servers: [hostile] }] }))
+  const run = cli({ SETTINGS_PATH: path, JWT_SECRET: 'x'.repeat(32) })
+  for (const args of [['check'], ['import', path, '--dry-run'], ['import', path, '--dry-run', '--json']]) {
+    const { out, err } = await run(...args)
+    assert.match(out, /a.+2J.+b/, args.join(' '))
+    assert.doesNotMatch(out + err, /[\u009b\u202e]/, args.join(' '))
+  }
+})

@@ -59,6 +59,7 @@ const planted = `[
     ['href', 'action', 'formaction', 'xlink:href'].some((name) => {
       const value = each.getAttribute(name)
       if (value === null) return false
+      if (each.matches('a[download]') && value.startsWith('data:application/octet-stream;')) return false
       const { protocol, origin } = new URL(value, location.href)
       return each.matches('a') ? !/^(?:https?|cursor|vscode):$/.test(protocol) : origin !== location.origin
     })),

@@ -41,6 +41,13 @@ void test('PGlite: a start that takes long names the embedded database, and no s
   assert.deepEqual(said, [`waiting for the embedded database in ${folder} (its tables are being checked and updated)`])
 })
 
+void test('PGlite: its cache is small', async (t) => {
+  const driver = await PgliteDriver.open((await pglite(t)).folder)
+  const { rows } = await driver.db.execute('SHOW shared_buffers') as unknown as { rows: unknown }
+  await driver.end()
+  assert.deepEqual(rows, [{ shared_buffers: '16MB' }])
+})
+
 void test('PGlite: a folder that holds something else is refused, and left as it is', async (t) => {
   const folder = await temporaryFolder(t)
   const server = join(folder, 'server')

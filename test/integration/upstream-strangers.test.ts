@@ -23,11 +23,13 @@ interface GuardedOptions {
   readonly challenge?: string
   /** The answer of the token endpoint. */
   readonly tokens?: Json
+  /** The status of that answer; 200 if undefined. */
+  readonly tokenStatus?: number
 }
 
 const token = 'an-access-token'
 
-async function startGuarded (t: Cleanup, { metadata, resource, challenge, tokens }: GuardedOptions = {}): Promise<Guarded> {
+async function startGuarded (t: Cleanup, { metadata, resource, challenge, tokens, tokenStatus }: GuardedOptions = {}): Promise<Guarded> {
   const asked: string[] = []
   const made: Guarded = { url: '', origin: '', asked }
   const upstream = await startUpstream(t, {
@@ -61,7 +63,7 @@ async function startGuarded (t: Cleanup, { metadata, resource, challenge, tokens
             ...metadata?.(origin)
           })
         case '/register': return json({ client_id: 'c', redirect_uris: [] }, 201)
-        case '/token': return json(tokens ?? { access_token: token, token_type: 'Bearer' })
+        case '/token': return json(tokens ?? { access_token: token, token_type: 'Bearer' }, tokenStatus)
         default: return json({}, 404)
       }
     }
@@ -236,6 +238,23 @@ test('a login that was denied, or that failed, is over; another one begins', asy
     assert.equal((await settled(hub)).oauth?.authorizationUrl, next, 'a look begins no other one')
   }
   assert.match((await answer(hub, (await settled(hub)).oauth?.authorizationUrl ?? '', { code: 'c' })).text, /You are logged in/)
+})
+
+test('a page shows the code of a refusal, and no other words of an authorization server', async (t) => {
+  const words = { error_description: 'CANARY' }
+  const server = await startGuarded(t, { tokens: { error: 'invalid_grant', ...words }, tokenStatus: 400 })
+  const hub = await hubFor(t, { url: server.url })
+  for (const [response, shown] of [
+    [{ error: 'access_denied', ...words }, /answered access_denied\./],
+    [{ error: 'Call CANARY', ...words }, /answered without a code\./],
+    [{ code: 'c' }, /answered invalid_grant\./]
+  ] as const) {
+    const before = hub.output().split('CANARY').length
+    const page = await answer(hub, (await settled(hub)).oauth?.authorizationUrl ?? '', response)
+    assert.match(page.text, shown)
+    assert.doesNotMatch(page.text, /CANARY/)
+    await until(() => hub.output().split('CANARY').length > before, hub.output)
+  }
 })
 
 test('what was denied on one replica is over on the other', async (t) => {

@@ -11,6 +11,9 @@ import { runMigrations } from './migrations.ts'
 /** The parser for JSON columns. It returns the text unchanged, since Drizzle parses it. */
 const keepJsonText = (text: string): string => text
 
+/** The cache of the database in the memory of this process: the system caches its files as well. Default: 128 MB. */
+const sharedBuffers = ['-c', 'shared_buffers=16MB']
+
 /**
  * Checks that a folder is missing, empty, or contains a PGlite database. Nothing is changed.
  * @throws Error if it contains anything else, or cannot be read
@@ -88,7 +91,12 @@ export class PgliteDriver implements DatabaseDriver {
       makeFolder(path, 'DB_URL')
       // An existing folder needs this, too: PGlite creates files in it that all users may read and write.
       await chmod(path, 0o700)
-      const engine = await PGlite.create({ dataDir: path, parsers: { 114: keepJsonText, 3802: keepJsonText } })
+      const engine = await PGlite.create({
+        dataDir: path,
+        parsers: { 114: keepJsonText, 3802: keepJsonText },
+        startParams: [...PGlite.defaultStartParams, ...sharedBuffers],
+        initDbStartParams: sharedBuffers
+      })
       return new PgliteDriver(path, engine, drizzle(engine), lock)
     } catch (error) {
       lock.release()

@@ -8,6 +8,9 @@ import type { WorkerMessage, PoolTask } from './worker.ts'
 /** Thrown for a task that takes too long, needs too much memory, is cancelled, or makes its thread end. */
 export class TaskAborted extends Error {}
 
+/** Max size of a thread's heap for young objects, in MB, beside `heap`. V8's default is 48. */
+const youngGeneration = 12
+
 const noLongerNeeded = 'it is no longer needed'
 
 /** Returns the reason for aborting a task that needs too much memory, as a clause. @param heap the heap size, in MB */
@@ -128,8 +131,8 @@ class PoolThread {
   constructor (bounds: PoolBounds, onEnd: () => void) {
     this.#bounds = bounds
     this.#onEnd = onEnd
-    this.#worker =
-      startWorker('plugins/base/threads/worker', { resourceLimits: { maxOldGenerationSizeMb: bounds.heap } })
+    const resourceLimits = { maxOldGenerationSizeMb: bounds.heap, maxYoungGenerationSizeMb: youngGeneration }
+    this.#worker = startWorker('plugins/base/threads/worker', { resourceLimits })
     // Without this listener, an error while no task runs would end the process.
     this.#worker
       .on('error', (error) => {

@@ -1,6 +1,8 @@
 import { RuleRefusalError } from '../../../protocol/errors.ts'
+import { memoryOf } from '../../../protocol/text.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
+import { memoryBudget, ShareError } from '../../base/limits/index.ts'
 import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { maskJson, type DetectedKind, type MaskedText } from './detect/mask.ts'
@@ -80,15 +82,21 @@ export class ContentScreener {
       (error: unknown) => {
         this.#deps.warn(error, `A text could not be searched by the guard ${guard.name}`)
         if (guard.action === 'flag') return text
-        throw new ContentRefusal(`The guard "${guard.name}" could not search the ${origin.side} in time`, '{}')
+        const why = error instanceof ShareError ? `: ${error.message}` : ' in time'
+        throw new ContentRefusal(`The guard "${guard.name}" could not search the ${origin.side}${why}`, '{}')
       }
     )
   }
 
   async #search (task: MaskTask, owner: string): Promise<MaskedText> {
-    return await workers.run<MaskedText>(
-      'plugins/extensions/guards/detect/worker', task, { owner, time: extensionsLimits.guards.time }
-    )
+    const { cost, time } = extensionsLimits.guards
+    // The account of an answer is closed once its text has been passed on to the guards.
+    const release = memoryBudget.reserve(owner, memoryOf(task.text) * cost)
+    try {
+      return await workers.run<MaskedText>('plugins/extensions/guards/detect/worker', task, { owner, time })
+    } finally {
+      release()
+    }
   }
 
   #settle (guard: Guard, text: string, { text: masked, found }: MaskedText, origin: TextOrigin): string {

@@ -1,6 +1,7 @@
 import { format } from 'node:util'
 import { isatty } from 'node:tty'
 import type { FastifyServerOptions } from 'fastify'
+import { escapeTerminalControls } from '../../../protocol/text.ts'
 import { maskLikelyCredentials, OwnCredentials } from '../../base/secrets/index.ts'
 import { LogRing, type LogEntry } from './ring.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -77,9 +78,9 @@ function detailsIn (object: Readonly<Record<string, unknown>>, sentence: string)
 export interface LogOutput { readonly write: (line: string) => void }
 
 /**
- * Creates a log output that writes lines to stdout, unchanged, or formatted for people on a terminal. A line that
- * cannot be written (full disk, closed terminal, ended reader) is lost. The caller must listen to the `error` events of
- * the stream.
+ * Creates a log output that writes lines to stdout, as JSON or formatted for people on a terminal. Texts of servers in
+ * them can neither steer a terminal nor begin a line. A line that cannot be written (full disk, closed terminal, ended
+ * reader) is lost. The caller must listen to the `error` events of the stream.
  */
 export async function createLogOutput (stdout = process.stdout): Promise<LogOutput> {
   const write = (text: string): void => {
@@ -87,11 +88,18 @@ export async function createLogOutput (stdout = process.stdout): Promise<LogOutp
       stdout.write(text)
     } catch {}
   }
-  if (!stdout.isTTY) return { write }
+  if (!stdout.isTTY) return { write: (line) => { write(escapeTerminalControls(line)) } }
   const { default: { prettyFactory } } = await import('pino-pretty')
   const pretty = prettyFactory({ translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' })
-  return { write: (line) => { write(pretty(line)) } }
+  return { write: (line) => { write(toTerminalLines(pretty(line))) } }
 }
+
+/**
+ * Makes a formatted line safe for a terminal: all lines but the first are indented, as pino-pretty indents the members
+ * of an object. pino-pretty itself removes the other control characters.
+ */
+const toTerminalLines = (text: string): string =>
+  escapeTerminalControls(text).replace(/\r\n?|\n(?! {4}|$)/g, '\n    ')
 
 /**
  * Returns a function that closes the standard streams whose terminals no longer exist. It must be called at the end of

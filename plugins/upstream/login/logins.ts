@@ -3,6 +3,7 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { isolationOf, passthroughHeaderNames, type ServerConfig } from '../../../schemas/server.ts'
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
+import { visibleText } from '../../base/pages/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { removedAccountNames, accountSubjectOf } from '../../identity/index.ts'
 import { isRemoteMcpServer, isRemote } from '../links/transport.ts'
@@ -10,7 +11,9 @@ import { expandVariables, type ProcessEnvironment } from '../links/environment.t
 import { type ServerLoginDeps, hashOfState, type LoginStores, type SavedFlow } from './flows.ts'
 import { outboundFetch } from './sdk.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
-import { authorizationFailure, UserActionRequired } from './problems.ts'
+import {
+  authorizationFailure, failedLogin, type LoginOutcome, oauthErrorCodeOf, refusalText, UserActionRequired
+} from './problems.ts'
 import {
   manualRegistrationAdvice, createClientIdMetadataDocument, clientWithoutRegistration, registrationObstacle,
   credentialsRequiredError, type GatewayAsOAuthClient
@@ -28,15 +31,6 @@ interface LoginsDeps {
   readonly self: () => GatewayAsOAuthClient
   /** Resolves once the public address of the gateway is known. */
   readonly listening: () => Promise<void>
-}
-
-/** The outcome of an authorization request, shown to the user in the browser. */
-interface LoginOutcome {
-  readonly ok: boolean
-  readonly title: string
-  readonly text: string
-  /** The stored login, if `ok`. `whose`: for whom it is used, in words; `user`: the user, if a single one holds it. */
-  readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
 }
 
 /** The parameters of an authorization response (RFC 6749, section 4.1.2; RFC 9207, section 2). */
@@ -173,26 +167,29 @@ export class Logins {
       const text = 'It was changed, disabled or removed while you logged in. Start again with a new address.'
       return failedLogin('The server has changed', text)
     }
-    const refuse = async (title: string, text: string): Promise<LoginOutcome> => {
+    const refuse = async (title: string, text: string, problem?: string): Promise<LoginOutcome> => {
       // The `state` has been used, so the next login needs a new request.
       await login.flows.fail(saved.holder, saved.start)
       void login.prepare(saved.holder)
-      return failedLogin(title, text)
+      return { ...failedLogin(title, text), problem: problem && `${saved.server}: the login failed: ${problem}` }
     }
     const foreign = foreignIssuer(saved, response.iss)
     if (foreign !== undefined) return await refuse('This response is not trusted', foreign)
     const { code } = response
     if (error !== undefined || code === undefined) {
       const why = [error ?? 'it returned no code', ...description === undefined ? [] : [description]].join(': ')
-      return await refuse('The login was refused', `The authorization server of ${JSON.stringify(saved.server)} ` +
-        `answered: ${why}`)
+      return await refuse('The login was refused', refusalText(saved.server, error), visibleText(why, 300))
     }
     const { codeVerifier, redirectUri, frame, server, holder } = saved
     const { target: { oauth }, makeFetch } = login.deps
     const made = await exchangeCode(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
-      .catch((reason: unknown) => authorizationFailure(reason, 'the exchange of the code'))
-    if (made instanceof UpstreamError) {
-      return await refuse('The login failed', `At server ${JSON.stringify(server)}, ${made.message}.`)
+      .catch((reason: unknown) => ({ reason }))
+    if ('reason' in made) {
+      const answered = oauthErrorCodeOf(made.reason)
+      const { message } = authorizationFailure(made.reason, 'the exchange of the code')
+      return await refuse('The login failed', answered === undefined
+        ? `At server ${JSON.stringify(server)}, ${message}.`
+        : refusalText(server, answered), message)
     }
     await login.storeLogin(holder, made)
     const who = this.#beneficiaryOf(holder)
@@ -247,8 +244,6 @@ export class Logins {
     return user ? accountSubjectOf(user) : holder
   }
 }
-
-const failedLogin = (title: string, text: string): LoginOutcome => ({ ok: false, title, text })
 
 /** Whether the gateway may log in at a server: an MCP server at a URL that gets no other `Authorization` header. */
 function takesLogin (config: ServerConfig): boolean {

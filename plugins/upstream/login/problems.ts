@@ -138,3 +138,24 @@ export function authorizationFailure (error: unknown, doing: string): UpstreamEr
   const why = description === '' ? error.errorCode : `${error.errorCode}: ${description}`
   return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered ${why}`)
 }
+
+/**
+ * Returns the text of the page about a login that an authorization server refused. Of what it answered, only an error
+ * code is shown: other texts could be instructions to the user, on a page of the gateway.
+ */
+export const refusalText = (server: string, code = ''): string =>
+  `The authorization server of ${JSON.stringify(server)} answered ` +
+  `${/^[a-z_]{1,40}$/.test(code) ? code : 'without a code'}. The log of the gateway has the whole answer.`
+
+/** The outcome of an authorization request, shown to the user in the browser. */
+export interface LoginOutcome {
+  readonly ok: boolean
+  readonly title: string
+  readonly text: string
+  /** Why an authorization server refused the login, in its own words, which are only for the log. */
+  readonly problem?: string | undefined
+  /** The stored login, if `ok`. `whose`: for whom it is used, in words; `user`: the user, if a single one holds it. */
+  readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
+}
+
+export const failedLogin = (title: string, text: string): LoginOutcome => ({ ok: false, title, text })

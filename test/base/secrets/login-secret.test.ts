@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { test, type Test } from 'tap'
 import { createLogOutput } from '../../../plugins/extensions/logs/logger.ts'
 import { checkLoginSecretFile, readOrCreateLoginSecret, replicasProblem } from '../../../plugins/base/secrets/secret-file.ts'
@@ -76,4 +77,17 @@ test('a log goes on after lines that its output does not take', async () => {
   const pretty = await createLogOutput({ ...stdout, isTTY: true } as typeof process.stdout)
   pretty.write('{"level":30,"time":1,"pid":1,"hostname":"h","msg":"listens"}\n')
   assert.match(taken.join(), /^\[\d\d:\d\d:\d\d\] .*INFO.*: .*listens.*\n$/)
+})
+
+test('what a server says neither begins a line of the log nor steers a terminal', async () => {
+  const msg = 'bad\u001b]0;x\u0007\u009b\u202e\r\nFAKE\rFAKE'
+  for (const isTTY of [true, false]) {
+    let text = ''
+    const stdout = { isTTY, write: (part: string) => { text += part } } as unknown as typeof process.stdout
+    const output = await createLogOutput(stdout)
+    output.write(`${JSON.stringify({ level: 40, time: 1, msg })}\n`)
+    assert.doesNotMatch(text, /[\r\u0080-\u009f\u202e]|^FAKE/m)
+    assert.doesNotMatch(stripVTControlCharacters(text), /\p{Cc}(?<!\n)/u)
+    if (!isTTY) assert.equal((JSON.parse(text) as { msg: string }).msg, msg)
+  }
 })

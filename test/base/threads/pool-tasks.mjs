@@ -1,8 +1,9 @@
 // Tasks of pool.test.ts.
-import { threadId } from 'node:worker_threads'
+import { resourceLimits, threadId } from 'node:worker_threads'
 
 export async function run (task) {
   if (task === 'thread') return threadId
+  if (task === 'limits') return resourceLimits
   if (task === 'endless') for (;;);
   if (task === 'throws') throw new Error('of its own')
   if (task === 'later') {

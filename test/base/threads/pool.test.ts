@@ -12,6 +12,8 @@ test('a task is answered, or stopped by time or memory, and the next one runs', 
   const pool = new WorkerPool(bounds)
   const run = async (task: string, time = 60_000): Promise<unknown> => await pool.run(module, task, { owner: 'ann', time })
   assert.equal(await run('a'), 'a')
+  const { maxOldGenerationSizeMb, maxYoungGenerationSizeMb } = await run('limits') as NodeJS.Dict<number>
+  assert.deepEqual([maxOldGenerationSizeMb, maxYoungGenerationSizeMb], [64, 12])
   await assert.rejects(run('endless', 50), TaskAborted)
   await assert.rejects(run('greedy'), { message: 'it needs more than 64 MB of memory' })
   await assert.rejects(run('later'), { message: 'not caught' })

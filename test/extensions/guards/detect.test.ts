@@ -1,6 +1,7 @@
 // What the detectors of guards find, and what they leave alone.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { memoryBudget } from '../../../plugins/base/limits/index.ts'
 import { maskJson, maskText, type DetectedKind } from '../../../plugins/extensions/guards/detect/mask.ts'
 import { ContentScreener, SearchedCharacterCounter } from '../../../plugins/extensions/guards/screen.ts'
 import type { Guard } from '../../../schemas/guards.ts'
@@ -130,4 +131,21 @@ test('what exceeds the budget of a message is searched in a worker, and short te
   assert.deepEqual(answers.map((each) => typeof each === 'string'), [true, true, false, false])
   assert.deepEqual(await Promise.all(answers), [member, member, member, member])
   assert.equal(typeof apply(new SearchedCharacterCounter()), 'string', 'another message has a budget of its own')
+})
+
+test('texts that wait for a thread count towards the memory budget, with a share for each caller', async (t) => {
+  const screen = new ContentScreener({ report: () => {}, warn: () => {} })
+  const text = JSON.stringify('a '.repeat(32 * 1024))
+  const apply = (owner: string, action: Guard['action']): string | Promise<string> => {
+    const guard: Guard = { id: 'g', name: 'Private', on: 'both', detect: [...all], action }
+    return screen.apply(guard, text, { side: 'results', server: 's', tool: 't' }, owner, new SearchedCharacterCounter())
+  }
+  const answer = apply('ann', 'mask')
+  assert.equal(memoryBudget.held, text.length * 2)
+  assert.equal(await answer, text)
+  assert.equal(memoryBudget.held, 0)
+  t.after(memoryBudget.reserve('ann', memoryBudget.max * 3 / 4))
+  await assert.rejects(async () => await apply('ann', 'mask'), /"Private" could not search the results: You have reached your share/)
+  assert.equal(await apply('ann', 'flag'), text)
+  assert.equal(await apply('ben', 'mask'), text)
 })

@@ -39,9 +39,7 @@ function blockOf (part: unknown): ResultBlock {
   if (!isObject(part)) return json(part)
   const { type, text, data, mimeType, uri, name, description, resource } = part
   if (type === 'text' && typeof text === 'string') return textBlock(text)
-  if ((type === 'image' || type === 'audio') && typeof data === 'string' && typeof mimeType === 'string') {
-    return { kind: type, src: `data:${mimeType};base64,${data}`, mimeType }
-  }
+  if ((type === 'image' || type === 'audio') && typeof data === 'string') return mediaBlock(data, mimeType, type)
   if (type === 'resource_link' && typeof uri === 'string') {
     return {
       kind: 'link',
@@ -53,18 +51,28 @@ function blockOf (part: unknown): ResultBlock {
   if (type === 'resource' && isObject(resource)) {
     const { text: inner, blob, mimeType: kind } = resource
     if (typeof inner === 'string') return textBlock(inner)
-    const [, family] = typeof kind === 'string' ? /^(image|audio)\//.exec(kind) ?? [] : []
-    if (typeof blob === 'string' && (family === 'image' || family === 'audio')) {
-      return { kind: family, src: `data:${String(kind)};base64,${blob}`, mimeType: String(kind) }
-    }
-    if (typeof blob === 'string') {
-      const size = Math.floor(blob.length * 3 / 4).toLocaleString('en')
-      const text = `${size} bytes of ${typeof kind === 'string' ? kind : 'an unknown type'}`
-      // The media type makes browsers save the file, not show it.
-      return { kind: 'file', text, src: `data:application/octet-stream;base64,${blob}`, name: fileNameOf(resource.uri) }
-    }
+    if (typeof blob === 'string') return mediaBlock(blob, kind, fileNameOf(resource.uri))
   }
   return json(part)
+}
+
+/** Matches the `data:` URL of an image of a type that runs no scripts, or of audio. The group is the kind. */
+const shownMedia = /^data:(image(?=\/(?:png|jpeg|gif|webp);)|audio)\/[\w.+-]+;base64,[\w+/=]+$/
+
+/**
+ * Returns the block of binary content: an image or audio if the console shows its type, else a file to save.
+ * @param data the content in base64
+ * @param mimeType its type; not a string if the server states none
+ * @param name the name of the file
+ */
+function mediaBlock (data: string, mimeType: unknown, name: string): ResultBlock {
+  const type = typeof mimeType === 'string' ? mimeType : undefined
+  const src = `data:${type ?? ''};base64,${data}`
+  const kind = shownMedia.exec(src)?.[1]
+  if (type !== undefined && (kind === 'image' || kind === 'audio')) return { kind, src, mimeType: type }
+  const text = `${Math.floor(data.length * 3 / 4).toLocaleString('en')} bytes of ${type ?? 'an unknown type'}`
+  // The media type makes browsers save the file, not show it.
+  return { kind: 'file', text, src: `data:application/octet-stream;base64,${data}`, name }
 }
 
 /** Returns a file name for the content of a resource, from the last part of its URI. */
