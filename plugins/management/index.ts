@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { ManagementOptions } from './parts.ts'
 
 export { managementLimits } from './limits.ts'
-export { type ArchiveBounds, ArchiveError } from './bundles/archive/archive.ts'
+export { type ArchiveBounds, ArchiveError, ArchivePathChecker } from './bundles/archive/archive.ts'
 export { unpackBackupArchive } from './bundles/bundles.ts'
 export { bundleNameProblem } from './bundles/manifest.ts'
 export { currentVersionLink } from './bundles/launch.ts'

@@ -1,8 +1,8 @@
 // Backup and restore, on a settings file and on PostgreSQL, which they need (test/helpers/database.ts). Commands run within this process;
 // those beside a running gateway are processes of their own.
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
-import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFileSync, existsSync } from 'node:fs'
+import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
 import { unpackBackup } from '../../cli/backup/archive.ts'
@@ -142,6 +142,28 @@ test('a settings file, with a bundle', async (t) => {
     assert.match(told, /cannot be used/)
     assert.deepEqual(await filesBelow(elsewhere), ['damaged.zip'])
   })
+})
+
+test('what a bundle\'s server writes hinders no backup', async (t) => {
+  const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)]
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify(settings({})), { mode: 0o600 })
+  const current = join(folder, '.tool-hub/bundles/greeter/version')
+  await mkdir(current, { recursive: true })
+  await symlink('version', join(dirname(current), 'current'))
+  for (const name of ['main.cjs', 'Aa', 'aa', 'a\\b', 'a\nb', '..\\x', 'server.log']) await writeFile(join(current, name), 'x'.repeat(100_000))
+  await writeFile(Buffer.concat([Buffer.from(`${current}/`), Buffer.from([0xe9])]), 'x')
+  const file = join(elsewhere, 'backup.zip')
+  let isWriting = true
+  const write = (): void => {
+    appendFileSync(join(current, 'server.log'), 'a line')
+    if (isWriting) setImmediate(write)
+  }
+  write()
+  const told = await done('backup', folder, [file]).finally(() => { isWriting = false })
+  assert.match(told, /The bundle greeter has 5 files that are not in the backup/)
+  await done('restore', elsewhere, [file])
+  const names = (await filesBelow(join(elsewhere, '.tool-hub/bundles/greeter/current'))).map((name) => name.toLowerCase())
+  assert.deepEqual(names, ['aa', 'main.cjs', 'server.log'])
 })
 
 test('an old backup revives no tokens of former passwords', async (t) => {
