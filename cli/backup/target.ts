@@ -5,7 +5,7 @@ import { sql } from 'drizzle-orm'
 import type { SettingsDocument } from '../../db/apply.ts'
 import { isObject } from '../../protocol/json.ts'
 import { FileLock, LockHeldError } from '../../db/file-lock.ts'
-import { recordCollections } from '../../db/records.ts'
+import { recordCollections, reusableCollectionNames } from '../../db/records.ts'
 import { withoutRecords } from '../../db/json/records.ts'
 import { parseSettings } from '../../db/json/parse.ts'
 import { replaceFileAtomically } from '../../db/json/write.ts'
@@ -152,7 +152,7 @@ function toText (document: SettingsDocument, present: SettingsDocument | undefin
     : Object.fromEntries([recordCollections.tokens, recordCollections.consents].map(({ name }) =>
       [name, present?.[name]]))
   return serializeSettings({
-    ...(keepsTokens ? document : withoutRecords(document, [recordCollections.userValues.name])),
+    ...(keepsTokens ? document : withoutRecords(document, reusableCollectionNames)),
     ...usersOf(document, users, keepsTokens),
     ...keptRecords
   })

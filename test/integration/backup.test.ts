@@ -178,8 +178,9 @@ test('an old backup revives no tokens of former passwords', async (t) => {
   }
   const file = join(folder, 'mcp_settings.json')
   const write = async (document: object): Promise<void> => { await writeFile(file, JSON.stringify(document), { mode: 0o600 }) }
-  const read = async (): Promise<{ users: User[], oauthTokens?: Json[] }> => JSON.parse(await readFile(file, 'utf8'))
-  await write({ mcpServers: {}, users: [user, other], oauthTokens: [token('a', user), token('b', other), token('c', other)] })
+  const read = async (): Promise<{ users: User[], oauthTokens?: Json[], upstreamTokens?: Json[] }> => JSON.parse(await readFile(file, 'utf8'))
+  const upstreamTokens = [{ key: 'guarded client', version: 'v', labels: [], at: 1, changedAt: 1, data: { secret: '{} ' }, sealed: null }]
+  await write({ mcpServers: {}, users: [user, other], oauthTokens: [token('a', user), token('b', other), token('c', other)], upstreamTokens })
   const archive = join(folder, 'old.zip')
   await done('backup', folder, [archive])
 
@@ -188,10 +189,12 @@ test('an old backup revives no tokens of former passwords', async (t) => {
     await write({
       mcpServers: {},
       users: [{ ...user, password: await passwords.hash('Newer-123') }, { ...other, isAdmin: false, demotedAt: '2026-02-01T00:00:00.000Z' }],
-      oauthTokens: [token('a', user), token('b', other)]
+      oauthTokens: [token('a', user), token('b', other)],
+      upstreamTokens
     })
     await done('restore', folder, [archive, '--replace'])
-    const { users: [ada, bob], oauthTokens } = await read()
+    const { users: [ada, bob], oauthTokens, upstreamTokens: logins } = await read()
+    assert.deepEqual(logins, upstreamTokens, 'logins at servers')
     assert.ok(ada && bob)
     assert.equal(ada.password, user.password)
     assert.notEqual(accountMarkOf(ada), accountMarkOf(user), 'tokens and logins of that time do not fit the account')
