@@ -1,7 +1,7 @@
 // Bundles by the API: what is refused, what is left, and what a bundle becomes. nightly/packed-bundles runs those of the official packer.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { mock } from 'node:test'
@@ -457,6 +457,36 @@ test('an update replaces a bundle as a whole, and a bundle goes with its last se
   assert.equal(await versionNow(), '2', 'another server uses it')
   await store('PUT', '/api/servers/two', { config: { command: 'other', enabled: false } })
   await until(async () => (await filesBelow(root)).length === 0)
+})
+
+test('a bundle stays for a server that names its folder by another path, and goes with no server that runs no command', async (t) => {
+  const folder = await temporaryFolder(t)
+  await mkdir(join(folder, 'real/bundles'), { recursive: true })
+  await symlink('real', join(folder, 'link'))
+  const app = await start(t, join(folder, 'link/bundles'))
+  const { config } = await upload(app) as { config: Json }
+  const store = async (method: 'POST' | 'DELETE', url: string, payload?: object): Promise<void> => {
+    const answer = await app.inject({ method, url, payload, headers: { authorization: `Bearer ${KEY}` } })
+    assert.equal(answer.statusCode, 200, answer.body)
+  }
+  const isThere = async (): Promise<boolean> => (await filesBelow(join(folder, 'real/bundles'))).includes('sample')
+  const remote = { url: 'http://127.0.0.1:9/mcp', args: config.args, enabled: false }
+  const real = { ...config, args: [join(folder, 'real/bundles/sample/current/server/index.js')], enabled: false }
+  await store('POST', '/api/servers', { name: 'remote', config: remote })
+  await store('DELETE', '/api/servers/remote')
+  // What is removed is removed before the next upload is installed.
+  await upload(app, { name: 'other' })
+  assert.ok(await isThere())
+  await store('POST', '/api/servers', { name: 'real', config: real })
+  await store('POST', '/api/servers', { name: 'linked', config: { ...config, enabled: false } })
+  assert.deepEqual((await upload(app)).usedBy, ['real', 'linked'])
+  await store('DELETE', '/api/servers/linked')
+  await upload(app, { name: 'other' })
+  assert.ok(await isThere())
+  await store('DELETE', '/api/servers/real')
+  await store('POST', '/api/servers', { name: 'last', config: { ...config, enabled: false } })
+  await store('DELETE', '/api/servers/last')
+  await until(async () => !(await isThere()))
 })
 
 test('a start removes what was interrupted, and former versions', async (t) => {

@@ -7,7 +7,7 @@ import { FolderError } from '../../../db/folder.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { canEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
 import type { UploadedBundle } from '../../../schemas/bundle.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
+import { serverTypeOf, type ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import { type ArchiveBounds, ArchiveError } from './archive/archive.ts'
@@ -125,9 +125,13 @@ export class Bundles {
     return [...new Set(missing.flat())].sort()
   }
 
-  /** Removes the bundles that `former` used and `next` does not use, after the processes that run them have ended. */
+  /**
+   * Removes the bundles that `former` used and `next` does not use, after the processes that run them have ended. Only
+   * servers that run a command count as former users, since other servers do not need the right to run one.
+   */
   async removeUnused (next: Snapshot, former: Snapshot): Promise<void> {
-    const users = this.#serversByBundle(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
+    const users = this.#serversByBundle(former.servers, ({ name, config }) =>
+      next.servers.get(name)?.config === config || serverTypeOf(config) !== 'stdio' ? [] : this.bundleNamesIn([config]))
     if (users.size === 0) return
     const left = this.#serversByBundle(next.servers)
     await Promise.all([...users].filter(([name]) => !left.has(name)).map(async ([name, servers]) => {
@@ -189,16 +193,20 @@ export class Bundles {
     }
   }
 
-  /** Returns the names of the servers that use each bundle. @param isIncluded selects servers; by default all */
+  /**
+   * Returns the names of the servers that use each bundle.
+   * @param namesOf returns the bundles of a server; by default, also those in a folder with another path, which may be
+   * the same folder if the path contains a link
+   */
   #serversByBundle (
-    servers: Snapshot['servers'], isIncluded: (server: Server) => boolean = () => true
+    servers: Snapshot['servers'],
+    namesOf: (server: Server) => Iterable<string> = ({ config }) => new Set([
+      ...this.bundleNamesIn([config]), ...bundleReferencesIn(this.#deps.folder.root, config).map(({ name }) => name)
+    ])
   ): Map<string, string[]> {
     const users = new Map<string, string[]>()
     for (const server of servers.values()) {
-      if (!isIncluded(server)) continue
-      for (const name of bundleNamesOf(this.#deps.folder.root, server.config)) {
-        users.set(name, [...users.get(name) ?? [], server.name])
-      }
+      for (const name of namesOf(server)) users.set(name, [...users.get(name) ?? [], server.name])
     }
     return users
   }
