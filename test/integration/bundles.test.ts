@@ -1,7 +1,7 @@
 // Bundles by the API: what is refused, what is left, and what a bundle becomes. nightly/packed-bundles runs those of the official packer.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { mock } from 'node:test'
@@ -457,6 +457,20 @@ test('an update replaces a bundle as a whole, and a bundle goes with its last se
   assert.equal(await versionNow(), '2', 'another server uses it')
   await store('PUT', '/api/servers/two', { config: { command: 'other', enabled: false } })
   await until(async () => (await filesBelow(root)).length === 0)
+})
+
+test('a copy of the bundles without links is updated', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  await upload(app, { version: '1' })
+  const version = await readlink(join(root, 'sample/current'))
+  await rm(join(root, 'sample/current'))
+  await rename(join(root, 'sample', version), join(root, 'sample/current'))
+  await upload(app, { version: '2' })
+  const manifestOf = async (folder: string): Promise<string> => await readFile(join(root, 'sample', folder, 'manifest.json'), 'utf8')
+  assert.match(await manifestOf('current'), /"version":"2"/)
+  const versions = (await readdir(join(root, 'sample'))).filter((each) => each !== 'current')
+  assert.match((await Promise.all(versions.map(manifestOf))).join(), /"version":"1"/, 'for the processes that run it')
 })
 
 test('a bundle stays for a server that names its folder by another path, and goes with no server that runs no command', async (t) => {
