@@ -15,7 +15,7 @@ import { selectRows } from '../../db/postgres/connection/driver.ts'
 import { restoreTables } from '../../db/postgres/backup/restore.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { importDocument } from '../../db/postgres/settings/transfer.ts'
-import { createAccountRestorer } from '../../db/restored-users.ts'
+import { withRestoredUsers } from '../../db/restored-users.ts'
 import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
@@ -119,7 +119,7 @@ async function openDatabaseTarget (
         return
       }
       const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-      const restored = { ...document, ...usersOf(document, [], false) }
+      const restored = withRestoredUsers(document, [], false)
       const vault = await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
       for (const each of await importDocument(driver, vault, restored, mayReplace)) print(each)
     }
@@ -151,24 +151,8 @@ function toText (document: SettingsDocument, present: SettingsDocument | undefin
     ? {}
     : Object.fromEntries([recordCollections.tokens, recordCollections.consents].map(({ name }) =>
       [name, present?.[name]]))
-  return serializeSettings({
-    ...(keepsTokens ? document : withoutRecords(document, reusableCollectionNames)),
-    ...usersOf(document, users, keepsTokens),
-    ...keptRecords
-  })
-}
-
-/**
- * Returns the users in a backup, with the changes that `createAccountRestorer` makes to each.
- * @param present the users in the current settings
- * @param keepsTokens whether tokens in the backup stay valid
- */
-const usersOf = (
-  { users }: SettingsDocument, present: ReadonlyArray<Record<string, unknown>>, keepsTokens: boolean
-): SettingsDocument => {
-  if (!Array.isArray(users)) return {}
-  const restore = createAccountRestorer(present, keepsTokens)
-  return { users: users.map((user: unknown) => isObject(user) ? restore(user) : user) }
+  const settings = keepsTokens ? document : withoutRecords(document, reusableCollectionNames)
+  return serializeSettings({ ...withRestoredUsers(settings, users, keepsTokens), ...keptRecords })
 }
 
 /**
