@@ -4,7 +4,7 @@ import { basename, dirname, resolve, sep } from 'node:path'
 import { messageOf } from '../db/errors.ts'
 import { orderedEntries } from '../db/order.ts'
 import { isObject } from '../protocol/json.ts'
-import { translateConfig } from '../schemas/foreign-config.ts'
+import { inexactNumberWarning, isInexact, translateConfig } from '../schemas/foreign-config.ts'
 import { readForeignDocument, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
 import { jsoncToJson } from '../schemas/jsonc.ts'
 import { toServerName } from '../schemas/names.ts'
@@ -75,6 +75,7 @@ export async function readClientConfigFile (
       const { config: withEnv, warnings: ofEnvFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
       // Some clients allow numbers as arguments; the gateway allows strings only.
       const { args } = withEnv
+      const ofArgs = Array.isArray(args) && args.some(isInexact) ? [inexactNumberWarning('args')] : []
       const stringArgs = Array.isArray(args)
         ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) }
         : {}
@@ -82,7 +83,7 @@ export async function readClientConfigFile (
       const renamed = name === given
         ? []
         : [`it was renamed, since ${JSON.stringify(given)} is not a valid server name`]
-      return { name, config: translated, warnings: [...renamed, ...ofEnvFile, ...warnings] }
+      return { name, config: translated, warnings: [...renamed, ...ofEnvFile, ...ofArgs, ...warnings] }
     }),
     groups: groupsOf(document),
     warnings: [

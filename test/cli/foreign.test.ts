@@ -167,6 +167,14 @@ test('servers of a file are in the order of its text, also those with numbers as
   }
 })
 
+test('long numbers, of which digits may be lost, are told', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-numbers-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const file = join(folder, 'mcp.json')
+  await writeFile(file, '{"mcpServers":{"x":{"command":"x","args":["-n",112233445566778899],"env":{"ID":112233445566778899,"PORT":80}}}}')
+  assertWarnings((await imported(file)).warnings, [/x: "args" has a long number/, /x: "env.ID" has a long number/])
+})
+
 test('names that no server can have here, as VS Code writes them, become ones that it can have', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-names-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
@@ -234,6 +242,7 @@ test('single members', async (t) => {
     ] as typeof cases),
     [{ command: 'x', disabled: 'true' }, { command: 'x', enabled: false }, [/"disabled" is neither true nor false: the server is disabled/]],
     [{ url: ' https://x.example/mcp\n', headers: { A: null, B: 1 } }, { url: 'https://x.example/mcp', headers: { B: '1' } }, []],
+    [{ command: 'x', env: { A: 2 ** 60, B: 7 } }, { command: 'x', env: { A: String(2 ** 60), B: '7' } }, [/"env.A" has a long number.*as a string/]],
     [
       { command: '${PY:-python}', args: ['${env:A:-b}', '${A:-b}'] }, { command: 'python', args: ['${A:-b}', '${A:-b}'] },
       [/"command" uses the default of PY: variables are not expanded there/]
