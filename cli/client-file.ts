@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
 import { messageOf } from '../db/errors.ts'
 import { orderedEntries } from '../db/order.ts'
+import { uniqueName } from '../plugins/management/index.ts'
 import { isObject } from '../protocol/json.ts'
 import { inexactNumberWarning, isInexact, translateConfig } from '../schemas/foreign-config.ts'
 import { readForeignDocument, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
@@ -68,9 +69,13 @@ export async function readClientConfigFile (
   }
   const editor = editorVariables(resolve(cwd, path))
   const skippedEntries = foreign.servers.filter(({ config }) => hasOnlySettings(config))
+  const entries = foreign.servers.filter((server) => !skippedEntries.includes(server))
+  const names = new Set(entries.map(({ name }) => name).filter((name) => toServerName(name) === name))
   return {
-    servers: foreign.servers.filter((server) => !skippedEntries.includes(server)).map(({ name: given, config }) => {
-      const name = toServerName(given)
+    servers: entries.map(({ name: given, config }) => {
+      const valid = toServerName(given)
+      // Another server of the file may have this name, which must not be replaced.
+      const name = valid === given ? given : uniqueName(names, valid)
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
       const { config: withEnv, warnings: ofEnvFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
       // Some clients allow numbers as arguments; the gateway allows strings only.

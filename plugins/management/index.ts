@@ -18,6 +18,7 @@ export { parseIfJson } from '../../protocol/json.ts'
 export { npmPackageOf } from './market/market.ts'
 export { parseServerEntries } from './servers/add-many.ts'
 export { serializeApiResponse } from './servers/record-json.ts'
+export { uniqueName } from './unique-name.ts'
 export type { ManagementOptions } from './parts.ts'
 
 /** Registers the services that manage settings: servers, groups, system configuration, templates, bundles, console. */

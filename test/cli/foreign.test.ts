@@ -179,11 +179,11 @@ test('names that no server can have here, as VS Code writes them, become ones th
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-names-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   const file = join(folder, 'mcp.json')
-  const names = ['io.github.ada/weather', '@scope/files', 'mine (dev)', '天气/b', 'fine name', 'tools', '//']
+  const names = ['io.github.ada/weather', '@scope/files', 'mine (dev)', '天气/b', 'fine name', 'tools', '//', 'mine -dev']
   await writeFile(file, JSON.stringify({ servers: Object.fromEntries(names.map((name) => [name, { command: 'x' }])) }))
   const { configs, warnings } = await imported(file)
-  assert.deepEqual(Object.keys(configs), ['io.github.ada-weather', 'scope-files', 'mine -dev', '天气-b', 'fine name', 'tools', '//'])
-  assertWarnings(warnings, [/^io.github.ada-weather: it was renamed, since "io.github.ada\/weather"/, /^scope-files:/, /^mine -dev:/, /^天气-b:/])
+  assert.deepEqual(Object.keys(configs), ['io.github.ada-weather', 'scope-files', 'mine -dev-2', '天气-b', 'fine name', 'tools', '//', 'mine -dev'])
+  assertWarnings(warnings, [/^io.github.ada-weather: it was renamed, since "io.github.ada\/weather"/, /^scope-files:/, /^mine -dev-2:/, /^天气-b:/])
 })
 
 test('single members', async (t) => {
