@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
+import { parseEnv } from 'node:util'
 import { messageOf } from '../db/errors.ts'
 import { orderedEntries } from '../db/order.ts'
 import { uniqueName } from '../plugins/management/index.ts'
@@ -163,10 +164,7 @@ function withEnvFile (
   if (typeof envFile !== 'string') return { config, warnings: [] }
   const path = resolve(folder, envFile.replace(/\$\{(\w+)\}/g, (written, name: string) => editor[name] ?? written))
   try {
-    const env = Object.fromEntries(readFileSync(path, 'utf8').split(/\r?\n/).flatMap((line) => {
-      const [, name, value = ''] = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line) ?? []
-      return name === undefined ? [] : [[name, /^(["']).*\1$/.test(value) ? value.slice(1, -1) : value]]
-    }))
+    const env = parseEnv(withoutBom(readFileSync(path, 'utf8')))
     return { config: { ...rest, env: { ...env, ...(isObject(rest.env) ? rest.env : {}) } }, warnings: [] }
   } catch {
     return { config: rest, warnings: [`"envFile" cannot be read: ${path}`] }

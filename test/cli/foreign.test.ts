@@ -145,9 +145,9 @@ test('the files of clients become what their clients would run', async (t) => {
   await t.test('envFile: its variables, and those of env before them', async (t) => {
     const temp = await mkdtemp(join(tmpdir(), 'tool-hub-env-'))
     t.after(async () => { await rm(temp, { recursive: true, force: true }) })
-    await writeFile(join(temp, '.env'), '# a comment\nexport A=1\nB="two words"\n')
+    await writeFile(join(temp, '.env'), '# a comment\nexport A=1\nB="two words"\r\nC=it # a comment\nD="two\nlines"\n')
     await writeFile(join(temp, 'mcp.json'), '{"mcpServers": {"x": {"command": "node", "envFile": ".env", "env": {"A": "own"}}}}')
-    assert.deepEqual((await imported(join(temp, 'mcp.json'))).configs, { x: { command: 'node', env: { A: 'own', B: 'two words' } } })
+    assert.deepEqual((await imported(join(temp, 'mcp.json'))).configs, { x: { command: 'node', env: { A: 'own', B: 'two words', C: 'it', D: 'two\nlines' } } })
   })
 })
 
