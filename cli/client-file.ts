@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
 import { parseEnv } from 'node:util'
+import { entityNames } from '../db/entities.ts'
 import { messageOf } from '../db/errors.ts'
 import { orderedEntries } from '../db/order.ts'
+import { inFileCollectionNames } from '../db/records.ts'
 import { uniqueName } from '../plugins/management/index.ts'
 import { isObject } from '../protocol/json.ts'
 import { inexactNumberWarning, isInexact, translateConfig } from '../schemas/foreign-config.ts'
@@ -185,16 +187,17 @@ function groupsOf (document: unknown): ImportedGroup[] {
   })
 }
 
-/** The sections of MCPHub's settings file that `tool-hub import` does not read. */
-const unreadMcpHubSections = [
-  'users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens', 'prompts', 'resources'
-]
+/** The sections of a settings file, of MCPHub or the gateway, that `tool-hub import` does not read. */
+const unreadSections: ReadonlySet<string> = new Set([
+  ...entityNames.filter((name) => name !== 'mcpServers' && name !== 'groups'),
+  ...inFileCollectionNames, 'systemConfig', 'userConfigs', 'oauthClients'
+])
 
 function warningsOf (document: unknown, { members }: ForeignDocument, project: string | undefined): string[] {
   const projects = isObject(document) && isObject(document.projects) ? Object.entries(document.projects) : []
   const others = projects.filter(([folder, value]) =>
     folder !== project && isObject(value) && isObject(value.mcpServers) && Object.keys(value.mcpServers).length > 0)
-  const whole = members.filter((name) => unreadMcpHubSections.includes(name))
+  const whole = members.filter((name) => unreadSections.has(name))
   return [
     ...others.map(([folder]) =>
       `The servers of the project ${folder} were skipped: --project ${folder} imports them too`),

@@ -167,6 +167,15 @@ test('servers of a file are in the order of its text, also those with numbers as
   }
 })
 
+test('sections of the gateway\'s own settings that are not imported are told', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-sections-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const file = join(folder, 'mcp_settings.json')
+  const sections = ['teams', 'policies', 'guards', 'quotas', 'skills', 'oauthClients', 'userValues']
+  await writeFile(file, JSON.stringify({ mcpServers: { x: { command: 'x' } }, groups: [{ name: 'g', servers: [] }], ...Object.fromEntries(sections.map((name) => [name, [{}]])) }))
+  assertWarnings((await imported(file)).warnings, [new RegExp(`Not imported: ${sections.join(', ')}\\.`)])
+})
+
 test('long numbers, of which digits may be lost, are told', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-numbers-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
