@@ -1,7 +1,9 @@
 // `tool-hub restore`: restores a backup. If a step fails, earlier steps are undone. The gateway must not be running.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
+import {
+  chmod, copyFile, lchown, mkdir, readdir, readFile, rename, rm, rmdir, stat, symlink
+} from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf } from '../../db/errors.ts'
 import { unpackBackup, backupFiles, type BackupDescription } from './archive.ts'
@@ -118,6 +120,7 @@ async function restoreFiles (
   const former = join(work, 'former-bundles')
   await mkdir(fresh, { recursive: true })
   for (const name of bundles) await symlink('restored', join(fresh, name, currentVersionLink), 'dir')
+  await chownAll(fresh, paths.dataDir)
   try {
     if (existsSync(paths.bundles)) {
       await rename(paths.bundles, former)
@@ -128,6 +131,7 @@ async function restoreFiles (
     const key = join(work, backupFiles.key)
     if (existsSync(key) && !existsSync(paths.key)) {
       await copyFile(key, `${paths.key}.tmp`)
+      await chownAll(`${paths.key}.tmp`, paths.dataDir)
       await rename(`${paths.key}.tmp`, paths.key)
       undo.unshift(async () => { await rm(paths.key, { force: true }) })
     }
@@ -141,6 +145,18 @@ async function restoreFiles (
       `The bundles of before the restore are in ${existsSync(former) ? former : paths.bundles}; move them to ` +
       `${paths.bundles} before the gateway starts.`
     )
+  }
+}
+
+/**
+ * Gives a file, or a folder with its content, to the owner of DATA_DIR, if this process may do that: after a restore by
+ * root, the gateway can change its files.
+ */
+async function chownAll (path: string, dataDir: string): Promise<void> {
+  const { uid, gid } = await stat(dataDir)
+  if (uid === process.geteuid?.()) return
+  for (const name of ['', ...await readdir(path, { recursive: true }).catch(() => [])]) {
+    await lchown(join(path, name), uid, gid).catch(() => {})
   }
 }
 

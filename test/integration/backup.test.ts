@@ -2,7 +2,7 @@
 // those beside a running gateway are processes of their own.
 import assert from 'node:assert/strict'
 import { appendFileSync, existsSync } from 'node:fs'
-import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, lstat, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
 import { unpackBackup } from '../../cli/backup/archive.ts'
@@ -164,6 +164,12 @@ test('what a bundle\'s server writes hinders no backup', async (t) => {
   await done('restore', elsewhere, [file])
   const names = (await filesBelow(join(elsewhere, '.tool-hub/bundles/greeter/current'))).map((name) => name.toLowerCase())
   assert.deepEqual(names, ['aa', 'main.cjs', 'server.log'])
+  // What root restores belongs to the gateway's user, the owner of DATA_DIR.
+  if (process.geteuid?.() !== 0) return
+  const dataDir = join(folder, '.tool-hub')
+  await chown(dataDir, 1001, 1001)
+  await done('restore', folder, [file, '--replace'])
+  for (const name of ['', 'greeter', 'greeter/current', 'greeter/current/main.cjs']) assert.equal((await lstat(join(dataDir, 'bundles', name))).uid, 1001)
 })
 
 test('an old backup revives no tokens of former passwords', async (t) => {
