@@ -208,7 +208,7 @@ test('manifests', async (t) => {
       ...server({
         command: 'node',
         args: ['--level', '${user_config.level}', '--mode=${user_config.mode}', '${user_config.folders}', '${user_config.needed}', '--key', '${user_config.key}', '--', '${user_config.mode}x'],
-        env: { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: '${user_config.mode}', NONE: '${user_config.level}', FLAG: '${user_config.flag}' }
+        env: { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: '${user_config.mode}', NONE: '${user_config.level}', FLAG: '${user_config.flag}', EMPTY: '${user_config.empty}' }
       }),
       user_config: {
         level: option({}),
@@ -217,11 +217,12 @@ test('manifests', async (t) => {
         needed: option({ required: true }),
         key: option({ required: true, sensitive: true }),
         old: option({ sensitive: true, default: 'a-default-secret' }),
-        flag: option({ type: 'boolean', default: false })
+        flag: option({ type: 'boolean', default: false }),
+        empty: option({ required: false, default: '' })
       }
     })
     assert.deepEqual(args, ['--mode=fast', '/home/ada/a', '/b', '${user_config.needed}', '--key', '${user_config.key}', '--', 'fastx'])
-    assert.deepEqual(env, { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: 'fast', FLAG: 'false' })
+    assert.deepEqual(env, { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: 'fast', FLAG: 'false', EMPTY: '' })
     assert.deepEqual(required.map(({ key, sensitive, default: value }) => [key, sensitive, value]), [
       ['needed', false, undefined], ['key', true, undefined], ['old', true, '••••cret']
     ])
