@@ -460,6 +460,17 @@ test('an update replaces a bundle as a whole, and a bundle goes with its last se
   await until(async () => (await filesBelow(root)).length === 0)
 })
 
+test('with CHILD_USER, that user can write into the folder of a uv bundle', async (t) => {
+  if (process.geteuid?.() !== 0) { t.comment('it needs root'); return }
+  const root = await rootFor(t)
+  const childUser = { uid: 1001, gid: 1001, home: '/', name: 'child' }
+  const app = await appFor(t, settings({}), {}, { bundles: { root, isShared: false }, childUser })
+  await upload(app, { manifest_version: '0.4', name: 'by-uv', server: { type: 'uv', entry_point: 'server/index.js' } })
+  await upload(app, { name: 'by-node' })
+  const ownerOf = async (name: string): Promise<number> => (await stat(join(root, name))).uid
+  assert.deepEqual(await Promise.all(['by-uv/current', 'by-uv/current/server', 'by-node/current', '.'].map(ownerOf)), [1001, 1001, 0, 0])
+})
+
 test('a copy of the bundles without links is updated', async (t) => {
   const root = await rootFor(t)
   const app = await start(t, root)

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import fp from 'fastify-plugin'
 import pLimit from 'p-limit'
 import { errorCode } from '../../../db/errors.ts'
-import { FolderError } from '../../../db/folder.ts'
+import { chownAll, FolderError } from '../../../db/folder.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { canEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
 import type { UploadedBundle } from '../../../schemas/bundle.ts'
@@ -30,6 +30,8 @@ interface BundlesDeps {
   home: string | undefined
   /** Returns a warning if the user that runs child processes cannot read a folder; undefined if it can. */
   readProblem: (folder: string) => Promise<string | undefined>
+  /** The user that runs child processes, if it is not the gateway's user. */
+  childUser: ProcessUser | undefined
 }
 
 /**
@@ -148,7 +150,7 @@ export class Bundles {
   }
 
   async #install (archive: string, unpacked: string, signal: AbortSignal): Promise<UploadedBundle> {
-    const { folder, home, pathVariable: path } = this.#deps
+    const { childUser, folder, home, pathVariable: path } = this.#deps
     signal.throwIfAborted()
     const { unpackBundle } = await import('./unpack.ts')
     const entries = await unpackBundle(archive, unpacked, signal)
@@ -164,6 +166,8 @@ export class Bundles {
       resolveLaunch(manifest, { folder: place, home, platform: process.platform })
     const { command, warning } = await findCommand(named, type, unpacked, place, path)
     signal.throwIfAborted()
+    // `uv` installs the dependencies into the folder.
+    if (type === 'uv' && childUser !== undefined) await chownAll(unpacked, childUser)
     await folder.install(name, unpacked)
     this.#installCounts.set(name, (this.#installCounts.get(name) ?? 0) + 1)
     const start = entryPoint.replace(/^\.\//, '')
@@ -252,6 +256,7 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
     settings: () => app.settings.current,
     waitUntilEnded: async (server) => { await app.upstreams.waitUntilClosed(server) },
     pathVariable: environment.PATH ?? '',
+    childUser,
     home: childUser?.home ?? environment.HOME,
     readProblem: async (path) => childUser === undefined || await canEnter(path, childUser)
       ? undefined
