@@ -164,7 +164,7 @@ function withBundlesFolder (document: SettingsDocument, from: string, to: string
   const { mcpServers } = document
   if (from === to || !isObject(mcpServers)) return document
   const change = (value: unknown): unknown => {
-    if (typeof value === 'string') return value.replaceAll(`${from}/`, `${to}/`)
+    if (typeof value === 'string') return value.replaceAll(`${from}/`, () => `${to}/`)
     if (Array.isArray(value)) return value.map(change)
     return isObject(value)
       ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, change(each)]))

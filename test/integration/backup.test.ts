@@ -146,8 +146,9 @@ test('a settings file, with a bundle', async (t) => {
 
 test('what a bundle\'s server writes hinders no backup', async (t) => {
   const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)]
-  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify(settings({})), { mode: 0o600 })
   const current = join(folder, '.tool-hub/bundles/greeter/version')
+  const place = join(dirname(current), 'current/main.cjs')
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify(settings({ greeter: { command: 'node', args: [place] } })), { mode: 0o600 })
   await mkdir(current, { recursive: true })
   await symlink('version', join(dirname(current), 'current'))
   for (const name of ['main.cjs', 'Aa', 'aa', 'a\\b', 'a\nb', '..\\x', 'server.log']) await writeFile(join(current, name), 'x'.repeat(100_000))
@@ -161,8 +162,11 @@ test('what a bundle\'s server writes hinders no backup', async (t) => {
   write()
   const told = await done('backup', folder, [file]).finally(() => { isWriting = false })
   assert.match(told, /The bundle greeter has 5 files that are not in the backup/)
-  await done('restore', elsewhere, [file])
-  const names = (await filesBelow(join(elsewhere, '.tool-hub/bundles/greeter/current'))).map((name) => name.toLowerCase())
+  const bundles = join(elsewhere, 'R$&D/bundles')
+  await done('restore', elsewhere, [file], { DATA_DIR: dirname(bundles) })
+  const restored: unknown = JSON.parse(await readFile(join(elsewhere, 'mcp_settings.json'), 'utf8'))
+  assert.deepEqual(at(restored, 'mcpServers', 'greeter', 'args'), [join(bundles, 'greeter/current/main.cjs')])
+  const names = (await filesBelow(join(bundles, 'greeter/current'))).map((name) => name.toLowerCase())
   assert.deepEqual(names, ['aa', 'main.cjs', 'server.log'])
   // What root restores belongs to the gateway's user, the owner of DATA_DIR.
   if (process.geteuid?.() !== 0) return
