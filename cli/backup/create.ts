@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { dumpTables } from '../../db/postgres/backup/dump.ts'
 import { readSettings } from '../../db/seed.ts'
-import { currentVersionLink } from '../../plugins/management/index.ts'
+import { bundleNameProblem, currentVersionLink } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { listNames } from '../../plugins/base/errors/index.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
@@ -112,8 +112,10 @@ async function putBundles (
   { bundles }: GatewayPaths, work: string, put: (name: string) => string, { print }: MaintenanceReporter
 ): Promise<void> {
   for (const name of await readdir(bundles).catch(() => [])) {
-    const folder = await realpath(join(bundles, name, currentVersionLink)).catch(() => undefined)
-    if (name.startsWith('.') || folder === undefined) continue
+    const place = await realpath(join(bundles, name)).catch(() => '')
+    const folder = await realpath(join(place, currentVersionLink)).catch(() => undefined)
+    // A folder that no upload has made is no bundle, such as one whose link points to another place.
+    if (bundleNameProblem(name) !== undefined || folder === undefined || dirname(folder) !== place) continue
     const copy = join(work, 'bundle')
     await mkdir(copy)
     const { paths, others } = await copyFiles(folder, copy)

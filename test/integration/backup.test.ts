@@ -153,6 +153,10 @@ test('what a bundle\'s server writes hinders no backup', async (t) => {
   await symlink('version', join(dirname(current), 'current'))
   for (const name of ['main.cjs', 'Aa', 'aa', 'a\\b', 'a\nb', '..\\x', 'server.log']) await writeFile(join(current, name), 'x'.repeat(100_000))
   await writeFile(Buffer.concat([Buffer.from(`${current}/`), Buffer.from([0xe9])]), 'x')
+  for (const [name, target] of [['no bundle!', '.'], ['outside', folder]] as const) {
+    await mkdir(join(folder, '.tool-hub/bundles', name))
+    await symlink(target, join(folder, '.tool-hub/bundles', name, 'current'))
+  }
   const file = join(elsewhere, 'backup.zip')
   let isWriting = true
   const write = (): void => {
@@ -166,6 +170,7 @@ test('what a bundle\'s server writes hinders no backup', async (t) => {
   await done('restore', elsewhere, [file], { DATA_DIR: dirname(bundles) })
   const restored: unknown = JSON.parse(await readFile(join(elsewhere, 'mcp_settings.json'), 'utf8'))
   assert.deepEqual(at(restored, 'mcpServers', 'greeter', 'args'), [join(bundles, 'greeter/current/main.cjs')])
+  assert.deepEqual((await filesBelow(bundles)).filter((name) => !name.includes('/')), ['greeter'])
   const names = (await filesBelow(join(bundles, 'greeter/current'))).map((name) => name.toLowerCase())
   assert.deepEqual(names, ['aa', 'main.cjs', 'server.log'])
   // What root restores belongs to the gateway's user, the owner of DATA_DIR.
