@@ -237,6 +237,8 @@ test('single members', async (t) => {
         { url: 'https://x.example', headers: { A: '{file:~/key}' } }, { url: 'https://x.example', headers: { A: '{file:~/key}' } },
         [/"headers.A" has the content of a file/]
       ],
+      // Continue.
+      [{ command: 'x', env: { A: '${{ secrets.A_KEY }}' } }, { command: 'x', env: { A: '${A_KEY}' } }, []],
       // Claude Code and opencode.
       [
         { url: 'https://x.example', oauth: { clientId: 'a', scopes: 'read write' } },
