@@ -30,6 +30,9 @@ export async function createBackup (
   const paths = gatewayPathsOf(env, io.cwd)
   const createdAt = new Date().toISOString()
   const target = resolve(io.cwd, file ?? `tool-hub-${createdAt.replace(/[:.]/g, '-')}.zip`)
+  if (target === paths.settings || target === paths.key) {
+    throw new Error(`${target} is a file of the gateway itself, and was not changed. Choose another file.`)
+  }
   if (existsSync(target) && !force) {
     throw new Error(`${target} already exists and was not changed. Choose another file, or use --force.`)
   }

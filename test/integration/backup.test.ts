@@ -85,6 +85,7 @@ test('a settings file, with a bundle', async (t) => {
     assert.deepEqual(await filesBelow(dirname(file)), ['backup.zip'])
     assert.match((await maintain('backup', folder, [file])).told, /already exists/)
     await done('backup', folder, [file, '--force'])
+    assert.match((await maintain('backup', folder, [hub.settingsPath, '--force'])).told, /a file of the gateway itself/)
   })
 
   await t.test('is not restored under a running gateway', async () => {
