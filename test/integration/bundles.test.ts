@@ -150,6 +150,7 @@ test('manifests', async (t) => {
   await t.test('with names that are no names are refused', async () => {
     const names = ['', '.', '..', '...', '.hidden', '_x', '../x', 'a/b', 'a\\b', 'a b', 'é', 'a'.repeat(65), 'a\0', '__proto__', 'constructor', 'mcp', 'call']
     for (const name of names) assert.throws(() => read({ name }), /"name"/, JSON.stringify(name))
+    assert.throws(() => read({ name: '_x' }), /letters, digits, "\.", "_" and "-", and not start with "\." or "_"/)
     for (const name of ['a', 'A.b-c_d', 'x'.repeat(64), '-x']) read({ name })
   })
 
@@ -561,8 +562,8 @@ test('a server whose bundle is missing, or lacks values, says so', async (t) => 
 test('a full disk is named, with what to do', async (t) => {
   const app = await start(t, await rootFor(t))
   for (const [code, message] of [
-    ['ENOSPC', 'The disk is full: the bundle was not stored. Free some space in DATA_DIR, then upload it again'],
-    ['EIO', 'The disk reported an error: the bundle was not stored']
+    ['ENOSPC', 'The disk is full: the upload was not stored. Free some space in DATA_DIR, then upload it again'],
+    ['EIO', 'The disk reported an error: the upload was not stored']
   ] as const) {
     const refused = mock.method(BundlesFolder.prototype, 'makeTemporary', async () => { throw Object.assign(new Error(code), { code, syscall: 'write' }) })
     const answer = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({}))))

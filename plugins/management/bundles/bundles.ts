@@ -226,9 +226,9 @@ function toHttpError (error: unknown): unknown {
   if (error instanceof ArchiveError) return new errors.InvalidBundle(error.message)
   const code = errorCode(error)
   if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new errors.StorageFull('the bundle was not stored. Free some space in DATA_DIR, then upload it again')
+    return new errors.StorageFull('the upload was not stored. Free some space in DATA_DIR, then upload it again')
   }
-  if (code === 'EIO') return new errors.DiskFailing('the bundle was not stored')
+  if (code === 'EIO') return new errors.DiskFailing('the upload was not stored')
   const isFileSystemError =
     code !== undefined && error instanceof Error && ('syscall' in error || error instanceof FolderError)
   return isFileSystemError ? new errors.StorageAway(`DATA_DIR cannot be written (${code})`) : error
