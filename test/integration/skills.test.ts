@@ -255,6 +255,12 @@ test('an admin uploads a skill, and chooses its routes', async (t) => {
   ] as const) {
     assert.equal(answer.status, code, `${what}: ${JSON.stringify(answer.body)}`)
   }
+  // What a removed group leaves can be put back.
+  const { id: skillId } = made.body.data as { id: string }
+  assert.equal((await api(hub, 'DELETE', '/groups/daily')).status, 200)
+  const { groups } = (await api(hub, 'GET', `/skills/${skillId}`)).body.data as Json
+  const putBack = await api(hub, 'PUT', `/skills/${skillId}`, { groups })
+  assert.equal(putBack.status, 200, JSON.stringify(putBack.body))
   assert.equal((await api(hub, 'DELETE', `/skills/${record.id}`)).status, 200)
   assert.deepEqual(await skillsOn('/mcp/bare'), [])
 })
