@@ -115,7 +115,9 @@ export function isAlreadyStored (
   const stored = snapshot.servers.get(name)
   if (!stored || !canManage(principal, stored)) return false
   const { value } = toServerChange(snapshot, principal, name, sent, usersMayRun)
-  return value !== undefined && isSame(stored.config, value)
+  // `storedByUser` says the same in another way after an edit that changes no value.
+  const withoutAuthors = (config: ServerConfig): ServerConfig => ({ ...config, storedByUser: undefined })
+  return value !== undefined && isSame(withoutAuthors(stored.config), withoutAuthors(value))
 }
 
 /** Returns a sent `storedByUser`; undefined if it is absent or invalid. */
