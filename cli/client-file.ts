@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
+import { parseEnv } from 'node:util'
+import { entityNames } from '../db/entities.ts'
 import { messageOf } from '../db/errors.ts'
 import { orderedEntries } from '../db/order.ts'
+import { inFileCollectionNames } from '../db/records.ts'
+import { uniqueName } from '../plugins/management/index.ts'
 import { isObject } from '../protocol/json.ts'
-import { translateConfig } from '../schemas/foreign-config.ts'
+import { inexactNumberWarning, isInexact, translateConfig } from '../schemas/foreign-config.ts'
 import { readForeignDocument, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
 import { jsoncToJson } from '../schemas/jsonc.ts'
 import { toServerName } from '../schemas/names.ts'
@@ -68,13 +72,18 @@ export async function readClientConfigFile (
   }
   const editor = editorVariables(resolve(cwd, path))
   const skippedEntries = foreign.servers.filter(({ config }) => hasOnlySettings(config))
+  const entries = foreign.servers.filter((server) => !skippedEntries.includes(server))
+  const names = new Set(entries.map(({ name }) => name).filter((name) => toServerName(name) === name))
   return {
-    servers: foreign.servers.filter((server) => !skippedEntries.includes(server)).map(({ name: given, config }) => {
-      const name = toServerName(given)
+    servers: entries.map(({ name: given, config }) => {
+      const valid = toServerName(given)
+      // Another server of the file may have this name, which must not be replaced.
+      const name = valid === given ? given : uniqueName(names, valid)
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
       const { config: withEnv, warnings: ofEnvFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
       // Some clients allow numbers as arguments; the gateway allows strings only.
       const { args } = withEnv
+      const ofArgs = Array.isArray(args) && args.some(isInexact) ? [inexactNumberWarning('args')] : []
       const stringArgs = Array.isArray(args)
         ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) }
         : {}
@@ -82,7 +91,7 @@ export async function readClientConfigFile (
       const renamed = name === given
         ? []
         : [`it was renamed, since ${JSON.stringify(given)} is not a valid server name`]
-      return { name, config: translated, warnings: [...renamed, ...ofEnvFile, ...warnings] }
+      return { name, config: translated, warnings: [...renamed, ...ofEnvFile, ...ofArgs, ...warnings] }
     }),
     groups: groupsOf(document),
     warnings: [
@@ -157,10 +166,7 @@ function withEnvFile (
   if (typeof envFile !== 'string') return { config, warnings: [] }
   const path = resolve(folder, envFile.replace(/\$\{(\w+)\}/g, (written, name: string) => editor[name] ?? written))
   try {
-    const env = Object.fromEntries(readFileSync(path, 'utf8').split(/\r?\n/).flatMap((line) => {
-      const [, name, value = ''] = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line) ?? []
-      return name === undefined ? [] : [[name, /^(["']).*\1$/.test(value) ? value.slice(1, -1) : value]]
-    }))
+    const env = parseEnv(withoutBom(readFileSync(path, 'utf8')))
     return { config: { ...rest, env: { ...env, ...(isObject(rest.env) ? rest.env : {}) } }, warnings: [] }
   } catch {
     return { config: rest, warnings: [`"envFile" cannot be read: ${path}`] }
@@ -181,16 +187,17 @@ function groupsOf (document: unknown): ImportedGroup[] {
   })
 }
 
-/** The sections of MCPHub's settings file that `tool-hub import` does not read. */
-const unreadMcpHubSections = [
-  'users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens', 'prompts', 'resources'
-]
+/** The sections of a settings file, of MCPHub or the gateway, that `tool-hub import` does not read. */
+const unreadSections: ReadonlySet<string> = new Set([
+  ...entityNames.filter((name) => name !== 'mcpServers' && name !== 'groups'),
+  ...inFileCollectionNames, 'systemConfig', 'userConfigs', 'oauthClients'
+])
 
 function warningsOf (document: unknown, { members }: ForeignDocument, project: string | undefined): string[] {
   const projects = isObject(document) && isObject(document.projects) ? Object.entries(document.projects) : []
   const others = projects.filter(([folder, value]) =>
     folder !== project && isObject(value) && isObject(value.mcpServers) && Object.keys(value.mcpServers).length > 0)
-  const whole = members.filter((name) => unreadMcpHubSections.includes(name))
+  const whole = members.filter((name) => unreadSections.has(name))
   return [
     ...others.map(([folder]) =>
       `The servers of the project ${folder} were skipped: --project ${folder} imports them too`),

@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs'
-import { open } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { lchown, open, readdir } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { errorCode } from './errors.ts'
 
 /** The reasons why a folder cannot be used, as clauses, by the system's error code. */
@@ -85,5 +85,14 @@ export async function fsyncPath (path: string): Promise<void> {
     if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(errorCode(error) ?? '')) throw error
   } finally {
     await handle.close()
+  }
+}
+
+/** Makes a user the owner of a file, or of a folder with its content, if this process may do that. */
+export async function chownAll (
+  path: string, { uid, gid }: { readonly uid: number, readonly gid: number }
+): Promise<void> {
+  for (const name of ['', ...await readdir(path, { recursive: true }).catch(() => [])]) {
+    await lchown(join(path, name), uid, gid).catch(() => {})
   }
 }

@@ -186,6 +186,12 @@ export const recordCollections = {
 export const inFileCollectionNames: readonly string[] =
   Object.values<RecordCollection>(recordCollections).flatMap(({ name, isInFile }) => isInFile ? [name] : [])
 
+/**
+ * The names of the collections whose entries stay valid when they are used: a restore takes the entries of the backup.
+ */
+export const reusableCollectionNames: readonly string[] =
+  [recordCollections.upstreamTokens.name, recordCollections.userValues.name]
+
 type Collections = typeof recordCollections
 type SealedName =
   { [Name in keyof Collections]: Collections[Name] extends { isSealed: true } ? Name : never }[keyof Collections]

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isPlainObject } from '../schemas/unknown-members.ts'
+import type { SettingsDocument } from './apply.ts'
 
 /** A user's account as stored in the database, a settings file or a backup. */
 export type StoredAccount = Readonly<Record<string, unknown>>
@@ -35,4 +37,13 @@ export function createAccountRestorer (
     }
     return { ...rest, restoredAt: restored, demotedAt, ...(groups === undefined ? {} : { loginGroups: groups }) }
   }
+}
+
+/** Returns settings with the changes to their users that `createAccountRestorer` describes, for the same parameters. */
+export function withRestoredUsers (
+  document: SettingsDocument, present: readonly StoredAccount[], keepsTokens: boolean
+): SettingsDocument {
+  if (!Array.isArray(document.users)) return document
+  const restore = createAccountRestorer(present, keepsTokens)
+  return { ...document, users: document.users.map((user: unknown) => isPlainObject(user) ? restore(user) : user) }
 }

@@ -208,6 +208,7 @@ function readValues (draft: ConfigDraft): void {
     if (!isPlainObject(values)) continue
     if (!Object.values(values).some((value) => value === null || isNumberOrBoolean(value))) continue
     draft.put(map, Object.fromEntries(Object.entries(values).flatMap(([name, value]) => {
+      if (isInexact(value)) draft.warn(inexactNumberWarning(`${map}.${name}`))
       if (value !== null) return [[name, isNumberOrBoolean(value) ? String(value) : value]]
       if (map === 'headers') return []
       draft.warn(`${quoteName(`env.${name}`)} is null: the value comes from the gateway's environment`)
@@ -215,6 +216,14 @@ function readValues (draft: ConfigDraft): void {
     })))
   }
 }
+
+/** Whether a value is a number so large that parsing JSON may have changed its last digits. */
+export const isInexact = (value: unknown): boolean =>
+  typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER
+
+/** Returns the warning about a number for which `isInexact` is true. @param place the path of the member */
+export const inexactNumberWarning = (place: string): string =>
+  `${quoteName(place)} has a long number, whose last digits may be lost: write it as a string`
 
 const isNumberOrBoolean = (value: unknown): value is number | boolean =>
   typeof value === 'number' || typeof value === 'boolean'

@@ -32,7 +32,7 @@ export function translateVariables (
   text: string, place: string, variables: EditorVariables, warn: (sentence: string) => void
 ): string {
   const warnings = new Set<string>()
-  let filled = translateCopilot(translateOpencode(text, place, warn), place)
+  let filled = translateContinue(translateCopilot(translateOpencode(text, place, warn), place))
   for (let round = 0; round < maxRounds; round++) {
     const next = fillOnce(filled, place, variables, (sentence) => { warnings.add(sentence) })
     if (next === filled) {
@@ -61,6 +61,10 @@ const translateCopilot = (text: string, place: string): string =>
   place.startsWith('env.') && /^COPILOT_MCP_\w+$/.test(text)
     ? `\${${text}}`
     : text.replace(/\$(COPILOT_MCP_\w+)/g, (_, name: string) => `\${${name}}`)
+
+/** Converts `${{ secrets.NAME }}` of Continue. */
+const translateContinue = (text: string): string =>
+  text.replace(/\$\{\{\s*secrets\.(\w+)\s*\}\}/g, (_, name: string) => `\${${name}}`)
 
 function fillOnce (
   text: string, place: string, { inputs = {}, editor = {} }: EditorVariables, warn: (sentence: string) => void

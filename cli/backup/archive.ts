@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { access, mkdir, readFile, rm, readdir, realpath } from 'node:fs/promises'
+import { access, constants, copyFile, mkdir, readFile, rm, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { Type, type Static } from '@sinclair/typebox'
 import { ZipFile } from 'yazl'
+import { errorCode } from '../../db/errors.ts'
 import {
-  type ArchiveBounds, ArchiveError, bundleNameProblem, unpackBackupArchive
+  type ArchiveBounds, ArchiveError, ArchivePathChecker, bundleNameProblem, unpackBackupArchive
 } from '../../plugins/management/index.ts'
 import { firstSchemaProblem } from '../../schemas/problem.ts'
 
@@ -134,18 +135,41 @@ export async function writeZip (target: string, paths: ReadonlyMap<string, strin
 }
 
 /**
- * Lists the content of a folder and its subfolders. `paths`: the absolute paths of the files, by their paths relative
- * to the folder; `others`: the absolute paths of links, devices and the like, which a backup cannot contain.
+ * Copies the files of a folder and its subfolders, which may change meanwhile. `paths`: the absolute paths of the
+ * copies, by the paths of the files relative to the folder; `others`: the relative paths of what a backup cannot
+ * contain: links, devices and the like, names that the archive does not allow, and files that were removed meanwhile.
+ * @param target an existing folder, which gets the copies
  */
-export async function listFiles (folder: string): Promise<{ paths: Map<string, string>, others: string[] }> {
-  const root = await realpath(folder)
+export async function copyFiles (
+  folder: string, target: string
+): Promise<{ paths: Map<string, string>, others: string[] }> {
   const paths = new Map<string, string>()
   const others: string[] = []
-  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name)
-    if (entry.isFile()) paths.set(path.slice(root.length + 1), path)
-    else if (!entry.isDirectory()) others.push(path)
+  const checker = new ArchivePathChecker(backupBounds)
+  const unlessMissing = (error: unknown): undefined => { if (errorCode(error) !== 'ENOENT') throw error }
+  const copy = async (path: string): Promise<boolean> => {
+    try {
+      checker.add(path, false)
+    } catch (error) {
+      if (error instanceof ArchiveError) return false
+      throw error
+    }
+    const place = join(target, paths.size.toString())
+    const isCopied = await copyFile(join(folder, path), place, constants.COPYFILE_FICLONE)
+      .then(() => true, unlessMissing)
+    if (isCopied) paths.set(path, place)
+    return isCopied === true
   }
+  const visit = async (subfolder: string): Promise<void> => {
+    const entries = await readdir(join(folder, subfolder), { withFileTypes: true }).catch(unlessMissing)
+    if (entries === undefined) others.push(subfolder)
+    for (const entry of entries ?? []) {
+      const path = subfolder === '' ? entry.name : `${subfolder}/${entry.name}`
+      if (entry.isDirectory()) await visit(path)
+      else if (!entry.isFile() || !await copy(path)) others.push(path)
+    }
+  }
+  await visit('')
   return { paths, others }
 }
 

@@ -1,19 +1,21 @@
 // `tool-hub backup`: writes the settings, tokens and bundles of a gateway to one file and, if requested, its key.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { appendFile, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, mkdir, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { dumpTables } from '../../db/postgres/backup/dump.ts'
 import { readSettings } from '../../db/seed.ts'
-import { currentVersionLink } from '../../plugins/management/index.ts'
+import { bundleNameProblem, currentVersionLink } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
+import { listNames } from '../../plugins/base/errors/index.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
 import {
-  checksumOf, backupFiles, unpackBackup, type BackupDescription, listFiles, writeZip, countSealedSecrets
+  checksumOf, backupFiles, unpackBackup, type BackupDescription, copyFiles, writeZip, countSealedSecrets
 } from './archive.ts'
 import { explainFileError } from '../errors.ts'
+import { toPrintable } from '../printable.ts'
 import { gatewayPathsOf, type GatewayPaths } from '../gateway-paths.ts'
 import type { MaintenanceReporter, MaintenanceContext } from '../context.ts'
 import { packageVersion } from '../../package.ts'
@@ -28,6 +30,9 @@ export async function createBackup (
   const paths = gatewayPathsOf(env, io.cwd)
   const createdAt = new Date().toISOString()
   const target = resolve(io.cwd, file ?? `tool-hub-${createdAt.replace(/[:.]/g, '-')}.zip`)
+  if (target === paths.settings || target === paths.key) {
+    throw new Error(`${target} is a file of the gateway itself, and was not changed. Choose another file.`)
+  }
   if (existsSync(target) && !force) {
     throw new Error(`${target} already exists and was not changed. Choose another file, or use --force.`)
   }
@@ -105,19 +110,27 @@ async function putTables (
   }
 }
 
-/** Adds each bundle to the backup: an archive of the bundle's current version. */
+/** Adds each bundle to the backup: an archive of a copy of its current version, since servers may write into it. */
 async function putBundles (
   { bundles }: GatewayPaths, work: string, put: (name: string) => string, { print }: MaintenanceReporter
 ): Promise<void> {
   for (const name of await readdir(bundles).catch(() => [])) {
-    const folder = join(bundles, name, currentVersionLink)
-    if (name.startsWith('.') || !existsSync(folder)) continue
-    const { paths, others } = await listFiles(folder)
-    await writeZip(put(`${backupFiles.bundles}/${name}.zip`), paths)
+    const place = await realpath(join(bundles, name)).catch(() => '')
+    const folder = await realpath(join(place, currentVersionLink)).catch(() => undefined)
+    // A folder that no upload has made is no bundle, such as one whose link points to another place.
+    if (bundleNameProblem(name) !== undefined || folder === undefined || dirname(folder) !== place) continue
+    const copy = join(work, 'bundle')
+    await mkdir(copy)
+    const { paths, others } = await copyFiles(folder, copy)
+    if (existsSync(folder)) await writeZip(put(`${backupFiles.bundles}/${name}.zip`), paths)
+    else print(`The bundle ${name} was removed meanwhile and is not in the backup.`)
+    await rm(copy, { recursive: true })
     if (others.length > 0) {
-      print(
-        `The bundle ${name} has ${others.length} links, which are not in the backup: ${others.slice(0, 3).join(', ')}`
-      )
+      print(toPrintable(
+        `The bundle ${name} has ${others.length} files that are not in the backup, since they are links or devices, ` +
+        'have names that differ only in case or that an archive cannot contain, or were removed meanwhile: ' +
+        listNames(others)
+      ))
     }
   }
 }

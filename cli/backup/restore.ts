@@ -1,9 +1,10 @@
 // `tool-hub restore`: restores a backup. If a step fails, earlier steps are undone. The gateway must not be running.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readFile, rename, rm, rmdir, stat, symlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf } from '../../db/errors.ts'
+import { chownAll } from '../../db/folder.ts'
 import { unpackBackup, backupFiles, type BackupDescription } from './archive.ts'
 import { exitCodes, CommandError, explainFileError } from '../errors.ts'
 import { gatewayPathsOf, type GatewayPaths } from '../gateway-paths.ts'
@@ -118,6 +119,9 @@ async function restoreFiles (
   const former = join(work, 'former-bundles')
   await mkdir(fresh, { recursive: true })
   for (const name of bundles) await symlink('restored', join(fresh, name, currentVersionLink), 'dir')
+  // After a restore by root, the gateway must be able to change its files.
+  const owner = await stat(paths.dataDir)
+  await chownAll(fresh, owner)
   try {
     if (existsSync(paths.bundles)) {
       await rename(paths.bundles, former)
@@ -128,6 +132,7 @@ async function restoreFiles (
     const key = join(work, backupFiles.key)
     if (existsSync(key) && !existsSync(paths.key)) {
       await copyFile(key, `${paths.key}.tmp`)
+      await chownAll(`${paths.key}.tmp`, owner)
       await rename(`${paths.key}.tmp`, paths.key)
       undo.unshift(async () => { await rm(paths.key, { force: true }) })
     }

@@ -5,7 +5,7 @@ import { sql } from 'drizzle-orm'
 import type { SettingsDocument } from '../../db/apply.ts'
 import { isObject } from '../../protocol/json.ts'
 import { FileLock, LockHeldError } from '../../db/file-lock.ts'
-import { recordCollections } from '../../db/records.ts'
+import { recordCollections, reusableCollectionNames } from '../../db/records.ts'
 import { withoutRecords } from '../../db/json/records.ts'
 import { parseSettings } from '../../db/json/parse.ts'
 import { replaceFileAtomically } from '../../db/json/write.ts'
@@ -15,7 +15,7 @@ import { selectRows } from '../../db/postgres/connection/driver.ts'
 import { restoreTables } from '../../db/postgres/backup/restore.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { importDocument } from '../../db/postgres/settings/transfer.ts'
-import { createAccountRestorer } from '../../db/restored-users.ts'
+import { withRestoredUsers } from '../../db/restored-users.ts'
 import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
@@ -119,7 +119,7 @@ async function openDatabaseTarget (
         return
       }
       const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-      const restored = { ...document, ...usersOf(document, [], false) }
+      const restored = withRestoredUsers(document, [], false)
       const vault = await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
       for (const each of await importDocument(driver, vault, restored, mayReplace)) print(each)
     }
@@ -151,24 +151,8 @@ function toText (document: SettingsDocument, present: SettingsDocument | undefin
     ? {}
     : Object.fromEntries([recordCollections.tokens, recordCollections.consents].map(({ name }) =>
       [name, present?.[name]]))
-  return serializeSettings({
-    ...(keepsTokens ? document : withoutRecords(document, [recordCollections.userValues.name])),
-    ...usersOf(document, users, keepsTokens),
-    ...keptRecords
-  })
-}
-
-/**
- * Returns the users in a backup, with the changes that `createAccountRestorer` makes to each.
- * @param present the users in the current settings
- * @param keepsTokens whether tokens in the backup stay valid
- */
-const usersOf = (
-  { users }: SettingsDocument, present: ReadonlyArray<Record<string, unknown>>, keepsTokens: boolean
-): SettingsDocument => {
-  if (!Array.isArray(users)) return {}
-  const restore = createAccountRestorer(present, keepsTokens)
-  return { users: users.map((user: unknown) => isObject(user) ? restore(user) : user) }
+  const settings = keepsTokens ? document : withoutRecords(document, reusableCollectionNames)
+  return serializeSettings({ ...withRestoredUsers(settings, users, keepsTokens), ...keptRecords })
 }
 
 /**
@@ -180,7 +164,7 @@ function withBundlesFolder (document: SettingsDocument, from: string, to: string
   const { mcpServers } = document
   if (from === to || !isObject(mcpServers)) return document
   const change = (value: unknown): unknown => {
-    if (typeof value === 'string') return value.replaceAll(`${from}/`, `${to}/`)
+    if (typeof value === 'string') return value.replaceAll(`${from}/`, () => `${to}/`)
     if (Array.isArray(value)) return value.map(change)
     return isObject(value)
       ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, change(each)]))

@@ -1,9 +1,11 @@
 import fp from 'fastify-plugin'
+import { clientsSectionName, toClientEntry } from '../../db/client-entry.ts'
 import { serializeSettings } from '../../db/document-text.ts'
 import { undecryptableReasonOf } from '../../db/document.ts'
 import { entityFactsOf, listEntityNames, type EntityName, type SnapshotMemberOf } from '../../db/entities.ts'
 import { jsonLength } from '../../db/json-size.ts'
 import { createOrderedObject } from '../../db/order.ts'
+import type { OAuthClients } from '../../db/ports/clients.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
 import { errors } from '../base/errors/index.ts'
 import { maskConfig } from '../base/secrets/index.ts'
@@ -28,20 +30,22 @@ interface ExportedSettings {
 class Export {
   readonly #settings: Settings
   readonly #groups: Groups
+  readonly #clients: Pick<OAuthClients, 'list'>
 
-  constructor (settings: Settings, groups: Groups) {
+  constructor (settings: Settings, groups: Groups, clients: Pick<OAuthClients, 'list'>) {
     this.#settings = settings
     this.#groups = groups
+    this.#clients = clients
   }
 
   /**
    * Returns the settings that a principal manages.
-   * @param includesSecrets whether to include secrets, and hashes of passwords and tokens. If not, secrets are masked,
-   *   and the `credentials` of entities omitted
+   * @param includesSecrets whether to include secrets, hashes of passwords and tokens, and OAuth clients. If not,
+   *   secrets are masked, and the `credentials` of entities omitted
    * @throws Forbidden if the principal may not export secrets, SecretsLocked if some secrets cannot be decrypted,
    *   ShareError
    */
-  get (principal: Principal, includesSecrets: boolean): ExportedSettings {
+  async get (principal: Principal, includesSecrets: boolean): Promise<ExportedSettings> {
     if (includesSecrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
     // With `skipAuth`, a guest is an admin. Exported secrets would stay known after that setting is disabled.
     if (includesSecrets && principal.kind === 'guest') {
@@ -60,6 +64,7 @@ class Export {
     const groups = this.#groups.listWithSelectors(principal).filter(({ owner }) =>
       principal.isAdmin || owner === principal.username)
     if (!principal.isAdmin) return { mcpServers, groups }
+    const clients = includesSecrets ? (await this.#clients.list()).map((client) => toClientEntry(client)) : []
     return {
       mcpServers,
       groups,
@@ -74,7 +79,8 @@ class Export {
             includesSecrets || credentials === undefined ? items : items.map((item) => omitMembers(item, credentials))
           ]
         ]
-      }))
+      })),
+      ...(clients.length === 0 ? {} : { [clientsSectionName]: clients })
     }
   }
 
@@ -107,6 +113,6 @@ declare module 'fastify' {
 }
 
 /** Decorates the app with `export`, which exports the settings. */
-export default fp(async (app) => {
-  app.decorate('export', new Export(app.settings, app.groups))
+export default fp<{ clients: Pick<OAuthClients, 'list'> }>(async (app, { clients }) => {
+  app.decorate('export', new Export(app.settings, app.groups, clients))
 }, { name: 'export', dependencies: ['settings', 'groups'] })

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { ManagementOptions } from './parts.ts'
 
 export { managementLimits } from './limits.ts'
-export { type ArchiveBounds, ArchiveError } from './bundles/archive/archive.ts'
+export { type ArchiveBounds, ArchiveError, ArchivePathChecker } from './bundles/archive/archive.ts'
 export { unpackBackupArchive } from './bundles/bundles.ts'
 export { bundleNameProblem } from './bundles/manifest.ts'
 export { currentVersionLink } from './bundles/launch.ts'
@@ -18,6 +18,7 @@ export { parseIfJson } from '../../protocol/json.ts'
 export { npmPackageOf } from './market/market.ts'
 export { parseServerEntries } from './servers/add-many.ts'
 export { serializeApiResponse } from './servers/record-json.ts'
+export { uniqueName } from './unique-name.ts'
 export type { ManagementOptions } from './parts.ts'
 
 /** Registers the services that manage settings: servers, groups, system configuration, templates, bundles, console. */

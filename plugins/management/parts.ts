@@ -14,7 +14,7 @@ import templates from './templates/index.ts'
 
 export interface ManagementOptions extends Pick<BundleOptions, 'childUser' | 'environment'> {
   bundles: Pick<BundleOptions, 'isShared' | 'root'>
-  storage: Pick<Storage, 'consoleSessions'>
+  storage: Pick<Storage, 'clients' | 'consoleSessions'>
 }
 
 /** Registers the services of the management API and the console. */
@@ -24,7 +24,7 @@ export default fp<ManagementOptions>(async (app, { bundles: folder, childUser, e
   await app.register(groups)
   await app.register(people)
   await app.register(system)
-  await app.register(exporting)
+  await app.register(exporting, storage)
   await app.register(market)
   await app.register(bundles, { ...folder, environment, childUser })
   await app.register(templates, { environment })

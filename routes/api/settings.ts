@@ -45,7 +45,8 @@ const ExportedSettings = Type.Object(
     systemConfig: Type.Optional(AnyObject),
     ...Object.fromEntries(
       listEntityNames.filter((name) => name !== 'groups').map((name) => [name, Type.Optional(Type.Array(AnyObject))])
-    )
+    ),
+    oauthClients: Type.Optional(Type.Array(AnyObject, { description: 'Only with `includeSecrets`' }))
   },
   {
     examples: [{
@@ -83,7 +84,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       summary: 'Export the settings as a file',
       description: 'Contains everything for admins, and for other users what they manage.',
       querystring: Type.Object({
-        includeSecrets: Flag('Secrets instead of masks; for admins'),
+        includeSecrets: Flag('Secrets instead of masks, and the OAuth clients; for admins'),
         download: Flag('Only the file, without an envelope')
       }),
       response: { 200: Type.Union([Success(ExportedSettings), ExportedSettings]) }
@@ -95,7 +96,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const includeSecrets = isOn(request.query.includeSecrets)
     // Whoever reads the secrets can change everything, so access tokens need the scope for changes.
     if (includeSecrets) checkScopes(principal)
-    const data = app.export.get(principal, includeSecrets)
+    const data = await app.export.get(principal, includeSecrets)
     if (includeSecrets) {
       request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
       app.audit.addChange(toAuthor(principal), { entity: 'export', name: 'settings', after: { includeSecrets } })

@@ -8,7 +8,7 @@ const wholeVariablePattern = /^\$\{([^{}]*)\}$/
 
 /**
  * The values that the user typed, by the keys of their variables. `lists`: the lines of variables with `multiple`, as
- * elements.
+ * elements; within a text, they are separated by commas, as the defaults of a bundle's options.
  */
 interface TypedValues {
   readonly texts: ReadonlyMap<string, string>
@@ -27,10 +27,11 @@ export function typedValuesOf (
   const lists = new Map<string, readonly string[]>()
   for (const [at, { key, multiple }] of variables.entries()) {
     const typed = values[at] ?? ''
-    if (typed !== '' && !texts.has(key)) texts.set(key, typed)
-    if (multiple !== true || lists.has(key)) continue
     const lines = typed.split(/\r?\n/).filter((line) => line.trim() !== '')
-    if (lines.length > 0) lists.set(key, lines)
+    const text = multiple === true ? lines.join() : typed
+    if (text === '' || texts.has(key)) continue
+    texts.set(key, text)
+    if (multiple === true) lists.set(key, lines)
   }
   return { texts, lists }
 }

@@ -75,6 +75,17 @@ test('records as clients of such services read them', async (t) => {
     deleted(await admin.ask('DELETE', '/servers/3'))
   })
 
+  await t.test('OAuth clients are in an export with secrets, which another gateway accepts', async () => {
+    const client = { clientId: 'own-client', name: 'one', redirectUris: ['http://127.0.0.1:1/cb'], secretHash: 'a'.repeat(64) }
+    const systemConfig = { oauthServer: { enabled: true } }
+    const former = await Api.login(await startHub(t, { settings: { ...await onDisk(hub), systemConfig, oauthClients: [client] } }))
+    assert.equal((await former.ok('GET', '/mcp-settings/export')).oauthClients, undefined)
+    const { oauthClients, ...rest } = await former.ok('GET', '/mcp-settings/export?includeSecrets=true')
+    assert.deepEqual((oauthClients as Json[]).map(({ clientId, secretHash }) => [clientId, secretHash]), [['own-client', client.secretHash]])
+    const next = await Api.login(await startHub(t, { settings: { ...rest, oauthClients } }))
+    assert.deepEqual(list(await next.ask('GET', '/oauth/clients')).map(({ clientId }) => clientId), ['own-client'])
+  })
+
   await t.test('a group without an owner is the admins\'', async () => {
     assert.equal((await admin.ok('GET', '/groups/ownerless')).owner, 'admin')
     for (const route of ['/groups', '/settings', '/mcp-settings/export']) {

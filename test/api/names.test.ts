@@ -273,6 +273,10 @@ test('new names, owners, visibility, pages', async (t) => {
     await bob.ok('POST', '/servers', { name: 'planted', config })
     const byUser = async (name = 'planted'): Promise<unknown> => at(await onDisk(hub), 'mcpServers', name, 'storedByUser')
     assert.equal(await byUser(), true)
+    const { mcpServers } = await admin.ok('GET', '/mcp-settings/export?includeSecrets=true')
+    const exported = { planted: (mcpServers as Json).planted }
+    assert.equal(at(await admin.ok('POST', '/servers/batch', { mcpServers: exported }), 'results', 0, 'unchanged'), true)
+    assert.equal(await byUser(), true)
     const all = ['/url', '/headers/X-Home', '/headers/X-Plain']
     const shown = (await admin.server('planted')).config as Json
     await admin.ok('PUT', '/servers/planted', { config: { ...shown, description: 'masks and all' } })

@@ -145,9 +145,9 @@ test('the files of clients become what their clients would run', async (t) => {
   await t.test('envFile: its variables, and those of env before them', async (t) => {
     const temp = await mkdtemp(join(tmpdir(), 'tool-hub-env-'))
     t.after(async () => { await rm(temp, { recursive: true, force: true }) })
-    await writeFile(join(temp, '.env'), '# a comment\nexport A=1\nB="two words"\n')
+    await writeFile(join(temp, '.env'), '# a comment\nexport A=1\nB="two words"\r\nC=it # a comment\nD="two\nlines"\n')
     await writeFile(join(temp, 'mcp.json'), '{"mcpServers": {"x": {"command": "node", "envFile": ".env", "env": {"A": "own"}}}}')
-    assert.deepEqual((await imported(join(temp, 'mcp.json'))).configs, { x: { command: 'node', env: { A: 'own', B: 'two words' } } })
+    assert.deepEqual((await imported(join(temp, 'mcp.json'))).configs, { x: { command: 'node', env: { A: 'own', B: 'two words', C: 'it', D: 'two\nlines' } } })
   })
 })
 
@@ -167,15 +167,32 @@ test('servers of a file are in the order of its text, also those with numbers as
   }
 })
 
+test('sections of the gateway\'s own settings that are not imported are told', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-sections-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const file = join(folder, 'mcp_settings.json')
+  const sections = ['teams', 'policies', 'guards', 'quotas', 'skills', 'oauthClients', 'userValues']
+  await writeFile(file, JSON.stringify({ mcpServers: { x: { command: 'x' } }, groups: [{ name: 'g', servers: [] }], ...Object.fromEntries(sections.map((name) => [name, [{}]])) }))
+  assertWarnings((await imported(file)).warnings, [new RegExp(`Not imported: ${sections.join(', ')}\\.`)])
+})
+
+test('long numbers, of which digits may be lost, are told', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-numbers-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const file = join(folder, 'mcp.json')
+  await writeFile(file, '{"mcpServers":{"x":{"command":"x","args":["-n",112233445566778899],"env":{"ID":112233445566778899,"PORT":80}}}}')
+  assertWarnings((await imported(file)).warnings, [/x: "args" has a long number/, /x: "env.ID" has a long number/])
+})
+
 test('names that no server can have here, as VS Code writes them, become ones that it can have', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-names-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   const file = join(folder, 'mcp.json')
-  const names = ['io.github.ada/weather', '@scope/files', 'mine (dev)', '天气/b', 'fine name', 'tools', '//']
+  const names = ['io.github.ada/weather', '@scope/files', 'mine (dev)', '天气/b', 'fine name', 'tools', '//', 'mine -dev']
   await writeFile(file, JSON.stringify({ servers: Object.fromEntries(names.map((name) => [name, { command: 'x' }])) }))
   const { configs, warnings } = await imported(file)
-  assert.deepEqual(Object.keys(configs), ['io.github.ada-weather', 'scope-files', 'mine -dev', '天气-b', 'fine name', 'tools', '//'])
-  assertWarnings(warnings, [/^io.github.ada-weather: it was renamed, since "io.github.ada\/weather"/, /^scope-files:/, /^mine -dev:/, /^天气-b:/])
+  assert.deepEqual(Object.keys(configs), ['io.github.ada-weather', 'scope-files', 'mine -dev-2', '天气-b', 'fine name', 'tools', '//', 'mine -dev'])
+  assertWarnings(warnings, [/^io.github.ada-weather: it was renamed, since "io.github.ada\/weather"/, /^scope-files:/, /^mine -dev-2:/, /^天气-b:/])
 })
 
 test('single members', async (t) => {
@@ -220,6 +237,8 @@ test('single members', async (t) => {
         { url: 'https://x.example', headers: { A: '{file:~/key}' } }, { url: 'https://x.example', headers: { A: '{file:~/key}' } },
         [/"headers.A" has the content of a file/]
       ],
+      // Continue.
+      [{ command: 'x', env: { A: '${{ secrets.A_KEY }}' } }, { command: 'x', env: { A: '${A_KEY}' } }, []],
       // Claude Code and opencode.
       [
         { url: 'https://x.example', oauth: { clientId: 'a', scopes: 'read write' } },
@@ -234,6 +253,7 @@ test('single members', async (t) => {
     ] as typeof cases),
     [{ command: 'x', disabled: 'true' }, { command: 'x', enabled: false }, [/"disabled" is neither true nor false: the server is disabled/]],
     [{ url: ' https://x.example/mcp\n', headers: { A: null, B: 1 } }, { url: 'https://x.example/mcp', headers: { B: '1' } }, []],
+    [{ command: 'x', env: { A: 2 ** 60, B: 7 } }, { command: 'x', env: { A: String(2 ** 60), B: '7' } }, [/"env.A" has a long number.*as a string/]],
     [
       { command: '${PY:-python}', args: ['${env:A:-b}', '${A:-b}'] }, { command: 'python', args: ['${A:-b}', '${A:-b}'] },
       [/"command" uses the default of PY: variables are not expanded there/]

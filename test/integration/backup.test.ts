@@ -1,8 +1,8 @@
 // Backup and restore, on a settings file and on PostgreSQL, which they need (test/helpers/database.ts). Commands run within this process;
 // those beside a running gateway are processes of their own.
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
-import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFileSync, existsSync } from 'node:fs'
+import { chmod, chown, lstat, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
 import { unpackBackup } from '../../cli/backup/archive.ts'
@@ -85,6 +85,7 @@ test('a settings file, with a bundle', async (t) => {
     assert.deepEqual(await filesBelow(dirname(file)), ['backup.zip'])
     assert.match((await maintain('backup', folder, [file])).told, /already exists/)
     await done('backup', folder, [file, '--force'])
+    assert.match((await maintain('backup', folder, [hub.settingsPath, '--force'])).told, /a file of the gateway itself/)
   })
 
   await t.test('is not restored under a running gateway', async () => {
@@ -144,6 +145,43 @@ test('a settings file, with a bundle', async (t) => {
   })
 })
 
+test('what a bundle\'s server writes hinders no backup', async (t) => {
+  const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)]
+  const current = join(folder, '.tool-hub/bundles/greeter/version')
+  const place = join(dirname(current), 'current/main.cjs')
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify(settings({ greeter: { command: 'node', args: [place] } })), { mode: 0o600 })
+  await mkdir(current, { recursive: true })
+  await symlink('version', join(dirname(current), 'current'))
+  for (const name of ['main.cjs', 'Aa', 'aa', 'a\\b', 'a\nb', '..\\x', 'server.log']) await writeFile(join(current, name), 'x'.repeat(100_000))
+  await writeFile(Buffer.concat([Buffer.from(`${current}/`), Buffer.from([0xe9])]), 'x')
+  for (const [name, target] of [['no bundle!', '.'], ['outside', folder]] as const) {
+    await mkdir(join(folder, '.tool-hub/bundles', name))
+    await symlink(target, join(folder, '.tool-hub/bundles', name, 'current'))
+  }
+  const file = join(elsewhere, 'backup.zip')
+  let isWriting = true
+  const write = (): void => {
+    appendFileSync(join(current, 'server.log'), 'a line')
+    if (isWriting) setImmediate(write)
+  }
+  write()
+  const told = await done('backup', folder, [file]).finally(() => { isWriting = false })
+  assert.match(told, /The bundle greeter has 5 files that are not in the backup/)
+  const bundles = join(elsewhere, 'R$&D/bundles')
+  await done('restore', elsewhere, [file], { DATA_DIR: dirname(bundles) })
+  const restored: unknown = JSON.parse(await readFile(join(elsewhere, 'mcp_settings.json'), 'utf8'))
+  assert.deepEqual(at(restored, 'mcpServers', 'greeter', 'args'), [join(bundles, 'greeter/current/main.cjs')])
+  assert.deepEqual((await filesBelow(bundles)).filter((name) => !name.includes('/')), ['greeter'])
+  const names = (await filesBelow(join(bundles, 'greeter/current'))).map((name) => name.toLowerCase())
+  assert.deepEqual(names, ['aa', 'main.cjs', 'server.log'])
+  // What root restores belongs to the gateway's user, the owner of DATA_DIR.
+  if (process.geteuid?.() !== 0) return
+  const dataDir = join(folder, '.tool-hub')
+  await chown(dataDir, 1001, 1001)
+  await done('restore', folder, [file, '--replace'])
+  for (const name of ['', 'greeter', 'greeter/current', 'greeter/current/main.cjs']) assert.equal((await lstat(join(dataDir, 'bundles', name))).uid, 1001)
+})
+
 test('an old backup revives no tokens of former passwords', async (t) => {
   const folder = await temporaryFolder(t)
   const passwords = new Passwords()
@@ -156,8 +194,9 @@ test('an old backup revives no tokens of former passwords', async (t) => {
   }
   const file = join(folder, 'mcp_settings.json')
   const write = async (document: object): Promise<void> => { await writeFile(file, JSON.stringify(document), { mode: 0o600 }) }
-  const read = async (): Promise<{ users: User[], oauthTokens?: Json[] }> => JSON.parse(await readFile(file, 'utf8'))
-  await write({ mcpServers: {}, users: [user, other], oauthTokens: [token('a', user), token('b', other), token('c', other)] })
+  const read = async (): Promise<{ users: User[], oauthTokens?: Json[], upstreamTokens?: Json[] }> => JSON.parse(await readFile(file, 'utf8'))
+  const upstreamTokens = [{ key: 'guarded client', version: 'v', labels: [], at: 1, changedAt: 1, data: { secret: '{} ' }, sealed: null }]
+  await write({ mcpServers: {}, users: [user, other], oauthTokens: [token('a', user), token('b', other), token('c', other)], upstreamTokens })
   const archive = join(folder, 'old.zip')
   await done('backup', folder, [archive])
 
@@ -166,10 +205,12 @@ test('an old backup revives no tokens of former passwords', async (t) => {
     await write({
       mcpServers: {},
       users: [{ ...user, password: await passwords.hash('Newer-123') }, { ...other, isAdmin: false, demotedAt: '2026-02-01T00:00:00.000Z' }],
-      oauthTokens: [token('a', user), token('b', other)]
+      oauthTokens: [token('a', user), token('b', other)],
+      upstreamTokens
     })
     await done('restore', folder, [archive, '--replace'])
-    const { users: [ada, bob], oauthTokens } = await read()
+    const { users: [ada, bob], oauthTokens, upstreamTokens: logins } = await read()
+    assert.deepEqual(logins, upstreamTokens, 'logins at servers')
     assert.ok(ada && bob)
     assert.equal(ada.password, user.password)
     assert.notEqual(accountMarkOf(ada), accountMarkOf(user), 'tokens and logins of that time do not fit the account')

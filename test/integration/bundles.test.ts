@@ -1,7 +1,7 @@
 // Bundles by the API: what is refused, what is left, and what a bundle becomes. nightly/packed-bundles runs those of the official packer.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { mock } from 'node:test'
@@ -150,6 +150,7 @@ test('manifests', async (t) => {
   await t.test('with names that are no names are refused', async () => {
     const names = ['', '.', '..', '...', '.hidden', '_x', '../x', 'a/b', 'a\\b', 'a b', 'é', 'a'.repeat(65), 'a\0', '__proto__', 'constructor', 'mcp', 'call']
     for (const name of names) assert.throws(() => read({ name }), /"name"/, JSON.stringify(name))
+    assert.throws(() => read({ name: '_x' }), /letters, digits, "\.", "_" and "-", and not start with "\." or "_"/)
     for (const name of ['a', 'A.b-c_d', 'x'.repeat(64), '-x']) read({ name })
   })
 
@@ -208,7 +209,7 @@ test('manifests', async (t) => {
       ...server({
         command: 'node',
         args: ['--level', '${user_config.level}', '--mode=${user_config.mode}', '${user_config.folders}', '${user_config.needed}', '--key', '${user_config.key}', '--', '${user_config.mode}x'],
-        env: { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: '${user_config.mode}', NONE: '${user_config.level}', FLAG: '${user_config.flag}' }
+        env: { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: '${user_config.mode}', NONE: '${user_config.level}', FLAG: '${user_config.flag}', EMPTY: '${user_config.empty}' }
       }),
       user_config: {
         level: option({}),
@@ -217,11 +218,12 @@ test('manifests', async (t) => {
         needed: option({ required: true }),
         key: option({ required: true, sensitive: true }),
         old: option({ sensitive: true, default: 'a-default-secret' }),
-        flag: option({ type: 'boolean', default: false })
+        flag: option({ type: 'boolean', default: false }),
+        empty: option({ required: false, default: '' })
       }
     })
     assert.deepEqual(args, ['--mode=fast', '/home/ada/a', '/b', '${user_config.needed}', '--key', '${user_config.key}', '--', 'fastx'])
-    assert.deepEqual(env, { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: 'fast', FLAG: 'false' })
+    assert.deepEqual(env, { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: 'fast', FLAG: 'false', EMPTY: '' })
     assert.deepEqual(required.map(({ key, sensitive, default: value }) => [key, sensitive, value]), [
       ['needed', false, undefined], ['key', true, undefined], ['old', true, '••••cret']
     ])
@@ -459,6 +461,61 @@ test('an update replaces a bundle as a whole, and a bundle goes with its last se
   await until(async () => (await filesBelow(root)).length === 0)
 })
 
+test('with CHILD_USER, that user can write into the folder of a uv bundle', async (t) => {
+  if (process.geteuid?.() !== 0) { t.comment('it needs root'); return }
+  const root = await rootFor(t)
+  const childUser = { uid: 1001, gid: 1001, home: '/', name: 'child' }
+  const app = await appFor(t, settings({}), {}, { bundles: { root, isShared: false }, childUser })
+  await upload(app, { manifest_version: '0.4', name: 'by-uv', server: { type: 'uv', entry_point: 'server/index.js' } })
+  await upload(app, { name: 'by-node' })
+  const ownerOf = async (name: string): Promise<number> => (await stat(join(root, name))).uid
+  assert.deepEqual(await Promise.all(['by-uv/current', 'by-uv/current/server', 'by-node/current', '.'].map(ownerOf)), [1001, 1001, 0, 0])
+})
+
+test('a copy of the bundles without links is updated', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  await upload(app, { version: '1' })
+  const version = await readlink(join(root, 'sample/current'))
+  await rm(join(root, 'sample/current'))
+  await rename(join(root, 'sample', version), join(root, 'sample/current'))
+  await upload(app, { version: '2' })
+  const manifestOf = async (folder: string): Promise<string> => await readFile(join(root, 'sample', folder, 'manifest.json'), 'utf8')
+  assert.match(await manifestOf('current'), /"version":"2"/)
+  const versions = (await readdir(join(root, 'sample'))).filter((each) => each !== 'current')
+  assert.match((await Promise.all(versions.map(manifestOf))).join(), /"version":"1"/, 'for the processes that run it')
+})
+
+test('a bundle stays for a server that names its folder by another path, and goes with no server that runs no command', async (t) => {
+  const folder = await temporaryFolder(t)
+  await mkdir(join(folder, 'real/bundles'), { recursive: true })
+  await symlink('real', join(folder, 'link'))
+  const app = await start(t, join(folder, 'link/bundles'))
+  const { config } = await upload(app) as { config: Json }
+  const store = async (method: 'POST' | 'DELETE', url: string, payload?: object): Promise<void> => {
+    const answer = await app.inject({ method, url, payload, headers: { authorization: `Bearer ${KEY}` } })
+    assert.equal(answer.statusCode, 200, answer.body)
+  }
+  const isThere = async (): Promise<boolean> => (await filesBelow(join(folder, 'real/bundles'))).includes('sample')
+  const remote = { url: 'http://127.0.0.1:9/mcp', args: config.args, enabled: false }
+  const real = { ...config, args: [join(folder, 'real/bundles/sample/current/server/index.js')], enabled: false }
+  await store('POST', '/api/servers', { name: 'remote', config: remote })
+  await store('DELETE', '/api/servers/remote')
+  // What is removed is removed before the next upload is installed.
+  await upload(app, { name: 'other' })
+  assert.ok(await isThere())
+  await store('POST', '/api/servers', { name: 'real', config: real })
+  await store('POST', '/api/servers', { name: 'linked', config: { ...config, enabled: false } })
+  assert.deepEqual((await upload(app)).usedBy, ['real', 'linked'])
+  await store('DELETE', '/api/servers/linked')
+  await upload(app, { name: 'other' })
+  assert.ok(await isThere())
+  await store('DELETE', '/api/servers/real')
+  await store('POST', '/api/servers', { name: 'last', config: { ...config, enabled: false } })
+  await store('DELETE', '/api/servers/last')
+  await until(async () => !(await isThere()))
+})
+
 test('a start removes what was interrupted, and former versions', async (t) => {
   const root = await rootFor(t)
   const app = await start(t, root)
@@ -505,8 +562,8 @@ test('a server whose bundle is missing, or lacks values, says so', async (t) => 
 test('a full disk is named, with what to do', async (t) => {
   const app = await start(t, await rootFor(t))
   for (const [code, message] of [
-    ['ENOSPC', 'The disk is full: the bundle was not stored. Free some space in DATA_DIR, then upload it again'],
-    ['EIO', 'The disk reported an error: the bundle was not stored']
+    ['ENOSPC', 'The disk is full: the upload was not stored. Free some space in DATA_DIR, then upload it again'],
+    ['EIO', 'The disk reported an error: the upload was not stored']
   ] as const) {
     const refused = mock.method(BundlesFolder.prototype, 'makeTemporary', async () => { throw Object.assign(new Error(code), { code, syscall: 'write' }) })
     const answer = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({}))))

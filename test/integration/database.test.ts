@@ -567,7 +567,9 @@ void test(
     await refused(one, '"systemConfig"')
 
     const shown = at(await managed(two, 'GET', '/servers/remote', undefined, headers), 'config')
-    assert.equal((await manage(two, 'PUT', '/servers/remote', { config: shown }, headers)).status, 400)
+    const sentBack = await manage(two, 'PUT', '/servers/remote', { config: shown }, headers)
+    assert.equal(sentBack.status, 400)
+    assert.match(String(at(sentBack.body, 'message')), /a mask, .*cannot be decrypted\. .*ENCRYPTION_KEY/)
     const config = secretive()
     await managed(two, 'PUT', '/servers/remote', { config }, headers)
     const { status, body } = await exportOf(two)

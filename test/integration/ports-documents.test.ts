@@ -13,6 +13,7 @@ import { exportDocument, importDocument } from '../../db/postgres/settings/trans
 import { StorageError, type Vault } from '../../db/store.ts'
 import { openVault } from '../../plugins/base/secrets/vault.ts'
 import { activity, authorization, client, consent, hashOf, issued, race, soon } from '../contracts/ports-data.ts'
+import { at } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { vault } from '../fakes/replica.ts'
@@ -338,6 +339,16 @@ void test('a database that begins with a settings file takes its clients, and gi
     /mask.*clientSecret of oauthClients\/mcphub-1/
   )
   assert.deepEqual(await storage.clients.list(), [wanted.admins])
+
+  // An account of another time does not revive the logins of that time.
+  const ada = { username: 'ada', password: '$2b$04$former', createdAt: '2026-01-01T00:00:00.000Z' }
+  const importUser = async (): Promise<unknown> => {
+    await importDocument(driver, await vault(), { users: [ada] }, true)
+    return at((await exportDocument(driver, await vault()))?.document, 'users', 0, 'restoredAt')
+  }
+  const mark = await importUser()
+  assert.equal(typeof mark, 'string')
+  assert.equal(await importUser(), mark, 'an account that is the same')
 })
 
 /** A record as it stands in a settings file. */

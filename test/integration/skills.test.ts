@@ -234,7 +234,7 @@ test('an admin uploads a skill, and chooses its routes', async (t) => {
   const next = await upload(hub, zipOf([{ name: 'SKILL.md', data: mainFile('notes') }]))
   const { id, global, files } = next.body.data as { id: string, global: boolean, files: Json[] }
   assert.deepEqual([id, global, files.length], [record.id, false, 1])
-  const made = await api(hub, 'POST', '/skills', { content: mainFile('by-json'), files: { 'x.md': Buffer.from('x').toString('base64') }, groups: ['daily'] })
+  const made = await api(hub, 'POST', '/skills', { content: `\ufeff${mainFile('by-json')}`, files: { 'x.md': Buffer.from('x').toString('base64') }, groups: ['daily'] })
   assert.equal(made.status, 201, JSON.stringify(made.body))
   assert.deepEqual(await skillsOn('/mcp/daily'), ['skill://taken/SKILL.md', 'skill://by-json/SKILL.md'])
   assert.deepEqual(((await api(hub, 'GET', '/skills')).body.data as Json[]).map(({ name }) => name), ['notes', 'by-json'])
@@ -255,6 +255,12 @@ test('an admin uploads a skill, and chooses its routes', async (t) => {
   ] as const) {
     assert.equal(answer.status, code, `${what}: ${JSON.stringify(answer.body)}`)
   }
+  // What a removed group leaves can be put back.
+  const { id: skillId } = made.body.data as { id: string }
+  assert.equal((await api(hub, 'DELETE', '/groups/daily')).status, 200)
+  const { groups } = (await api(hub, 'GET', `/skills/${skillId}`)).body.data as Json
+  const putBack = await api(hub, 'PUT', `/skills/${skillId}`, { groups })
+  assert.equal(putBack.status, 200, JSON.stringify(putBack.body))
   assert.equal((await api(hub, 'DELETE', `/skills/${record.id}`)).status, 200)
   assert.deepEqual(await skillsOn('/mcp/bare'), [])
 })

@@ -1,6 +1,6 @@
 import { getTableName, is } from 'drizzle-orm'
 import { PgTable } from 'drizzle-orm/pg-core'
-import { recordCollections } from '../../records.ts'
+import { recordCollections, reusableCollectionNames } from '../../records.ts'
 import * as tables from '../tables.ts'
 
 /** Tables that a backup omits: temporary data, data that can be recomputed, recorded calls, and most of `records`. */
@@ -30,10 +30,6 @@ const wholeTables = [...Object.values(tables), ...Object.values(tables.settingsT
     name: getTableName(table), part: getTableName(table), isRevocable: false, isLog: table === tables.auditEntries
   }))
 
-/** The names of the collections in a backup whose entries stay valid when they are used. */
-const reusableCollections: ReadonlySet<string> =
-  new Set([recordCollections.upstreamTokens.name, recordCollections.userValues.name])
-
 /** The tables and parts of tables in a backup: all tables except `omittedTables`, and some collections of `records`. */
 export const tablesInBackup: readonly BackupTable[] = [
   ...wholeTables,
@@ -45,7 +41,7 @@ export const tablesInBackup: readonly BackupTable[] = [
       name: getTableName(tables.records),
       part: `records-${name}`,
       collection: name,
-      isRevocable: !reusableCollections.has(name),
+      isRevocable: !reusableCollectionNames.includes(name),
       isLog: false
     }))
 ]

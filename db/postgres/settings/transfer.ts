@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { isPlainObject } from '../../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../../apply.ts'
 import { undecryptableReasonOf } from '../../document.ts'
 import { sealedRecordsIn, withoutRecords } from '../../json/records.ts'
 import { recordCollections, type RecordEntry } from '../../records.ts'
+import { withRestoredUsers } from '../../restored-users.ts'
 import type { Vault } from '../../store.ts'
 import type { ClientRow } from '../client-rows.ts'
 import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
 import { insertRecords } from '../ports/records.ts'
 import { readClientEntries, replaceClients, separateClients, addClientsToDocument } from './clients.ts'
-import { isDatabaseEmpty, settingsLostError, readHead, readRows } from './read.ts'
+import { isDatabaseEmpty, settingsLostError, readHead, readRows, readRowsInTransaction } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
 import { assertNoMasks, rowVaultPlace } from './stored.ts'
 import { settingsTableNames } from '../tables.ts'
@@ -91,7 +93,8 @@ export async function insertUserValues (
 
 /**
  * Replaces the settings and OAuth clients in a database by a settings document, in one commit, and adds the values of
- * users for servers. Running replicas then load the new settings.
+ * users for servers. Running replicas then load the new settings. Tokens and logins of users whose account differs from
+ * the existing one become invalid.
  * @param mayReplace whether existing settings may be replaced; if not, the database must be empty
  * @returns warnings about what is left out
  * @throws Error whose message contains no SQL and no values; nothing is changed then
@@ -100,22 +103,25 @@ export async function importDocument (
   driver: DatabaseDriver, vault: Vault, document: SettingsDocument, mayReplace: boolean
 ): Promise<readonly string[]> {
   const id = randomUUID()
-  const { writes, clients, userValues, warnings } = toDatabaseContent(document, vault)
-  await withReadableErrors(async () => {
-    await driver.db.transaction(async (tx) => {
+  return await withReadableErrors(async () => {
+    return await driver.db.transaction(async (tx) => {
       const base = await lockHead(tx, id)
-      if (!mayReplace && !(await isDatabaseEmpty(tx))) {
+      const wasEmpty = await isDatabaseEmpty(tx)
+      if (!mayReplace && !wasEmpty) {
         throw new Error(
           'The database already contains settings, and was not changed. ' +
           'Use --replace to replace them with the file; export them first if you need them.'
         )
       }
+      const { users } = toDocument((await readRowsInTransaction(tx, vault)).rows)
+      const restored = withRestoredUsers(document, Array.isArray(users) ? users.filter(isPlainObject) : [], wasEmpty)
+      const { writes, clients, userValues, warnings } = toDatabaseContent(restored, vault)
       await writeCommit(tx, base, id, writes, true)
       await replaceClients(tx, clients)
       await insertUserValues(tx, vault, userValues)
+      return warnings
     })
   })
-  return warnings
 }
 
 /** Runs work, and throws its errors with messages that contain no SQL and no values (`safeMessageOf`). */

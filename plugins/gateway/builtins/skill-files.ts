@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import type { BuiltInSkill } from '../../../schemas/skills.ts'
 import { isObject } from '../../../protocol/json.ts'
+import { withoutBom } from '../../../protocol/text.ts'
 import { errors } from '../../base/errors/index.ts'
 import { gatewayLimits } from '../limits.ts'
 
@@ -75,7 +76,7 @@ async function frontmatterOf (base64: string): Promise<Record<string, unknown>> 
   if (bytes.length > gatewayLimits.builtIns.text) {
     refuse(`${skillMainFile} must have at most ${gatewayLimits.builtIns.text} bytes`)
   }
-  const [, yaml] = /^---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)/s.exec(bytes.toString()) ?? []
+  const [, yaml] = /^---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)/s.exec(withoutBom(bytes.toString())) ?? []
   if (yaml === undefined) return refuse(`${skillMainFile} must begin with frontmatter between two lines "---"`)
   const { parseTomlOrYaml: parseText } = await import('../../../schemas/foreign-text.ts')
   try {

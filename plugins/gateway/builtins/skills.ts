@@ -59,7 +59,11 @@ export class BuiltInSkills {
     const own = content === undefined && files === undefined
       ? {}
       : await parseSkillFiles(changedFiles(this.#settings.current.skills.get(id)?.files ?? {}, change))
-    return await this.#entries.update(principal, id, { ...own, ...this.#withGroupIds(routes) })
+    const { skills, groups } = this.#settings.current
+    // A skill keeps the ids of removed groups, so a client that sends back its groups may name them.
+    const removed = new Set(skills.get(id)?.groups?.filter((each) => !groups.has(each)))
+    const left = routes.groups === undefined ? {} : { groups: routes.groups.filter((each) => !removed.has(each)) }
+    return await this.#entries.update(principal, id, { ...own, ...this.#withGroupIds({ ...routes, ...left }) })
   }
 
   /**

@@ -3,11 +3,11 @@ import { join, resolve } from 'node:path'
 import fp from 'fastify-plugin'
 import pLimit from 'p-limit'
 import { errorCode } from '../../../db/errors.ts'
-import { FolderError } from '../../../db/folder.ts'
+import { chownAll, FolderError } from '../../../db/folder.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { canEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
 import type { UploadedBundle } from '../../../schemas/bundle.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
+import { serverTypeOf, type ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import { type ArchiveBounds, ArchiveError } from './archive/archive.ts'
@@ -30,6 +30,8 @@ interface BundlesDeps {
   home: string | undefined
   /** Returns a warning if the user that runs child processes cannot read a folder; undefined if it can. */
   readProblem: (folder: string) => Promise<string | undefined>
+  /** The user that runs child processes, if it is not the gateway's user. */
+  childUser: ProcessUser | undefined
 }
 
 /**
@@ -125,9 +127,13 @@ export class Bundles {
     return [...new Set(missing.flat())].sort()
   }
 
-  /** Removes the bundles that `former` used and `next` does not use, after the processes that run them have ended. */
+  /**
+   * Removes the bundles that `former` used and `next` does not use, after the processes that run them have ended. Only
+   * servers that run a command count as former users, since other servers do not need the right to run one.
+   */
   async removeUnused (next: Snapshot, former: Snapshot): Promise<void> {
-    const users = this.#serversByBundle(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
+    const users = this.#serversByBundle(former.servers, ({ name, config }) =>
+      next.servers.get(name)?.config === config || serverTypeOf(config) !== 'stdio' ? [] : this.bundleNamesIn([config]))
     if (users.size === 0) return
     const left = this.#serversByBundle(next.servers)
     await Promise.all([...users].filter(([name]) => !left.has(name)).map(async ([name, servers]) => {
@@ -144,7 +150,7 @@ export class Bundles {
   }
 
   async #install (archive: string, unpacked: string, signal: AbortSignal): Promise<UploadedBundle> {
-    const { folder, home, pathVariable: path } = this.#deps
+    const { childUser, folder, home, pathVariable: path } = this.#deps
     signal.throwIfAborted()
     const { unpackBundle } = await import('./unpack.ts')
     const entries = await unpackBundle(archive, unpacked, signal)
@@ -160,6 +166,8 @@ export class Bundles {
       resolveLaunch(manifest, { folder: place, home, platform: process.platform })
     const { command, warning } = await findCommand(named, type, unpacked, place, path)
     signal.throwIfAborted()
+    // `uv` installs the dependencies into the folder.
+    if (type === 'uv' && childUser !== undefined) await chownAll(unpacked, childUser)
     await folder.install(name, unpacked)
     this.#installCounts.set(name, (this.#installCounts.get(name) ?? 0) + 1)
     const start = entryPoint.replace(/^\.\//, '')
@@ -189,16 +197,20 @@ export class Bundles {
     }
   }
 
-  /** Returns the names of the servers that use each bundle. @param isIncluded selects servers; by default all */
+  /**
+   * Returns the names of the servers that use each bundle.
+   * @param namesOf returns the bundles of a server; by default, also those in a folder with another path, which may be
+   * the same folder if the path contains a link
+   */
   #serversByBundle (
-    servers: Snapshot['servers'], isIncluded: (server: Server) => boolean = () => true
+    servers: Snapshot['servers'],
+    namesOf: (server: Server) => Iterable<string> = ({ config }) => new Set([
+      ...this.bundleNamesIn([config]), ...bundleReferencesIn(this.#deps.folder.root, config).map(({ name }) => name)
+    ])
   ): Map<string, string[]> {
     const users = new Map<string, string[]>()
     for (const server of servers.values()) {
-      if (!isIncluded(server)) continue
-      for (const name of bundleNamesOf(this.#deps.folder.root, server.config)) {
-        users.set(name, [...users.get(name) ?? [], server.name])
-      }
+      for (const name of namesOf(server)) users.set(name, [...users.get(name) ?? [], server.name])
     }
     return users
   }
@@ -214,9 +226,9 @@ function toHttpError (error: unknown): unknown {
   if (error instanceof ArchiveError) return new errors.InvalidBundle(error.message)
   const code = errorCode(error)
   if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new errors.StorageFull('the bundle was not stored. Free some space in DATA_DIR, then upload it again')
+    return new errors.StorageFull('the upload was not stored. Free some space in DATA_DIR, then upload it again')
   }
-  if (code === 'EIO') return new errors.DiskFailing('the bundle was not stored')
+  if (code === 'EIO') return new errors.DiskFailing('the upload was not stored')
   const isFileSystemError =
     code !== undefined && error instanceof Error && ('syscall' in error || error instanceof FolderError)
   return isFileSystemError ? new errors.StorageAway(`DATA_DIR cannot be written (${code})`) : error
@@ -244,6 +256,7 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
     settings: () => app.settings.current,
     waitUntilEnded: async (server) => { await app.upstreams.waitUntilClosed(server) },
     pathVariable: environment.PATH ?? '',
+    childUser,
     home: childUser?.home ?? environment.HOME,
     readProblem: async (path) => childUser === undefined || await canEnter(path, childUser)
       ? undefined

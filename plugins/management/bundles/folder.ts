@@ -63,7 +63,7 @@ export class BundlesFolder {
     const version = randomUUID()
     await mkdir(folder).catch((error: unknown) => { if (errorCode(error) !== 'EEXIST') throw error })
     await chmod(folder, 0o755)
-    const before = await this.#currentVersionOf(name)
+    const before = await this.#currentVersionOf(name) ?? await this.#linkCurrent(name)
     await rename(unpacked, join(folder, version))
     try {
       await this.#setCurrent(name, version)
@@ -110,6 +110,22 @@ export class BundlesFolder {
     await symlink(version, link, 'dir')
     await rename(link, join(folder, currentVersionLink))
     await fsyncPath(folder)
+  }
+
+  /**
+   * Moves `current` to the folder of a version if it is no link, as in a copy of the bundles that was made without
+   * links. @returns the name of the version; undefined if there is no such folder
+   */
+  async #linkCurrent (name: string): Promise<string | undefined> {
+    const version = randomUUID()
+    try {
+      await rename(this.pathOf(name), join(this.root, name, version))
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') return undefined
+      throw error
+    }
+    await this.#setCurrent(name, version)
+    return version
   }
 
   /** Returns the name of the current version's folder; undefined if there is none. */

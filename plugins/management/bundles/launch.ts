@@ -34,10 +34,12 @@ const optionKeysIn = (text: string): string[] =>
   [...text.matchAll(placeholder)].flatMap(([, name = '']) => optionKey.exec(name)?.[1] ?? [])
 
 /**
- * Returns the default of an option as words of a command line; undefined if it has no default or is a secret.
+ * Returns the default of an option as words of a command line; undefined if it has no default or is a secret. An empty
+ * text is a default unless the option is required.
  */
-function defaultOf ({ default: value, sensitive }: BundleOption): string[] | undefined {
-  if (value === undefined || value === '' || sensitive === true) return undefined
+function defaultOf ({ default: value, required, sensitive }: BundleOption): string[] | undefined {
+  if (value === '') return required === true ? undefined : ['']
+  if (value === undefined || sensitive === true) return undefined
   return [value].flat().map(String)
 }
 

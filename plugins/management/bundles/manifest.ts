@@ -33,7 +33,9 @@ export function parseManifest (bytes: Buffer): BundleManifest {
  * valid server name.
  */
 export function bundleNameProblem (name: string): string | undefined {
-  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) return 'it must have 1 to 64 letters, digits, ".", "_" and "-"'
+  if (!/^[A-Za-z0-9-][A-Za-z0-9._-]{0,63}$/.test(name)) {
+    return 'it must have 1 to 64 letters, digits, ".", "_" and "-", and not start with "." or "_"'
+  }
   return nameProblem(name)
 }
 

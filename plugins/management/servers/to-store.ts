@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { undecryptableReasonOf } from '../../../db/document.ts'
 import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { translateConfig } from '../../../schemas/foreign-config.ts'
 import { schemaProblems } from '../../../schemas/problem.ts'
@@ -114,7 +115,9 @@ export function isAlreadyStored (
   const stored = snapshot.servers.get(name)
   if (!stored || !canManage(principal, stored)) return false
   const { value } = toServerChange(snapshot, principal, name, sent, usersMayRun)
-  return value !== undefined && isSame(stored.config, value)
+  // `storedByUser` says the same in another way after an edit that changes no value.
+  const withoutAuthors = (config: ServerConfig): ServerConfig => ({ ...config, storedByUser: undefined })
+  return value !== undefined && isSame(withoutAuthors(stored.config), withoutAuthors(value))
 }
 
 /** Returns a sent `storedByUser`; undefined if it is absent or invalid. */
@@ -199,10 +202,14 @@ function withOwner (
  * @throws InvalidInput for a mask without a stored secret, or if the secrets would be sent to another target
  */
 function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
-  const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
+  const locked = stored && undecryptableReasonOf(stored.config)
+  const { value: config, unknown } = locked === undefined
+    ? unmask(sent, stored?.config, stored && maskConfig(stored.config))
+    : unmask(sent, undefined, undefined)
   if (unknown.length > 0) {
     throw new errors.InvalidInput(
-      `"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`
+      `"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself` +
+      (locked === undefined ? '' : `, since the stored one cannot be decrypted. ${locked}`)
     )
   }
   const hasReplacedMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)

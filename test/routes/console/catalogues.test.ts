@@ -76,7 +76,7 @@ const manifest = {
   manifest_version: '0.3',
   name: 'weather',
   version: '1.2.0',
-  server: { type: 'node', entry_point: 'index.js', mcp_config: { command: 'node', args: ['${__dirname}/index.js', '${user_config.folders}'], env: { KEY: '${user_config.key}' } } }, // eslint-disable-line no-template-curly-in-string
+  server: { type: 'node', entry_point: 'index.js', mcp_config: { command: 'node', args: ['${__dirname}/index.js', '${user_config.folders}', '-f=${user_config.folders}'], env: { KEY: '${user_config.key}' } } }, // eslint-disable-line no-template-curly-in-string
   user_config: {
     key: { type: 'string', title: 'API key', description: 'From the site', required: true, sensitive: true },
     folders: { type: 'directory', title: 'Folders', required: true, multiple: true }
@@ -109,7 +109,7 @@ void test('a bundle is uploaded, asks for what it needs, and is added', async (t
   const done = await browser.send('/add-a-server', { ...sent, [at('API key')]: 'k', do: 'store' })
   assert.equal(done.location, '/console/servers/weather')
   const { args = [], env } = app.settings.current.servers.get('weather')?.config ?? {}
-  assert.deepEqual([args.slice(1), env], [['/a', '/b b'], { KEY: 'k' }])
+  assert.deepEqual([args.slice(1), env], [['/a', '/b b', '-f=/a,/b b'], { KEY: 'k' }])
 })
 
 void test('an upload needs the token of the form, an admin, and a bundle', async (t) => {
