@@ -14,7 +14,7 @@ import { orderedEntries, createOrderedObject } from '../../db/order.ts'
 import { selectRows } from '../../db/postgres/connection/driver.ts'
 import { restoreTables } from '../../db/postgres/backup/restore.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
-import { importDocument } from '../../db/postgres/settings/transfer.ts'
+import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
 import { createAccountRestorer } from '../../db/restored-users.ts'
 import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
@@ -119,8 +119,10 @@ async function openDatabaseTarget (
         return
       }
       const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-      const restored = { ...document, ...usersOf(document, [], false) }
       const vault = await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
+      // A database that cannot be read counts as one without settings: its tokens cannot be kept.
+      const present = await exportDocument(driver, vault).catch(() => ({ document: {} }))
+      const restored = { ...document, ...usersOf(document, present?.document, keepTokens) }
       for (const each of await importDocument(driver, vault, restored, mayReplace)) print(each)
     }
     return { location: `the database at ${driver.location}`, commit, close }
@@ -144,7 +146,6 @@ const documentOf = async (work: string): Promise<SettingsDocument> => {
  * @param keepTokens whether tokens in the backup stay valid, if there are no current settings
  */
 function toText (document: SettingsDocument, present: SettingsDocument | undefined, keepTokens: boolean): string {
-  const users = present !== undefined && Array.isArray(present.users) ? present.users.filter(isObject) : []
   const keepsTokens = keepTokens && present === undefined
   // Tokens and consents in the backup may have been used or withdrawn since, so the current ones are kept instead.
   const keptRecords = keepsTokens
@@ -153,21 +154,22 @@ function toText (document: SettingsDocument, present: SettingsDocument | undefin
       [name, present?.[name]]))
   return serializeSettings({
     ...(keepsTokens ? document : withoutRecords(document, [recordCollections.userValues.name])),
-    ...usersOf(document, users, keepsTokens),
+    ...usersOf(document, present, keepTokens),
     ...keptRecords
   })
 }
 
 /**
  * Returns the users in a backup, with the changes that `createAccountRestorer` makes to each.
- * @param present the users in the current settings
- * @param keepsTokens whether tokens in the backup stay valid
+ * @param present the current settings; undefined if there are none
+ * @param keepTokens whether tokens that were issued before the backup stay valid, if there are no current settings
  */
 const usersOf = (
-  { users }: SettingsDocument, present: ReadonlyArray<Record<string, unknown>>, keepsTokens: boolean
+  { users }: SettingsDocument, present: SettingsDocument | undefined, keepTokens: boolean
 ): SettingsDocument => {
   if (!Array.isArray(users)) return {}
-  const restore = createAccountRestorer(present, keepsTokens)
+  const known = Array.isArray(present?.users) ? present.users.filter(isObject) : []
+  const restore = createAccountRestorer(known, keepTokens && present === undefined)
   return { users: users.map((user: unknown) => isObject(user) ? restore(user) : user) }
 }
 
