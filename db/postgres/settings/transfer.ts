@@ -79,7 +79,7 @@ export function toDatabaseContent (document: SettingsDocument, vault: Vault): Da
   }
 }
 
-/** Stores the values of users for servers. */
+/** Stores the values of users for servers, in place of existing ones of the same users for the same servers. */
 export async function insertUserValues (
   tx: Transaction, vault: Vault, entries: readonly RecordEntry[]
 ): Promise<void> {
@@ -90,8 +90,9 @@ export async function insertUserValues (
 }
 
 /**
- * Replaces the settings and OAuth clients in a database by a settings document, in one commit, and adds the values of
- * users for servers. Running replicas then load the new settings.
+ * Replaces the settings and OAuth clients in a database by a settings document, in one commit. The values of users
+ * for servers are added; they replace existing values of the same users for the same servers. Running replicas then
+ * load the new settings.
  * @param mayReplace whether existing settings may be replaced; if not, the database must be empty
  * @returns warnings about what is left out
  * @throws Error whose message contains no SQL and no values; nothing is changed then
