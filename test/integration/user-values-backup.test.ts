@@ -112,5 +112,5 @@ test('the values of users go from a settings file into a database, by each way',
   const { url } = await database(t, undefined, { tables: false })
   const { code, err } = await cli(envOf(folder, { ENCRYPTION_KEY: otherKey, DB_URL: url }))('db', 'import')
   assert.equal(code, 0, err)
-  assert.match(err, /1 of the users' values for servers were left out, since they cannot be decrypted/)
+  assert.match(err, /Cannot be decrypted and left out: 1 of the users' values for servers/)
 })

@@ -73,8 +73,9 @@ export function toDatabaseContent (document: SettingsDocument, vault: Vault): Da
     warnings: locked === 0
       ? []
       : [
-          `${locked} of the users' values for servers were left out, since they cannot be decrypted: set ` +
-          'ENCRYPTION_KEY and DATA_DIR as they were for the settings file, or let the users enter the values again.'
+          `Cannot be decrypted and left out: ${locked} of the users' values for servers. Let the users enter them ` +
+          'again. Or set ENCRYPTION_KEY and DATA_DIR as they were for the settings file, and import or restore it ' +
+          'again with --replace, which replaces later changes of the settings, too.'
         ]
   }
 }
