@@ -17,10 +17,10 @@ export const toPrintableText = (text: string): string =>
 export const toIndentedPrintableLines = (text: string): string => text.split('\n').map(toPrintable).join('\n  ')
 
 /**
- * Serializes a value for stdout or stderr. C1 control characters, which terminals obey and JSON leaves as they are, are
- * escaped.
+ * Serializes a value for stdout or stderr. What JSON leaves as it is although it can steer a terminal (C1 control
+ * characters), reorder text, or hide text (tags), is escaped; the value stays the same.
  * @param indent the number of spaces per level; undefined for one line
  */
 export const toJsonText = (value: unknown, indent?: number): string =>
-  JSON.stringify(value, null, indent)
-    .replace(/[\u007f-\u009f]/g, (found) => `\\u00${found.charCodeAt(0).toString(16)}`)
+  JSON.stringify(value, null, indent).replace(/[\u007f-\u009f\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu, (found) =>
+    found.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''))
