@@ -33,11 +33,12 @@ export function detachedSlice (text: string, start: number, end: number): string
 }
 
 /**
- * Escapes, as JSON does, the characters that JSON allows and terminals obey: C1 control characters, and those that
- * reorder text.
+ * Escapes, as JSON does, the characters that JSON allows and terminals obey or hide: C1 control characters, those that
+ * reorder text, and invisible tags.
  */
 export const escapeTerminalControls = (text: string): string => text.replace(
-  /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
+  /[\u007f-\u009f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu,
+  (found) => found.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
 )
 
 /** Removes a byte-order mark, which some editors and runtimes write at the start of a text. */

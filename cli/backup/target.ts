@@ -119,7 +119,8 @@ async function openDatabaseTarget (
         return
       }
       const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-      const restored = withRestoredUsers(document, [], false)
+      // The import compares the accounts with those of the database, if it has any.
+      const restored = keepTokens ? document : withRestoredUsers(document, [], false)
       const vault = await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
       for (const each of await importDocument(driver, vault, restored, mayReplace)) print(each)
     }

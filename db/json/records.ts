@@ -22,6 +22,8 @@ interface FileEntry extends MemoryEntry {
 const vaultPlaceOf = ({ name }: RecordCollection, key: string): string => `${name}/${key}`
 /** Returns the id of the key with which a sealed text was encrypted. */
 const keyIdOf = (sealed: string): string => sealed.split('.')[1] ?? ''
+/** The first time whose year has more than four digits, in ms since 1970. */
+const endOfTime = Date.UTC(10_000, 0)
 const fileCollections = Object.values<RecordCollection>(recordCollections).filter(({ isInFile }) => isInFile)
 
 /**
@@ -208,18 +210,21 @@ export function withoutRecords (document: SettingsDocument, kept: readonly strin
 }
 
 /**
- * Returns the records of a collection with encrypted values that a settings document contains. `locked`: the number of
- * those that cannot be decrypted.
+ * Returns the records of a collection with encrypted values that a settings document contains, without those that
+ * expire, such as marks of removal, and without those whose time no database has. Of several with one key, it returns
+ * the first, which is the one that counts in a file. `locked`: the number of those that cannot be decrypted.
  */
 export function sealedRecordsIn (
   document: SettingsDocument, collection: RecordCollection, vault: Vault
 ): { records: RecordEntry[], locked: number } {
   const value = document[collection.name]
-  const entries = Array.isArray(value) ? value.filter(isFileEntry) : []
+  const lasting = (Array.isArray(value) ? value.filter(isFileEntry) : [])
+    .filter(({ at, expiresAt }) => expiresAt === undefined && at >= 0 && at < endOfTime)
+  const entries = [...new Map(lasting.reverse().map((entry) => [entry.key, entry])).values()]
   const records = entries.flatMap((entry) => {
     const decrypted = decryptValue(collection, entry, vault)
-    const { key, owner, labels, at, expiresAt, version } = entry
-    return decrypted === undefined ? [] : [{ key, owner, labels, at, expiresAt, version, ...decrypted }]
+    const { key, owner, labels, at, version } = entry
+    return decrypted === undefined ? [] : [{ key, owner, labels, at, version, ...decrypted }]
   })
   return { records, locked: entries.length - records.length }
 }

@@ -38,8 +38,8 @@ export const socialAccounts = pgTable(
 
 /**
  * The sessions of social logins. `token` is one part of the session cookie; the other part is its signature. Since the
- * signing key is encrypted (`social_secret`), reading this table is not enough to use a session. `username` and `mark`
- * (`accountMarkOf`) are those of the local account at the time of the login.
+ * signing key follows from JWT_SECRET, which is not in the database, reading this table is not enough to use a session.
+ * `username` and `mark` (`accountMarkOf`) are those of the local account at the time of the login.
  */
 export const socialSessions = pgTable(
   'social_sessions',

@@ -111,7 +111,7 @@ export async function testOrStoreServers (
 ): Promise<FastifyReply> {
   const { kit } = app
   const entries = entriesIn(form)
-  const common = { text: formFieldText(form.text), source: sourceIn(formFieldText(form.source)) }
+  const common = { text: formFieldText(form.text), source: sourceIn(kit, formFieldText(form.source)) }
   const { configs, errors } = parseEntries(entries)
   if (Object.keys(errors).length > 0) return showServersToAdd(app, reply, { ...common, entries, errors })
   if (!entries.some(({ isChosen }) => isChosen)) {
@@ -133,11 +133,11 @@ export async function testOrStoreServers (
   return await reply.redirect(stored.length === 1 ? serverPageUrl(kit.base, first) : `${kit.base}/servers`, 303)
 }
 
-/** Parses the hidden form field with the source of the entries; undefined if invalid, or if `back` is not a path. */
-function sourceIn (text: string): AddServerSource | undefined {
+/** Parses the hidden form field with the source of the entries; undefined if invalid. `back` stays in the console. */
+function sourceIn ({ consolePathOf }: FastifyInstance['kit'], text: string): AddServerSource | undefined {
   const { title: name, text: about, back } = objectOf(text)
   const isSource = typeof name === 'string' && typeof about === 'string' && typeof back === 'string'
-  return isSource && /^\/(?![/\\])/.test(back) ? { title: name, text: about, back } : undefined
+  return isSource ? { title: name, text: about, back: consolePathOf(back) } : undefined
 }
 
 /** Returns the entries in a submitted form. */

@@ -274,4 +274,14 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
     await admin.ok('PUT', '/system-config', { mcpRouter: { apiKey: null, baseUrl: 'https://router.example.com' } })
     refused(await admin.ask('PUT', '/system-config', { mcpRouter: { apiKey: `${MASK}${secrets.router?.slice(-4)}` } }), 400)
   })
+  await t.test('a key that is stored first is for the first address', async () => {
+    await admin.ok('PUT', '/system-config', { mcpRouter: null, smartRouting: null })
+    for (const [section, key, address] of [
+      ['mcpRouter', 'apiKey', 'baseUrl'], ['smartRouting', 'llmProviderApiKey', 'llmProviderBaseUrl']
+    ] as const) {
+      await admin.ok('PUT', '/system-config', { [section]: { [key]: 'canary-of-a-first-key' } })
+      await admin.ok('PUT', '/system-config', { [section]: { [address]: 'https://first.example.com' } })
+      refused(await admin.ask('PUT', '/system-config', { [section]: { [address]: 'https://second.example.com' } }), 400)
+    }
+  })
 })

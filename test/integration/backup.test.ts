@@ -11,7 +11,7 @@ import { accountMarkOf, rightsMarkOf } from '../../plugins/identity/users/accoun
 import type { User } from '../../schemas/settings.ts'
 import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
-import { envOf, maintain } from '../helpers/cli.ts'
+import { cli, envOf, maintain } from '../helpers/cli.ts'
 import { database, type Database } from '../helpers/database.ts'
 import { cliProgram, startHub, until, type Hub } from '../helpers/hub.ts'
 import { runToEnd } from '../helpers/programs.ts'
@@ -237,6 +237,31 @@ test('an old backup revives no tokens of former passwords', async (t) => {
 })
 
 const empty = async (t: Test): Promise<Database> => await database(t, undefined, { tables: false })
+
+test('a settings file that is restored to a database: who kept the password stays logged in', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [file, archive, env] = [join(folder, 'mcp_settings.json'), join(folder, 'old.zip'), { DB_URL: (await empty(t)).url }]
+  const users = ['ada', 'bob'].map((username): User =>
+    ({ username, password: `$2b$04$${'a'.repeat(53)}`, createdAt: '2026-01-01T00:00:00.000Z', isAdmin: true }))
+  const write = async (some: unknown[]): Promise<void> => { await writeFile(file, JSON.stringify({ mcpServers: {}, users: some })) }
+  const run = async (...command: string[]): Promise<string> => {
+    const { code, out, err } = await cli(envOf(folder, env))(...command)
+    assert.equal(code, 0, out + err)
+    return out
+  }
+  const staysLoggedIn = async (): Promise<boolean[]> => {
+    const { users: stored } = JSON.parse(await run('db', 'export', '-')) as { users: User[] }
+    return users.map((each, at) => accountMarkOf(each) === accountMarkOf(stored[at] ?? each))
+  }
+  await write(users)
+  await done('backup', folder, [archive])
+  await run('restore', archive, '--keep-tokens')
+  assert.deepEqual(await staysLoggedIn(), [true, true], 'the operator vouches for it')
+  await write([{ ...users[0], password: `$2b$04$${'b'.repeat(53)}` }, users[1]])
+  await run('db', 'import', '--replace')
+  await run('restore', archive, '--replace')
+  assert.deepEqual(await staysLoggedIn(), [false, true])
+})
 
 test('PostgreSQL', async (t) => {
   const folder = await temporaryFolder(t)

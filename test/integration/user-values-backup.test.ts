@@ -1,5 +1,6 @@
 // Values that users give for servers, in backups.
 import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { manage, managed } from '../fakes/replica.ts'
@@ -85,6 +86,12 @@ test('the values of users go from a settings file into a database, by each way',
     const { code, out, err } = await cli(envOf(folder, { ENCRYPTION_KEY: key, DB_URL: url }))(...command)
     assert.equal(code, 0, out + err)
   }
+  // A file that somebody has edited has entries twice, and times that no database has.
+  const settingsFile = join(folder, 'mcp_settings.json')
+  const document = JSON.parse(await readFile(settingsFile, 'utf8')) as { userValues: Json[] }
+  const [ann] = document.userValues.filter(({ owner }) => owner === 'ann')
+  document.userValues.push({ ...ann, version: 'again' }, { ...ann, key: 'late', at: 1e20 }, { ...ann, key: 'early', at: -8e15 })
+  await writeFile(settingsFile, JSON.stringify(document))
   // The values of bob were taken back after the backup.
   const ways: Array<[users: string[], into: (url: string) => Promise<void>]> = [
     [['ann', 'bob'], async (url) => { await tool(url, 'restore', file) }],
@@ -105,5 +112,5 @@ test('the values of users go from a settings file into a database, by each way',
   const { url } = await database(t, undefined, { tables: false })
   const { code, err } = await cli(envOf(folder, { ENCRYPTION_KEY: otherKey, DB_URL: url }))('db', 'import')
   assert.equal(code, 0, err)
-  assert.match(err, /2 of the users' values for servers were left out, since they cannot be decrypted/)
+  assert.match(err, /Cannot be decrypted and left out: 1 of the users' values for servers/)
 })

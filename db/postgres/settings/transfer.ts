@@ -75,13 +75,14 @@ export function toDatabaseContent (document: SettingsDocument, vault: Vault): Da
     warnings: locked === 0
       ? []
       : [
-          `${locked} of the users' values for servers were left out, since they cannot be decrypted: set ` +
-          'ENCRYPTION_KEY and DATA_DIR as they were for the settings file, or let the users enter the values again.'
+          `Cannot be decrypted and left out: ${locked} of the users' values for servers. Let the users enter them ` +
+          'again. Or set ENCRYPTION_KEY and DATA_DIR as they were for the settings file, and import or restore it ' +
+          'again with --replace, which replaces later changes of the settings, too.'
         ]
   }
 }
 
-/** Stores the values of users for servers. */
+/** Stores the values of users for servers, in place of existing ones of the same users for the same servers. */
 export async function insertUserValues (
   tx: Transaction, vault: Vault, entries: readonly RecordEntry[]
 ): Promise<void> {
@@ -92,9 +93,9 @@ export async function insertUserValues (
 }
 
 /**
- * Replaces the settings and OAuth clients in a database by a settings document, in one commit, and adds the values of
- * users for servers. Running replicas then load the new settings. Tokens and logins of users whose account differs from
- * the existing one become invalid.
+ * Replaces the settings and OAuth clients in a database by a settings document, in one commit. The values of users
+ * for servers are added; they replace existing values of the same users for the same servers. Running replicas then
+ * load the new settings. Tokens and logins of users whose account differs from the existing one become invalid.
  * @param mayReplace whether existing settings may be replaced; if not, the database must be empty
  * @returns warnings about what is left out
  * @throws Error whose message contains no SQL and no values; nothing is changed then

@@ -1,6 +1,7 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
+import { errorCode } from '../../../db/errors.ts'
 import { snippetsText } from './client-snippets.ts'
 import { replaceFile } from './local-access.ts'
 
@@ -115,9 +116,15 @@ export class FirstStartNotice {
       })
       return
     }
-    if (this.file === undefined) this.#path = unusedPath(this.#path)
     this.#options.makeFolder()
-    replaceFile(this.#path, this.#text + text)
+    const isFirst = this.file === undefined
+    if (isFirst) this.#path = createUnusedFile(this.#path)
+    try {
+      replaceFile(this.#path, this.#text + text)
+    } catch (error) {
+      if (isFirst) rmSync(this.#path, { force: true })
+      throw error
+    }
     this.#text += text
   }
 
@@ -128,9 +135,18 @@ export class FirstStartNotice {
   }
 }
 
-/** Returns the path of a file that does not exist: with a number if an earlier start left a file. */
-function unusedPath (path: string): string {
-  let free = path
-  for (let number = 2; existsSync(free); number++) free = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)
-  return free
+/**
+ * Creates an empty file that did not exist: with a number if an earlier start, or another replica, left a file.
+ * @returns its path
+ */
+function createUnusedFile (path: string): string {
+  for (let number = 2, unused = path; ; number++) {
+    try {
+      writeFileSync(unused, '', { flag: 'wx', mode: 0o600 })
+      return unused
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') throw error
+    }
+    unused = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)
+  }
 }

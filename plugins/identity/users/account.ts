@@ -5,7 +5,7 @@ import type { AccountRecord } from '../../../schemas/login.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { User } from '../../../schemas/settings.ts'
 import {
-  keepsStoredRights, isRestrictedConfig, type Principal, responsibleUsersOf, storersOf
+  keepsStoredRights, isRestrictedConfig, type Principal, storersOf
 } from '../../settings/index.ts'
 import { defaultOwner } from './rules.ts'
 
@@ -106,7 +106,7 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
     const isOwned = config.owner === username
     const isKept = isOwned && keepsStoredRights(snapshot, server)
     const unshared = withoutShare(config, username)
-    const value = replaceStorer(unshared, username, isKept ? sponsors : [`${username} (removed)`])
+    const value = replaceStorer(unshared, username, isKept ? sponsors : removedStorersOf(username))
     if (!isOwned && value === config) continue
     const passed: ServerConfig = isOwned ? { ...value, owner: defaultOwner, visibility: 'private' } : value
     changes.push({
@@ -124,17 +124,21 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
 }
 
 /**
- * Returns the changes by which a new user does not own what a user of the same name has left, whose entry was removed
- * from the settings file by hand: keys are removed, servers and groups pass to `admin`. Shares and memberships stay,
- * since an admin can give them to a user who does not exist yet. The user `admin` owns everything without an owner.
- * @param by who creates the user; null if the caller is not identified
+ * Returns the changes by which a new user gets nothing of what a user of the same name has left, whose entry was
+ * removed from the settings file by hand: keys are removed, servers and groups pass to `admin`, and servers that the
+ * former user stored wait until an admin saves or enables them. Shares and memberships stay, since an admin can give
+ * them to a user who does not exist yet. The user `admin` owns everything without an owner.
  */
-export function changesForNewUser (snapshot: Snapshot, username: string, by: Principal | null): Change[] {
+export function changesForNewUser (snapshot: Snapshot, username: string): Change[] {
   if (username === defaultOwner) return []
-  const sponsors = by === null ? [] : responsibleUsersOf(snapshot.users, by)
-  return changesForRemoval(snapshot, username, sponsors).filter((change) =>
-    change.entity === 'bearerKeys' || change.entity === 'groups' ||
-    (change.entity === 'mcpServers' && snapshot.servers.get(change.key)?.config.owner === username))
+  return changesForRemoval(snapshot, username, []).flatMap((change): Change[] => {
+    if (change.entity === 'bearerKeys' || change.entity === 'groups') return [change]
+    if (change.entity !== 'mcpServers') return []
+    const config = snapshot.servers.get(change.key)?.config
+    if (config === undefined || config.owner === username) return [change]
+    const value = replaceStorer(config, username, removedStorersOf(username))
+    return value === config ? [] : [{ ...change, value }]
+  })
 }
 
 /** Returns a server's config without a user or team in `sharedWithUsers`; the same object if it is not listed there. */
@@ -156,9 +160,12 @@ export const changesForUnsharingWith = ({ servers }: Snapshot, name: string): Ch
     return value === server.config ? [] : [{ entity: 'mcpServers', key: server.name, value }]
   })
 
+/** Returns what replaces a removed user in `storedBy`: a name with a space, which no user can have. */
+const removedStorersOf = (username: string): string[] => [`${username} (removed)`]
+
 /**
  * Replaces a user in the list of the users who stored a config (`storedBy`).
- * @param others the names that replace the user; a name with a space matches no user
+ * @param others the names that replace the user
  */
 function replaceStorer (config: ServerConfig, username: string, others: readonly string[]): ServerConfig {
   const storers = storersOf(config)

@@ -263,7 +263,7 @@ export class Users {
         throw new errors.LimitReached(`There are already ${identityLimits.users} accounts: only an admin can add more`)
       }
       assertUsernameFree(base, user.username)
-      return [...changesForNewUser(base, user.username, by), userChangeOf(user)]
+      return [...changesForNewUser(base, user.username), userChangeOf(user)]
     }, by ?? user.username)
     return user
   }

@@ -77,7 +77,8 @@ export function checkSections (sent: SystemSections, report: ReportInvalidMember
 
 /**
  * Checks that no stored secret is kept, by its mask or because it is absent, while the address that it is sent to
- * changes: otherwise it would be sent to the new address.
+ * changes: otherwise it would be sent to the new address. A first address is no change, since a secret without an
+ * address was never sent anywhere.
  * @param sent the sent members
  * @param stored the configuration before the change
  * @param next the configuration after it
@@ -104,7 +105,7 @@ export function checkMaskedSecretTargets (sent: SystemSections, stored: SystemSe
   ] as const
   for (const [section, secret, sentSecret, nextSecret, before, after] of targets) {
     const isKept = sentSecret === undefined ? Boolean(nextSecret) : containsMask(sentSecret)
-    if (isKept && before !== after) {
+    if (isKept && before && before !== after) {
       throw new errors.InvalidInput(
         `"${section}.${secret}": the address changed, so the secret must be sent again (null removes it)`
       )

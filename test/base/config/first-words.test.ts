@@ -31,6 +31,15 @@ test('without a terminal the words of a first start are in a file for its owner 
   words.retract()
 })
 
+test('the file of a replica that starts at the same moment is not replaced', async (t) => {
+  const dataDir = await temporaryFolder(t)
+  const other = join(dataDir, 'first-start.txt')
+  const words = new FirstStartNotice({ terminal: undefined, dataDir, makeFolder: () => { writeFileSync(other, 'of the other') } })
+  await words.write('a password\n')
+  assert.equal(readFileSync(other, 'utf8'), 'of the other')
+  assert.match(readFileSync(join(dataDir, 'first-start-2.txt'), 'utf8'), /a password/)
+})
+
 test('words that nobody could read are an error', async (t) => {
   const dataDir = await temporaryFolder(t)
   const none = { dataDir, makeFolder: () => {} }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
-import { changesForDemotion, changesForRemoval } from '../../../plugins/identity/users/account.ts'
+import { changesForDemotion, changesForNewUser, changesForRemoval } from '../../../plugins/identity/users/account.ts'
 import { keyCreatorOf } from '../../../plugins/identity/keys/key-input.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { at, initialize, KEY, send, type Json } from '../../helpers/client.ts'
@@ -279,4 +279,12 @@ test('a new user owns nothing of one whose entry was removed from the settings f
   const { hers, shared } = stored.mcpServers as Record<string, Json>
   assert.deepEqual([hers?.owner, hers?.visibility, shared?.sharedWithUsers], ['admin', 'private', ['ada', 'bob']])
   assert.equal(await opensMcp(admin, own.token), false)
+})
+
+test('a command that a hand-removed admin stored for somebody else waits for an admin, also with a new user of that name', async () => {
+  const run = { command: 'x', owner: 'root', storedBy: ['root', 'ada'], sharedWithUsers: ['ada'] }
+  const other = { command: 'x', owner: 'root', sharedWithUsers: ['ada'] }
+  assert.deepEqual(changesForNewUser(snapshotOf({ admins: ['root'], servers: { run, other } }), 'ada'), [
+    { entity: 'mcpServers', key: 'run', value: { ...run, storedBy: ['root', 'ada (removed)'] } }
+  ])
 })

@@ -144,6 +144,6 @@ void test('the link back leads to a page of this host', async (t) => {
   const sourceOf = (back: string): Record<string, string> => ({ source: JSON.stringify({ title: 'Notes', text: 'x', back }) })
   const show = async (back: string): Promise<boolean> =>
     (await send(browser, { do: 'test', ...entry({}), chosen: '', ...sourceOf(back) })).text.includes(`href="${back}"`)
-  for (const back of ['//x.example/', '/\\x.example/', 'https://x.example/']) assert.equal(await show(back), false, back)
+  for (const back of ['//x.example/', '/\\x.example/', '/\t/x.example/', '/\n/x.example/', 'https://x.example/']) assert.equal(await show(back), false, back)
   assert.equal(await show('/console/add-a-server/market'), true)
 })
