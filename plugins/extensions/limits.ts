@@ -91,9 +91,9 @@ export const extensionsLimits = {
 
   /**
    * Content guards. `inline`: max characters of one message, over all guards, that are searched in the main thread; the
-   * rest is searched in a worker thread. `cost`: memory per byte of a text that is searched there, or waits for that,
-   * which counts towards `MEMORY_BUDGET`; `time`: max time to search a text there, in ms; beyond either, the call is
-   * refused, unless the action of the guard is `flag`. `webhookTimeout`: default timeout of a guard's webhook, in ms,
+   * rest is searched in a worker thread. `cost`: memory per byte of a text while it waits for a search there, or for a
+   * webhook, which counts towards `MEMORY_BUDGET`; `time`: max time to search a text there, in ms; beyond either, the
+   * call is refused, unless the action of the guard is `flag`. `webhookTimeout`: default timeout of a webhook, in ms,
    * `webhookAnswer`: max size of the webhook's response, in bytes; beyond either, the webhook has failed. `message`:
    * max length of the webhook's message, in characters; beyond that, it is truncated.
    */

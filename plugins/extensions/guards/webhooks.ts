@@ -1,10 +1,13 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { RuleRefusalError } from '../../../protocol/errors.ts'
+import { memoryOf } from '../../../protocol/text.ts'
 import type { Guard } from '../../../schemas/guards.ts'
+import { memoryBudget, type Release, ShareError } from '../../base/limits/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { toBearerKeyIdentity, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
+import { extensionsLimits } from '../limits.ts'
 import { askWebhook, type WebhookSettings, type WebhookQuestion } from './ask-webhook.ts'
 
 /** The kind of item that a webhook is asked about, by method. For other methods, no webhook is asked. */
@@ -47,7 +50,8 @@ export class GuardWebhooks {
     if (guard.webhook === undefined || kind === undefined) return text
     const principal = describePrincipal(this.#deps.snapshot(), exchange)
     const question = { type, principal, server, tool: item ?? '', kind, text }
-    const answer = await this.#answerOf(guard, guard.webhook, question)
+    const release = reserveMemory(guard, exchange.client, text)
+    const answer = await this.#answerOf(guard, guard.webhook, question).finally(release)
     if (answer.action === 'accept') return text
     if (answer.action === 'replace') return answer.text
     throw new RuleRefusalError('guard', answer.message ?? `The guard "${guard.name}" refuses this call`)
@@ -61,6 +65,16 @@ export class GuardWebhooks {
       if (webhook.whenAway === 'allow') return { action: 'accept' }
       return { action: 'reject', message: `The guard "${guard.name}" cannot decide now: its webhook is unavailable` }
     }
+  }
+}
+
+/** Reserves the memory of a text until a webhook has answered. @throws RuleRefusalError if there is too little */
+function reserveMemory (guard: Guard, { owner, id }: GatewayCall['exchange']['client'], text: string): Release {
+  try {
+    return memoryBudget.reserve(owner ?? id, memoryOf(text) * extensionsLimits.guards.cost)
+  } catch (error) {
+    if (!(error instanceof ShareError)) throw error
+    throw new RuleRefusalError('guard', `The guard "${guard.name}" could not ask its webhook: ${error.message}`)
   }
 }
 

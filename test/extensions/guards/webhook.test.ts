@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { test } from 'tap'
+import { memoryBudget } from '../../../plugins/base/limits/index.ts'
+import { GuardWebhooks } from '../../../plugins/extensions/guards/webhooks.ts'
 import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
 import { manage, managed } from '../../fakes/replica.ts'
 import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
@@ -11,6 +13,7 @@ import { startHub, type Cleanup, type Hub } from '../../helpers/hub.ts'
 import { listen } from '../../helpers/listen.ts'
 import { legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks } from '../../helpers/task-clients.ts'
 
+type Asks = Parameters<GuardWebhooks['ask']>
 interface Asked { headers: IncomingHttpHeaders, body: string }
 type Decide = (asked: Json) => string | number | 'never'
 
@@ -211,4 +214,29 @@ test('a webhook is asked about resources, subscriptions and completions, and can
   answer = { action: 'replace', arguments: { ref, argument: { name: 'who', value: 'al' } } }
   await session.request('completion/complete', complete)
   assert.match(upstream.received.findLast(({ message }) => message.method === 'completion/complete')?.body ?? '', /"value":"al"/)
+})
+
+test('texts that wait for a webhook count towards the memory budget, with a share for each caller', async (t) => {
+  const held: number[] = []
+  const webhooks = new GuardWebhooks({
+    snapshot: () => ({ teams: new Map(), users: new Map() }),
+    outbound: {
+      fetch: async () => {
+        held.push(memoryBudget.held)
+        return { status: 200, headers: {}, body: Buffer.from('{"action":"accept"}') }
+      }
+    },
+    warn: (error: unknown) => { throw error }
+  } as unknown as ConstructorParameters<typeof GuardWebhooks>[0])
+  const ask = async (owner: string): Promise<string> => {
+    const view = { principal: { key: 'user ann', kind: 'user', user: 'ann', username: 'ann', isAdmin: false } }
+    const call = { exchange: { method: 'tools/call', client: { owner }, view }, provider: 's', item: 't' } as unknown as Asks[1]
+    const guard = { id: 'g', name: 'Asks', on: 'both', action: 'refuse', webhook: { url: 'https://hook.example', secret, whenAway: 'deny' } } as const
+    return await webhooks.ask(guard, call, 'result', '{"a":1}')
+  }
+  assert.equal(await ask('ann'), '{"a":1}')
+  assert.deepEqual([held, memoryBudget.held], [[14], 0])
+  t.after(memoryBudget.reserve('ann', memoryBudget.max * 3 / 4))
+  await assert.rejects(ask('ann'), /"Asks" could not ask its webhook: You have reached your share/)
+  assert.equal(await ask('ben'), '{"a":1}')
 })
