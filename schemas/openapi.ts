@@ -201,6 +201,8 @@ const uploadBody = (field: string): NonNullable<Operation['requestBody']> => ({
 const uploads: Readonly<Record<string, Operation['requestBody']>> = {
   '/api/mcpb/upload': uploadBody('mcpbFile'), '/api/skills/upload': uploadBody('skillFile')
 }
+/** Matches the paths whose GET has no entity tag: it runs a tool, or is a stream. */
+const withoutEntityTag = /\/tools\/\{server\}\/\{tool\}$|\/logs\/stream$/
 /** The body of a message to the webhook. It is read as bytes, since the signature covers the bytes. */
 const eventMessage = { required: true, content: { 'application/json': { schema: { type: 'object' }, example: {} } } }
 
@@ -249,7 +251,7 @@ export function completeApiDocument (declared: object): object {
       ])
       const responses = {
         ...Object.fromEntries(answers),
-        ...(isManagement && method === 'get' && { 304: notModified }),
+        ...(isManagement && method === 'get' && !withoutEntityTag.test(path) && { 304: notModified }),
         ...Object.fromEntries(failed.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }]))
       }
       paths[path] = { ...paths[path], [method]: { operationId: nameOf(method, path), ...operation, responses } }

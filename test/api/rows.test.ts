@@ -505,6 +505,10 @@ test('every row of the tables', async (t) => {
     assert.ok(change.parameters.some((each) => each.in === 'header' && each.name === 'if-match'))
     assert.ok(at(change, 'responses', '412') !== undefined)
     assert.ok(at(document, 'paths', '/api/servers', 'get', 'responses', '304') !== undefined)
+    for (const path of ['/api/tools/{server}/{tool}', '/api/{name}/tools/{server}/{tool}', '/api/logs/stream']) {
+      const responses = at(document, 'paths', path, 'get', 'responses') as object
+      assert.ok('200' in responses && !('304' in responses), path)
+    }
   })
 
   /** Has what every row asks for. */
