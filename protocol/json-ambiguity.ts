@@ -1,4 +1,4 @@
-import { decodeKey, skipSpace, skipString } from './json.ts'
+import { decodeKey, skipSpace, skipString, skipValue } from './json.ts'
 
 /** Matches the characters that end a number in JSON. */
 const numberEnd = /[\s,\]}]/g
@@ -48,8 +48,9 @@ interface MemberStarts { readonly byName: Map<string, number>, readonly next: Ma
 /**
  * Removes duplicate members from all objects in a JSON text, at any depth. The last one is kept, as in `JSON.parse`;
  * all other characters stay.
+ * @param isChecked whether the value of an outermost member is checked; the values of others stay as they are
  */
-export function withoutAnyDuplicates (text: string): string {
+export function withoutAnyDuplicates (text: string, isChecked: (name: string) => boolean = () => true): string {
   // For each object and array around the current position, outermost first; undefined for an array.
   const open: Array<MemberStarts | undefined> = []
   const cuts: Array<readonly [start: number, end: number]> = []
@@ -66,6 +67,10 @@ export function withoutAnyDuplicates (text: string): string {
         if (former !== undefined) cuts.push([former, object.next.get(former) ?? at])
         object.byName.set(name, at)
         object.last = at
+        isName = false
+        const colon = skipSpace(text, end)
+        at = open.length > 1 || isChecked(name) ? end : skipValue(text, skipSpace(text, colon + 1))
+        continue
       }
       isName = false
       at = end

@@ -43,6 +43,8 @@ test('json: withoutAnyDuplicates leaves what JSON.parse would see, and each memb
     ['{"a":{"b":1,"b":2},"c":1e400 ,"\\u0061":3,"a" : 4 }', '{"c":1e400 ,"a" : 4 }'],
     ['{"n":1.0,"m":9007199254740993}', '{"n":1.0,"m":9007199254740993}']
   ] as const) assert.equal(withoutAnyDuplicates(text), single)
+  const own = '{"own":{"a":1,"a":2},"name":{"a":1,"a":2},"own":{"a":1,"a":2}}'
+  assert.equal(withoutAnyDuplicates(own, (name) => name === 'name'), '{"name":{"a":2},"own":{"a":1,"a":2}}')
 })
 
 test('json: elementsOf gives every element to the byte', async () => {

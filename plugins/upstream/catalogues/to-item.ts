@@ -61,9 +61,12 @@ export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): 
     warn(`${which} is larger than ${upstreamLimits.itemSize} characters and was omitted`)
     return undefined
   }
-  // Pins and the scan of definitions read the last of two members; clients may read the first.
-  const unambiguous = withoutAnyDuplicates(written)
-  const { text, places } = mend(unambiguous, itemShapes[kind])
+  const shape = itemShapes[kind]
+  // Pins and the scan of definitions read the last of two members; clients may read the first. The values of members
+  // that MCP does not define, and of `_meta`, stay as they are.
+  const isDefined = (name: string): boolean => name !== '_meta' && Object.hasOwn(shape.members ?? {}, name)
+  const unambiguous = withoutAnyDuplicates(written, isDefined)
+  const { text, places } = mend(unambiguous, shape)
   const value: unknown = text.length > largeItem ? parseMembers(text, key, kind) : JSON.parse(text)
   if (!isObject(value) || typeof value[key] !== 'string' || value[key] === '') {
     warn(`an item without ${JSON.stringify(key)} was omitted`)
