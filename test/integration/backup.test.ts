@@ -174,7 +174,7 @@ test('what a bundle\'s server writes hinders no backup', async (t) => {
   assert.deepEqual((await filesBelow(bundles)).filter((name) => !name.includes('/')), ['greeter'])
   const names = (await filesBelow(join(bundles, 'greeter/current'))).map((name) => name.toLowerCase())
   assert.deepEqual(names, ['aa', 'main.cjs', 'server.log'])
-  // What root restores belongs to the gateway's user, the owner of DATA_DIR.
+  // Files that root restores belong to the gateway's user, the owner of DATA_DIR.
   if (process.geteuid?.() !== 0) return
   const dataDir = join(folder, '.tool-hub')
   await chown(dataDir, 1001, 1001)

@@ -501,7 +501,7 @@ test('a bundle stays for a server that names its folder by another path, and goe
   const real = { ...config, args: [join(folder, 'real/bundles/sample/current/server/index.js')], enabled: false }
   await store('POST', '/api/servers', { name: 'remote', config: remote })
   await store('DELETE', '/api/servers/remote')
-  // What is removed is removed before the next upload is installed.
+  // The old bundle is removed before the next upload is installed.
   await upload(app, { name: 'other' })
   assert.ok(await isThere())
   await store('POST', '/api/servers', { name: 'real', config: real })

@@ -255,7 +255,7 @@ test('an admin uploads a skill, and chooses its routes', async (t) => {
   ] as const) {
     assert.equal(answer.status, code, `${what}: ${JSON.stringify(answer.body)}`)
   }
-  // What a removed group leaves can be put back.
+  // A skill that names a removed group can be stored again.
   const { id: skillId } = made.body.data as { id: string }
   assert.equal((await api(hub, 'DELETE', '/groups/daily')).status, 200)
   const { groups } = (await api(hub, 'GET', `/skills/${skillId}`)).body.data as Json

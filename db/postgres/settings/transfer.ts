@@ -52,7 +52,7 @@ export async function exportDocument (driver: DatabaseDriver, vault: Vault): Pro
   })
 }
 
-/** What a settings document becomes in a database. */
+/** The rows and records that store a settings document in a database. */
 interface DatabaseContent {
   readonly writes: Writes
   readonly clients: readonly ClientRow[]
