@@ -3,7 +3,7 @@ import { StorageError } from '../../../db/store.ts'
 import type { UsedRequestStates } from '../../../db/ports/login-states.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { argumentsTextOf, type Exchange } from '../../../protocol/exchange.ts'
-import { isObject } from '../../../protocol/json.ts'
+import { canonicalJson } from '../../../protocol/json.ts'
 import { describeJsonAmbiguity } from '../../../protocol/json-ambiguity.ts'
 import { mcpNameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
@@ -175,12 +175,5 @@ function requestDigest ({ view, method, params, paramsText }: StateBinding): str
   const { key } = view.unfiltered ?? view
   const argsText = argumentsTextOf({ paramsText })
   const text = describeJsonAmbiguity(argsText) === undefined ? [] : [argsText]
-  return hash('sha256', JSON.stringify([key, method, name, canonical(params.arguments), ...text]), 'base64url')
-}
-
-/** Returns a canonical form of a value: objects become lists of their members in alphabetical order. */
-function canonical (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical)
-  if (!isObject(value)) return value
-  return { members: Object.keys(value).sort().map((key) => [key, canonical(value[key])]) }
+  return hash('sha256', canonicalJson([key, method, name ?? null, params.arguments ?? null, ...text]), 'base64url')
 }

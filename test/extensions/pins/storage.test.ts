@@ -81,7 +81,7 @@ test('replicas that read a server at the same time pin it once, and tell a chang
   await two.pins.refresh(60_000)
   assert.equal(listed(two.pins, changed[1] ?? catalogueOf('')), 1)
   assert.deepEqual(await two.pins.readPendingChanges('s'), [])
-  // What is read before the next poll counts, too: the poll finds nothing new then.
+  // A read between two polls notifies, too, since the next poll sees no newer version.
   const before = three.changed()
   assert.deepEqual(await three.pins.readPendingChanges('s'), [])
   assert.equal(three.changed(), before + 1)
