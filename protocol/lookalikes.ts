@@ -76,7 +76,10 @@ const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
   'resources/directory/read': ['uri'],
   'skills/get': ['uri'],
   'completion/complete': ['ref'],
-  'notifications/progress': ['progressToken']
+  'logging/setLevel': ['level'],
+  'notifications/cancelled': ['requestId'],
+  'notifications/progress': ['progressToken'],
+  'notifications/tasks/status': ['taskId']
 }).map(([method, names]) => [method, new GuardedNames(['_meta', ...names])]))
 const defaultMembers = new GuardedNames(['_meta'])
 
