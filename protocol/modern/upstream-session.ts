@@ -241,9 +241,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   async ping (timeout: number): Promise<void> {
     const { version } = this.#outgoing
     try {
-      await waitAtMost(timeout, discoverServer(this.#connection, this.#client, this.#options.tools, version), () => {
-        throw new UpstreamError('timeout', `no answer within ${timeout / 1_000} s`, { isPublic: true })
-      })
+      await discoverServer(this.#connection, this.#client, this.#options.tools, version, timeout)
     } catch (error) {
       throw error instanceof NotModernError
         ? new UpstreamError('expired', `it no longer supports MCP ${version}`)
