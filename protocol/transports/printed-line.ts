@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
+import { LineReader } from '../pieces.ts'
 
 /** A line that a process printed. */
 export interface PrintedLine {
@@ -68,4 +70,13 @@ export class LastLines {
     const shown = this.#lines.map((line) => this.#show(line).slice(0, maxShownLength)).join('\n')
     return this.#lines.length === 0 ? '' : `; its last lines:\n${shown}`
   }
+}
+
+/** Reads a process's stderr line by line until it ends. Blank lines are skipped, and long lines are truncated. */
+export function readStderr (stderr: Readable, onLine: (line: string) => void): void {
+  const lines = new LineReader(maxKeptLine, (line) => { if (line.trim() !== '') onLine(line.trimEnd()) })
+  stderr.setEncoding('utf8')
+  stderr.on('error', () => {})
+  stderr.on('data', (text: string) => { lines.push(text) })
+  stderr.once('end', () => { lines.push('\n') })
 }

@@ -5,7 +5,7 @@ import { UpstreamError } from '../errors.ts'
 import { toOneLine } from '../json.ts'
 import type { Message } from '../message.ts'
 import { Chunks } from '../pieces.ts'
-import { LastLines, maxKeptLine, toRedactedLine, type PrintedLine } from './printed-line.ts'
+import { LastLines, maxKeptLine, readStderr, toRedactedLine, type PrintedLine } from './printed-line.ts'
 import { killGroupOnExit, ProcessTree } from './process-tree.ts'
 import {
   type ChildCommand, findWorkingFolder, startChild, startFailureMessage, type ProcessExit, type StartedProcess,
@@ -16,7 +16,6 @@ import {
   type Transport
 } from './transport.ts'
 import { createUnsolicitedCounter, noRateLimit, type ReadingOptions, withSlowServerPause, Valve } from './valve.ts'
-import { readStderr } from './stderr.ts'
 
 export interface StdioOptions {
   child: ChildCommand
