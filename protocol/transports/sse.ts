@@ -1,74 +1,61 @@
 import { UpstreamError } from '../errors.ts'
 import { carriesMessage, EventStreamParser } from '../event-stream.ts'
-import { defaultHeaders } from '../instance.ts'
 import type { Message } from '../message.ts'
-import { readBearerChallenge, sendWithAuthorization } from './authorization.ts'
-import { CookieJar } from './cookies.ts'
+import { readBearerChallenge } from './authorization.ts'
 import { HttpAnswerReader, networkFailureMessage } from './http-answer.ts'
-import type { HttpOptions } from './http.ts'
+import { HttpConnection, type HttpOptions } from './http-connection.ts'
 import { resolveRedirect } from './redirect.ts'
 import { httpStatusError } from './refusal.ts'
 import {
   initializedNotificationTimeout, guessAnsweredId, parseMessages, transportLimits, type Receiver, type SendOptions,
   type Transport
 } from './transport.ts'
-import {
-  createUnsolicitedCounter, maxInFlight, noRateLimit, type ReadingOptions, withSlowServerPause
-} from './valve.ts'
+import { createUnsolicitedCounter, noRateLimit } from './valve.ts'
 
 /**
  * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream carries all
  * messages from the server; its first event contains the URL to POST to. Deprecated, but still in use.
  */
 export class SseTransport implements Transport {
-  readonly #options: HttpOptions
-  readonly #reading: ReadingOptions
-  readonly #cookies: CookieJar
-  readonly #posts = new Set<HttpAnswerReader>()
-  /** Called when all POSTs have been answered or have failed. */
-  #onAccepted: (() => void) | undefined
+  readonly #connection: HttpConnection
   #stream: HttpAnswerReader | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
-  #endpoint: URL | undefined
+  #hasEndpoint = false
   /** Whether the endpoint has accepted a message. */
   #hasAccepted = false
-  #receiver: Receiver | undefined
-  #closed = false
+  #notifications = 0
 
-  constructor (options: HttpOptions) {
-    this.#options = options
-    this.#cookies = new CookieJar(options.headers.cookie)
-    // `#posts` includes the POSTs of requests, so the limit is higher than `maxInFlight`.
-    const pace = withSlowServerPause(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
-    this.#reading = { ...options.reading, pace }
-  }
+  constructor (options: HttpOptions) { this.#connection = new HttpConnection(options) }
 
   #receive (data: string): void {
+    const { reading, receiver } = this.#connection
     let messages: Message[]
     try {
       messages = parseMessages(data)
     } catch {
-      this.#reading.pace?.count('noise', data.length)
+      reading.pace?.count('noise', data.length)
       // Other clients' requests are not affected by a message that cannot be parsed.
       const id = guessAnsweredId(data)
       if (id === undefined) return
-      this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC ' +
+      receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC ' +
         'message', { isPublic: true }))
       return
     }
-    for (const each of messages) this.#receiver?.message(each, undefined)
+    for (const each of messages) receiver?.message(each, undefined)
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    this.#receiver = createUnsolicitedCounter(receiver, this.#reading.pace ?? noRateLimit)
+    const connection = this.#connection
+    const { options: { url: configured, authorization }, reading } = connection
+    connection.receiver = createUnsolicitedCounter(receiver, reading.pace ?? noRateLimit)
     await new Promise<void>((resolve, reject) => {
       this.#rejectStart = reject
       const end = (error: UpstreamError): void => {
         reject(error)
-        if (!this.#closed) this.#receiver?.closed(error)
-        this.#closed = true
+        connection.receiver?.closed(error)
+        connection.close()
       }
-      let streamUrl = this.#options.url
+      let streamUrl = configured
       const parser = new EventStreamParser((event) => {
         const { data } = event
         if (event.event === 'endpoint') {
@@ -79,18 +66,19 @@ export class SseTransport implements Transport {
               'address', { isPublic: true }))
             return
           }
-          if (endpoint.origin !== this.#options.url.origin) {
+          if (endpoint.origin !== configured.origin) {
             this.#stream?.abort()
             end(new UpstreamError('refused', 'the endpoint in the upstream\'s event stream has another ' +
               'origin', { isPublic: true }))
             return
           }
-          this.#endpoint = endpoint
+          connection.url = endpoint
+          this.#hasEndpoint = true
           resolve()
         } else if (carriesMessage(event)) this.#receive(data)
       }, transportLimits.message)
       const open = (url: URL, hops: number, isRetry = false): void => {
-        streamUrl = url
+        streamUrl = connection.url = url
         let status = 0
         let location: string | undefined
         let wwwAuthenticate: string | undefined
@@ -107,41 +95,45 @@ export class SseTransport implements Transport {
             const next = resolveRedirect(url, 'GET', status, location, hops)
             const challenge = readBearerChallenge(status, wwwAuthenticate, sentAuthorization, isRetry)
             if (next) open(next, hops + 1, isRetry)
-            else if (challenge && this.#options.authorization) {
-              this.#options.authorization.refused(challenge).then((sendAgain) => {
-                if (this.#closed) return
+            else if (challenge && authorization) {
+              authorization.refused(challenge).then((sendAgain) => {
+                if (connection.isClosed) return
                 if (sendAgain) open(url, hops, true)
                 else end(httpStatusError(status, ''))
               }, (error: unknown) => { end(error instanceof UpstreamError ? error : httpStatusError(status, '')) })
             } else if (status === 401) {
               end(new UpstreamError('unauthorized', 'the upstream requires credentials (HTTP 401): check the ' +
                 'configured headers'))
-            } else if (this.#endpoint) {
+            } else if (this.#hasEndpoint) {
               end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true }))
             } else if (status >= 500) end(httpStatusError(status, ''))
             else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`, { status }))
           },
           onError: (error, sent) => { end(this.#failure(error, sent)) }
-        }, this.#reading)
-        this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream, (sent) => {
-          sentAuthorization = sent
-        })
+        }, reading)
+        const request =
+          { method: 'GET', headers: connection.streamHeaders(undefined, undefined), body: null } as const
+        connection.dispatch(request, this.#stream, (sent) => { sentAuthorization = sent })
       }
-      open(this.#options.url, 0)
+      open(configured, 0)
     })
   }
 
-  send (text: string, options?: SendOptions): void {
-    const { id } = options ?? {}
-    const fail = (error: UpstreamError): void => { if (id !== undefined) this.#receiver?.failed(id, error) }
-    if (!this.#endpoint || this.#closed) {
+  send (text: string, { id }: SendOptions = {}): void {
+    const connection = this.#connection
+    const fail = (error: UpstreamError): void => { if (id !== undefined) connection.receiver?.failed(id, error) }
+    if (!this.#hasEndpoint || connection.isClosed) {
       fail(new UpstreamError('unreachable', 'the event stream is closed', { isPublic: true }))
       return
     }
-    this.#post(this.#endpoint, text, fail, 0)
+    this.#post(id ?? `notification ${++this.#notifications}`, text, fail, 0)
   }
 
-  #post (url: URL, text: string, fail: (error: UpstreamError) => void, hops: number, isRetry = false): void {
+  #post (
+    key: number | string, text: string, fail: (error: UpstreamError) => void, hops: number, isRetry = false
+  ): void {
+    const connection = this.#connection
+    const { url, options: { authorization } } = connection
     let status = 0
     let location: string | undefined
     let wwwAuthenticate: string | undefined
@@ -154,34 +146,28 @@ export class SseTransport implements Transport {
         return 'discard'
       },
       onEnd: () => {
-        this.#removePost(post)
+        connection.removePending(key)
         const next = resolveRedirect(url, 'POST', status, location, hops)
         const challenge = readBearerChallenge(status, wwwAuthenticate, sentAuthorization, isRetry)
         if (next) {
-          this.#endpoint = next
-          this.#post(next, text, fail, hops + 1, isRetry)
-        } else if (challenge && this.#options.authorization) {
-          this.#options.authorization.refused(challenge).then((sendAgain) => {
-            if (sendAgain && !this.#closed) this.#post(url, text, fail, hops, true)
+          connection.url = next
+          this.#post(key, text, fail, hops + 1, isRetry)
+        } else if (challenge && authorization) {
+          authorization.refused(challenge).then((sendAgain) => {
+            if (sendAgain && !connection.isClosed) this.#post(key, text, fail, hops, true)
             else fail(httpStatusError(status, ''))
           }, (error: unknown) => { fail(error instanceof UpstreamError ? error : httpStatusError(status, '')) })
         } else if (status < 300) this.#hasAccepted = true
         else fail(status === 401 ? httpStatusError(status, '') : this.#refusal(status, url))
       },
       onError: (error, sent) => {
-        this.#removePost(post)
+        connection.removePending(key)
         fail(this.#failure(error, sent))
       }
     })
-    this.#posts.add(post)
-    this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post, (sent) => {
-      sentAuthorization = sent
-    })
-  }
-
-  #removePost (post: HttpAnswerReader): void {
-    this.#posts.delete(post)
-    if (this.#posts.size === 0) this.#onAccepted?.()
+    connection.addPending(key, post)
+    const request = { method: 'POST', headers: connection.postHeaders(undefined, undefined), body: text } as const
+    connection.dispatch(request, post, (sent) => { sentAuthorization = sent })
   }
 
   /**
@@ -201,60 +187,18 @@ export class SseTransport implements Transport {
   #failure (error: Error, sent: boolean): UpstreamError {
     return error instanceof UpstreamError
       ? error
-      : new UpstreamError(sent ? 'broken' : 'unreachable', networkFailureMessage(error, this.#options.url))
+      : new UpstreamError(sent ? 'broken' : 'unreachable', networkFailureMessage(error, this.#connection.options.url))
   }
 
   drop (): void {}
 
-  async onNegotiated (): Promise<void> {
-    if (this.#posts.size === 0) return
-    await new Promise<void>((resolve) => {
-      this.#onAccepted = resolve
-      setTimeout(resolve, initializedNotificationTimeout).unref()
-    })
-  }
+  async onNegotiated (): Promise<void> { await this.#connection.whenIdle(initializedNotificationTimeout) }
 
   async close (): Promise<void> {
-    this.#closed = true
-    this.#receiver = undefined
+    this.#connection.close()
     this.#rejectStart?.(new UpstreamError('closed', 'the link was closed'))
     this.#stream?.abort()
-    for (const post of this.#posts) post.abort()
-  }
-
-  /** Sends an HTTP request. @param onSent called with the value of the request's `Authorization` header */
-  #dispatch (
-    url: URL,
-    method: 'GET' | 'POST',
-    headers: Record<string, string>,
-    body: string | null,
-    answer: HttpAnswerReader,
-    onSent: (sent: string | undefined) => void
-  ): void {
-    const { authorization, dispatcher } = this.#options
-    sendWithAuthorization(authorization, answer, (sent) => {
-      onSent(sent)
-      answer.cookies = this.#cookies
-      const { header: cookie } = this.#cookies
-      dispatcher.dispatch(
-        {
-          origin: url.origin,
-          path: url.pathname + url.search,
-          method,
-          headers: {
-            ...defaultHeaders,
-            ...this.#options.headers,
-            ...headers,
-            ...(sent === undefined ? {} : { authorization: sent }),
-            ...(cookie === undefined ? {} : { cookie })
-          },
-          body,
-          headersTimeout: 0,
-          bodyTimeout: 0
-        },
-        answer
-      )
-    })
+    this.#connection.dropAll()
   }
 }
 
