@@ -18,9 +18,11 @@ export function acceptOnlyFormBodies (scope: FastifyInstance): void {
   ) => fieldsOf(limitFormFields(await readBodyText(payload, max, chunkedBodyReserver(request)))))
 }
 
+/** Returns the fields of a form. Line breaks are line feeds, although browsers submit CRLF. */
 function fieldsOf (text: string): Record<string, string | string[]> {
   const fields = new Map<string, string | string[]>()
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [name, submitted] of new URLSearchParams(text)) {
+    const value = submitted.replaceAll('\r\n', '\n')
     const former = fields.get(name)
     fields.set(name, former === undefined ? value : [former, value].flat())
   }
