@@ -56,25 +56,15 @@ export interface CallOptions {
   onEnd: (call: Call, response: Response | undefined) => void
 }
 
-/** A question that waits for an exchange to be attached. */
-interface ParkedQuestion {
-  readonly resolve: (exchange: Exchange) => void, readonly reject: (error: UpstreamError) => void
-}
-
-const noQuestions: readonly ParkedQuestion[] = []
-
 /**
  * A client's request as sent to an upstream: its upstream id, which is also its progress token, its deadline, and the
- * questions that the upstream asks during it. A call begins with one exchange and may outlive that exchange: `detach`
- * lets the exchange end, `attach` continues with another one. The call cancels the upstream request when its exchange
- * is cancelled, or when the deadline passes.
+ * questions that the upstream asks during it. The call cancels the upstream request when its exchange is cancelled, or
+ * when the deadline passes.
  */
 export class Call {
   #id: number
-  /** The client that made the call. All exchanges that the call is attached to belong to it. */
-  readonly client: Client
-  readonly method: string
-  readonly params: Readonly<Record<string, unknown>>
+  /** The client's request, which receives the call's notifications and questions. */
+  readonly exchange: Exchange
   readonly answer: Promise<Response>
   readonly #connection: RpcConnection
   readonly #deadlines: Deadlines
@@ -84,9 +74,6 @@ export class Call {
   readonly #paramsOf: NonNullable<CallOptions['paramsOf']>
   readonly #onEnd: CallOptions['onEnd']
   readonly #started = Date.now()
-  #exchange: Exchange | undefined
-  /** Questions that arrived while no exchange was attached. */
-  #parked: ParkedQuestion[] | undefined
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #awaitingClientSince: number | undefined
@@ -103,9 +90,7 @@ export class Call {
     this.#onEnd = onEnd
     this.headers = headers
     this.#deadlines = deadlines
-    this.client = exchange.client
-    this.method = exchange.method
-    this.params = exchange.params
+    this.exchange = exchange
     this.#id = connection.nextId
     if (exchange.cancelled !== undefined) {
       this.#isOver = true
@@ -113,21 +98,22 @@ export class Call {
       return
     }
     this.#arm()
-    this.answer = this.#send(exchange, changes)
-    this.attach(exchange)
+    this.answer = this.#send(changes)
+    exchange.onCancel((reason) => { this.cancel(new UpstreamError('closed', reason)) })
   }
 
   /** Sends the request with the next id. @param previousId the id of the call's last request; undefined: none */
-  #send (exchange: Exchange, changes: ParamChanges, previousId?: number): Promise<Response> {
+  #send (changes: ParamChanges, previousId?: number): Promise<Response> {
+    const { exchange } = this
     const adapter = this.#adapter
     const id = this.#id = this.#connection.nextId
     if (previousId !== undefined) adapter?.onResend(this, previousId)
     const params = adapter === undefined ? this.#paramsOf(exchange, changes, id) : adapter.params(exchange, changes, id)
     return this.#connection.request(exchange.method, params, {
-      onPoll: (retry) => { this.#exchange?.pause(retry) },
+      onPoll: (retry) => { exchange.pause(retry) },
       onSettled: (response) => {
         const next = response && !this.#isOver ? adapter?.onResponse(this, response) : undefined
-        if (next !== undefined) return this.#sendAgain(exchange, changes, next)
+        if (next !== undefined) return this.#sendAgain(changes, next)
         this.#end(response)
         return undefined
       }
@@ -135,7 +121,7 @@ export class Call {
   }
 
   /** Waits for the next step, and takes it. @returns the answer to the call */
-  async #sendAgain (exchange: Exchange, changes: ParamChanges, next: Promise<NextStep>): Promise<Response> {
+  async #sendAgain (changes: ParamChanges, next: Promise<NextStep>): Promise<Response> {
     let step: NextStep
     try {
       step = await Promise.race([next, new Promise<never>((_resolve, reject) => { this.#giveUp = reject })])
@@ -149,7 +135,7 @@ export class Call {
       return step.response
     }
     this.#arm()
-    return await this.#send(exchange, { ...changes, ...step.changes }, this.#id).catch((error: unknown) => {
+    return await this.#send({ ...changes, ...step.changes }, this.#id).catch((error: unknown) => {
       // An earlier request of the call may have had an effect, so the error must not allow a retry.
       throw error instanceof UpstreamError && error.didNotRun
         ? new UpstreamError('broken', error.messageForClients)
@@ -161,7 +147,6 @@ export class Call {
   #end (response: Response | undefined): void {
     this.#isOver = true
     clearTimeout(this.#timer)
-    for (const { reject } of this.#unpark()) reject(callEndedError())
     this.#onEnd(this, response)
   }
 
@@ -170,33 +155,20 @@ export class Call {
 
   get isOver (): boolean { return this.#isOver }
 
-  /** The exchange that the call is attached to; undefined while detached. */
-  get exchange (): Exchange | undefined { return this.#exchange }
+  /** The client that made the call. */
+  get client (): Client { return this.exchange.client }
+
+  get method (): string { return this.exchange.method }
+
+  get params (): Readonly<Record<string, unknown>> { return this.exchange.params }
 
   /** The client's progress token, as JSON text; undefined if the client did not request progress. */
   get clientToken (): string | undefined {
-    return this.#exchange && progressTokenOf(this.#exchange.params, this.#exchange.paramsText)
+    return progressTokenOf(this.exchange.params, this.exchange.paramsText)
   }
 
-  /**
-   * Attaches the call to an exchange, which then receives the call's notifications and questions. If the exchange is
-   * cancelled, the call is cancelled, too.
-   */
-  attach (exchange: Exchange): void {
-    this.#exchange = exchange
-    exchange.onCancel((reason) => { if (this.#exchange === exchange) this.cancel(new UpstreamError('closed', reason)) })
-    for (const { resolve } of this.#unpark()) resolve(exchange)
-  }
-
-  /** Detaches the call from its exchange. Until another is attached, notifications are dropped and questions wait. */
-  detach (): void {
-    this.#exchange = undefined
-  }
-
-  /** Forwards a notification that belongs to this call to the client; drops it while the call is detached. */
-  notify (method: string, paramsText: string): void {
-    this.#exchange?.notify(method, paramsText)
-  }
+  /** Forwards a notification that belongs to this call to the client. */
+  notify (method: string, paramsText: string): void { this.exchange.notify(method, paramsText) }
 
   /** Restarts the deadline after progress, if `resetTimeoutOnProgress` is set. */
   restartTimeout (): void { if (this.#deadlines.resetTimeoutOnProgress && !this.#isOver) this.#arm() }
@@ -217,8 +189,7 @@ export class Call {
     this.#awaitingClientSince ??= Date.now()
     this.#arm()
     try {
-      const exchange = this.#exchange ?? await this.#waitForExchange(question.signal)
-      return await exchange.ask(question)
+      return await this.exchange.ask(question)
     } finally {
       if (--this.#questions === 0) this.#awaitingClientSince = undefined
       if (!this.#isOver) this.#arm()
@@ -241,32 +212,13 @@ export class Call {
       return
     }
     if (this.#adapter?.notifiesCancel !== false) {
-      const { cancelParams } = this.#exchange ?? {}
+      const { cancelParams } = this.exchange
       const params = cancelParams === undefined
         ? `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`
         : withMembers(cancelParams, { requestId: String(this.#id) })
       this.#connection.notify('notifications/cancelled', params, { headers: this.headers })
     }
     this.#connection.abandon(this.#id, error)
-  }
-
-  /** Waits until the call is attached. @throws UpstreamError if the question is withdrawn, or the call ends */
-  async #waitForExchange (signal: AbortSignal): Promise<Exchange> {
-    if (this.#isOver) throw callEndedError()
-    if (signal.aborted) throw new UpstreamError('closed', String(signal.reason))
-    return await new Promise((resolve, reject) => {
-      (this.#parked ??= []).push({ resolve, reject })
-      signal.addEventListener(
-        'abort', () => { reject(new UpstreamError('closed', String(signal.reason))) }, { once: true }
-      )
-    })
-  }
-
-  /** Empties the list of parked questions, and returns them. */
-  #unpark (): readonly ParkedQuestion[] {
-    const parked = this.#parked ?? noQuestions
-    this.#parked = undefined
-    return parked
   }
 
   /** Starts the deadline, or restarts it. */
@@ -283,5 +235,3 @@ export class Call {
     this.#timer.unref()
   }
 }
-
-const callEndedError = (): UpstreamError => new UpstreamError('closed', 'the call has ended')

@@ -217,17 +217,7 @@ export class DualEraSession implements UpstreamSession {
   }
 
   async #discover (): Promise<DiscoveredServer> {
-    const id = this.#connection.nextId
-    const { initTimeout } = this.#client
-    const timer = setTimeout(() => {
-      const message = `no answer to server/discover within ${initTimeout / 1_000} s`
-      this.#connection.abandon(id, new UpstreamError('timeout', message, { isPublic: true }))
-    }, initTimeout)
-    try {
-      return await discoverServer(this.#connection, this.#client, this.#options.tools, latestModernVersion)
-    } finally {
-      clearTimeout(timer)
-    }
+    return await discoverServer(this.#connection, this.#client, this.#options.tools, latestModernVersion)
   }
 
   #useLegacy (session: LegacyUpstreamSession, ignoresDiscover: boolean): void {

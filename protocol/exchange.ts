@@ -160,6 +160,63 @@ export function omitHeaders (headers: RequestHeaders, names: readonly string[]):
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
 }
 
+interface UnattendedParts<View> {
+  readonly view: View
+  readonly client: Client
+  readonly method: string
+  readonly params: Record<string, unknown>
+  /** Default: the JSON text of `params`. */
+  readonly paramsText?: string
+  readonly headers?: RequestHeaders
+  readonly address?: string | undefined
+  readonly taskForm?: TaskForm
+}
+
+/**
+ * A request without a stream to its client: notifications are dropped, and questions are asked as those that belong to
+ * no request.
+ */
+export class UnattendedExchange<View> implements Exchange<View> {
+  view: View
+  readonly client: Client
+  readonly method: string
+  readonly params: Record<string, unknown>
+  readonly paramsText: string
+  readonly headers: RequestHeaders
+  readonly address: string | undefined
+  readonly taskForm: TaskForm
+  readonly canSuspend = false
+  cancelled: string | undefined
+  readonly #onCancel: Array<(reason: string) => void> = []
+
+  constructor (parts: UnattendedParts<View>) {
+    this.view = parts.view
+    this.client = parts.client
+    this.method = parts.method
+    this.params = parts.params
+    this.paramsText = parts.paramsText ?? JSON.stringify(parts.params)
+    this.headers = parts.headers ?? {}
+    this.address = parts.address
+    this.taskForm = parts.taskForm
+  }
+
+  onCancel (run: (reason: string) => void): void {
+    if (this.cancelled === undefined) this.#onCancel.push(run)
+    else run(this.cancelled)
+  }
+
+  /** Cancels the request, for example because the caller has disconnected. */
+  cancel (reason: string): void {
+    if (this.cancelled !== undefined) return
+    this.cancelled = reason
+    for (const run of this.#onCancel) run(reason)
+  }
+
+  notify (): void {}
+  pause (): void {}
+  async ask (question: Question): Promise<Response> { return await this.client.ask(question) }
+}
+
 /** The members of a derived request that differ from the original's. */
 interface Derivation<View> {
   readonly view: View

@@ -65,6 +65,8 @@ export class GuardedNames {
 }
 
 const roundMembers = ['inputResponses', 'requestState']
+/** The members of the params of `events/*`. */
+const eventMembers = ['name', 'arguments', 'cursor']
 const taskMembers = new GuardedNames(['_meta', 'taskId', 'inputResponses'])
 /** By method: the members of params that the gateway checks or replaces. */
 const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
@@ -76,7 +78,14 @@ const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
   'resources/directory/read': ['uri'],
   'skills/get': ['uri'],
   'completion/complete': ['ref'],
-  'notifications/progress': ['progressToken']
+  'events/poll': eventMembers,
+  'events/stream': eventMembers,
+  'events/subscribe': [...eventMembers, 'delivery', 'ttlMs'],
+  'events/unsubscribe': [...eventMembers, 'delivery'],
+  'logging/setLevel': ['level'],
+  'notifications/cancelled': ['requestId'],
+  'notifications/progress': ['progressToken'],
+  'notifications/tasks/status': ['taskId']
 }).map(([method, names]) => [method, new GuardedNames(['_meta', ...names])]))
 const defaultMembers = new GuardedNames(['_meta'])
 
@@ -116,6 +125,7 @@ const methods: ReadonlySet<string> = new Set([
   'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe',
   'resources/directory/read', 'skills/list', 'skills/get', 'completion/complete',
   'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/list', 'tasks/update', 'tasks/cancel',
+  'events/list', 'events/poll', 'events/stream', 'events/subscribe', 'events/unsubscribe',
   'sampling/createMessage', 'elicitation/create', 'roots/list',
   'notifications/initialized', 'notifications/cancelled', 'notifications/progress', 'notifications/message',
   'notifications/tools/list_changed', 'notifications/prompts/list_changed', 'notifications/resources/list_changed',
@@ -124,7 +134,7 @@ const methods: ReadonlySet<string> = new Set([
 ])
 const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((method) => [foldName(method), method]))
 /** Prefixes that the gateway recognizes in methods that are otherwise unknown to it. */
-const prefixes = ['tasks/', 'notifications/']
+const prefixes = ['tasks/', 'events/', 'notifications/events/', 'notifications/']
 
 /**
  * Returns the MCP method that a lenient server may take an unknown method for. Relaying the unknown method would bypass

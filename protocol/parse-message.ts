@@ -147,7 +147,7 @@ const paramsMembers = new Set([
   'name', 'uri', 'arguments', '_meta', 'cursor', 'task', 'taskId', 'level', 'progressToken', 'requestId', 'reason',
   'elicitationId', 'ref',
   'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode', 'tools', 'requestState', 'inputResponses',
-  'notifications'
+  'notifications', 'delivery', 'ttlMs'
 ])
 /** Max length of a member that is parsed immediately, in characters. Longer members are parsed when accessed. */
 const smallMember = 16 * 1024

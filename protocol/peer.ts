@@ -163,7 +163,6 @@ export class RpcConnection implements Receiver {
 
   /** Repairs an answer. If the parsed value of the result needs no repair, sets only `isError`. */
   #mendAnswer (answer: Response, { method, uri }: PendingRequest): void {
-    if (answer.hasNullOrEmptyArray === false) return
     const { resultText, errorText } = answer
     if (errorText !== undefined) {
       answer.errorText = this.#mended(

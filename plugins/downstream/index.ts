@@ -11,4 +11,4 @@ export type { DownstreamOptions } from './parts.ts'
 /** The endpoints through which clients reach the gateway. */
 export default fp<DownstreamOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
-}, { name: 'downstream-wing', dependencies: ['gateway-wing', 'identity', 'upstream-wing'] })
+}, { name: 'downstream-wing', dependencies: ['gateway', 'identity', 'upstream-wing'] })

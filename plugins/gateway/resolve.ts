@@ -154,10 +154,8 @@ export class ItemResolver {
 
   /** The provider of the resource that a request names, listed or not. @throws RpcError -32002 if there is none */
   async findResource (exchange: Exchange<View>): Promise<ItemTarget> {
-    const { view, client, params: { uri } } = exchange
-    if (typeof uri !== 'string') {
-      throw new RpcError(rpcCode.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
-    }
+    const { view, client } = exchange
+    const uri = stringParam(exchange, 'uri', 'the resource\'s URI')
     const own = this.#providers.ownerOf(uri)
     if (own !== undefined) return { provider: own.name, key: uri }
     const provider = await this.find(exchange, (surface) => this.#readerIn(view, surface, uri))
@@ -200,6 +198,13 @@ export class ItemResolver {
       server.name === linked && (member.resources ?? 'all') === 'all')
     return showsAll ? linked : undefined
   }
+}
+
+/** Returns a member of a request's params that must be a string. @param what describes it @throws RpcError -32602 */
+export function stringParam ({ params }: Exchange, name: string, what: string): string {
+  const { [name]: value } = params
+  if (typeof value === 'string') return value
+  throw new RpcError(rpcCode.invalidParams, `Invalid params: "${name}" must be ${what}`)
 }
 
 /** The error for a resource that a view does not show. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { TaskRecord, Tasks } from '../../db/ports/tasks.ts'
 import { StorageError } from '../../db/store.ts'
 import { rpcCode, RpcError } from '../../protocol/errors.ts'
-import { NonMcpClient, type Client } from '../../protocol/exchange.ts'
+import { NonMcpClient, UnattendedExchange, type Client } from '../../protocol/exchange.ts'
 import { parseSmallMember } from '../../protocol/json.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { terminalStates } from '../../protocol/task-shapes.ts'
@@ -10,7 +10,6 @@ import { OwnedMap } from '../base/limits/index.ts'
 import { type Access, toBearerKeyIdentity, makeView, routeKeyOf, type View } from '../settings/index.ts'
 import type { Forwarder } from './forward.ts'
 import { gatewayLimits } from './limits.ts'
-import { OwnRequest } from './own-request.ts'
 import type { ProviderTable } from './providers.ts'
 import { serverFingerprint, taskOwnerOf, type TaskHandles, type TaskTarget } from './task-handles.ts'
 
@@ -130,8 +129,8 @@ export class RunningTasks {
     if (!target || serverFingerprint(server, config) !== target.server) throw unknownTaskError()
     const client = new NonMcpClient(`task ${id}`, user, key, false, key)
     const send = async (method: string): Promise<TaskRecord> => {
-      const paramsText = JSON.stringify({ taskId: target.id })
-      const exchange = new OwnRequest({ view, client, method, paramsText, taskForm: 'parameter' })
+      const params = { taskId: target.id }
+      const exchange = new UnattendedExchange({ view, client, method, params, taskForm: 'parameter' })
       // The task's run may have ended, or be a process of another replica.
       if (providerRunOfTask(providers.get(server), exchange, target.id) !== target.run) throw unknownTaskError()
       const state = stateIn(await forwarder.send(exchange, server, undefined))

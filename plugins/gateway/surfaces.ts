@@ -97,6 +97,11 @@ export class Surfaces {
     })
   }
 
+  /** The section of one server; undefined if the view does not include it. */
+  section (view: View, client: Client, server: string): ViewSection | undefined {
+    return this.sections(view, client).find((each) => each.server.name === server)
+  }
+
   /** The current surface of a view for this client. Cached until a catalogue or the settings change. */
   of (asked: View, client: Client): Surface {
     const view = this.#filters.length === 0 ? asked : this.filtered(asked)

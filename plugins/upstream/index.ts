@@ -17,4 +17,4 @@ export type { UpstreamPluginOptions } from './parts.ts'
 /** Registers the plugins that connect to the upstream servers, and that make them providers of the gateway. */
 export default fp<UpstreamPluginOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
-}, { name: 'upstream-wing', dependencies: ['gateway-wing', 'identity'] })
+}, { name: 'upstream-wing', dependencies: ['gateway', 'identity'] })

@@ -1,5 +1,5 @@
 import { rpcCode, RpcError } from '../errors.ts'
-import type { Client, Exchange, Question, RequestHeaders } from '../exchange.ts'
+import { UnattendedExchange, type Exchange, type Question } from '../exchange.ts'
 import { isObject, membersOf, withMembers } from '../json.ts'
 import type { Response } from '../message.ts'
 import { withoutProgressToken } from '../progress.ts'
@@ -16,48 +16,24 @@ interface OpenQuestion {
   /** The question as JSON text, in the form of `inputRequests`. */
   readonly text: string
   readonly resolve: (response: Response) => void
+  readonly fail: (reason: string) => void
 }
 
 /**
  * The `tasks/result` request for a task that the client polls (extension `io.modelcontextprotocol/tasks`). The request
  * stays open in the background, and the server's questions wait until the client answers them with `tasks/update`.
  */
-export class HeldTaskExchange implements Exchange {
-  view: unknown
-  readonly method = 'tasks/result'
-  readonly params: Record<string, unknown>
-  readonly paramsText: string
-  readonly headers: RequestHeaders
-  readonly client: Client
-  readonly address: string | undefined
-  readonly canSuspend = false
-  readonly taskForm = 'parameter'
-  cancelled: string | undefined
-  readonly #onCancel = new Set<(reason: string) => void>()
+export class HeldTaskExchange extends UnattendedExchange<unknown> {
   readonly #open = new Map<string, OpenQuestion>()
   #lastQuestion = 0
   #arrived: (() => void) | undefined
 
   /** @param original the client's request that created the task, or is about it */
-  constructor (original: Exchange, taskId: string) {
-    this.view = original.view
-    this.params = { taskId }
-    this.paramsText = JSON.stringify(this.params)
-    this.headers = original.headers
-    this.client = original.client
-    this.address = original.address
+  constructor ({ view, client, headers, address }: Exchange, taskId: string) {
+    super({ view, client, method: 'tasks/result', params: { taskId }, headers, address, taskForm: 'parameter' })
   }
 
-  onCancel (run: (reason: string) => void): void {
-    if (this.cancelled === undefined) this.#onCancel.add(run)
-    else run(this.cancelled)
-  }
-
-  /** Drops the notification: in the extension, only status notifications belong to a task. */
-  notify (): void {}
-  pause (): void {}
-
-  async ask ({ method, params, paramsText, signal }: Question): Promise<Response> {
+  override async ask ({ method, params, paramsText, signal }: Question): Promise<Response> {
     const own = withoutRelatedTask(withoutProgressToken(paramsText))
     const text = JSON.stringify({ method }).slice(0, -1) +
       `,"params":${params.elicitationId === undefined ? own : withMembers(own, { elicitationId: undefined })}}`
@@ -74,14 +50,13 @@ export class HeldTaskExchange implements Exchange {
       }
       const timer = setTimeout(() => { fail('The client did not answer in time') }, answerTime).unref()
       signal.addEventListener('abort', () => { fail(String(signal.reason)) }, { once: true })
-      this.#onCancel.add(fail)
       this.#open.set(key, {
         text,
         resolve: (response) => {
           clearTimeout(timer)
-          this.#onCancel.delete(fail)
           resolve(response)
-        }
+        },
+        fail
       })
       this.#arrived?.()
     })
@@ -114,9 +89,8 @@ export class HeldTaskExchange implements Exchange {
   }
 
   /** Cancels the `tasks/result` request, and fails the open questions. */
-  end (reason: string): void {
-    if (this.cancelled !== undefined) return
-    this.cancelled = reason
-    for (const run of this.#onCancel) run(reason)
+  override cancel (reason: string): void {
+    super.cancel(reason)
+    for (const { fail } of this.#open.values()) fail(reason)
   }
 }

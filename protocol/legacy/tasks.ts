@@ -194,7 +194,7 @@ export class LegacyServerTasks {
   }
 
   #end (id: string): void {
-    this.#held.get(id)?.task.end('the result is no longer needed')
+    this.#held.get(id)?.task.cancel('the result is no longer needed')
     this.#held.delete(id)
   }
 }

@@ -130,7 +130,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     this.#calls.take(call.id)
     if (response?.resultText !== undefined) response.resultText = readableResult(call, response.resultText)
     // Legacy revisions do not define `resultType`, so it may have another meaning. A modern client would misread it.
-    const text = call.exchange?.canSuspend === true ? response?.resultText : undefined
+    const text = call.exchange.canSuspend ? response?.resultText : undefined
     if (text?.includes('"resultType"') === true) {
       const type = memberOf(text, 'resultType') ?? '"complete"'
       if (response && type !== '"complete"') response.resultText = withMembers(text, { resultType: undefined })
@@ -254,7 +254,7 @@ const otherStructuredContent = /"structuredContent"\s*:\s*[^{\s]/
 
 /** Converts a result for clients of earlier revisions. Modern clients and plain HTTP callers get it unchanged. */
 function readableResult ({ method, exchange, client }: Call, result: string): string {
-  const isForLegacyClient = method === 'tools/call' && exchange?.canSuspend !== true && client.listener !== undefined
+  const isForLegacyClient = method === 'tools/call' && !exchange.canSuspend && client.listener !== undefined
   return isForLegacyClient && otherStructuredContent.test(result) ? toLegacyToolResult(result) : result
 }
 

@@ -23,6 +23,7 @@ export class NotModernError extends Error {
 /**
  * Sends `server/discover` (MCP 2026-07-28, "Discovery"). If the server asks for another revision that the gateway
  * supports, the request is repeated in that revision.
+ * @param timeout max wait for each answer, in ms
  * @throws NotModernError; UpstreamError if there is no answer, or if server and gateway have no revision in common
  */
 export async function discoverServer (
@@ -30,20 +31,22 @@ export async function discoverServer (
   client: ClientIdentity,
   tools: ToolParamHeaders,
   version: ModernVersion,
+  timeout = client.initTimeout,
   isRetry = false
 ): Promise<DiscoveredServer> {
   const outgoing = new OutgoingEnvelope(version, client, tools)
   // The instance id lets a gateway detect that it is its own upstream.
   const params = outgoing.ownParams('{}', { [instanceMetaKey]: JSON.stringify(instanceId) })
-  const { resultText, errorText } =
-    await connection.request('server/discover', params, undefined, { protocol: outgoing.ownHeaders('server/discover') })
-      .catch((error: unknown) => { throw toNotModernError(error) })
-  if (errorText !== undefined) {
-    const wanted = requestedVersion(errorText)
-    if (wanted === undefined || isRetry) throw new NotModernError(parseRpcError(errorText).message)
-    return await discoverServer(connection, client, tools, wanted, true)
+  const protocol = outgoing.ownHeaders('server/discover')
+  try {
+    const result = await connection.requestResult('server/discover', params, timeout, { protocol })
+    return { identity: identityOf(result, version), outgoing }
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw toNotModernError(error)
+    const wanted = requestedVersion(error.toText())
+    if (wanted === undefined || isRetry) throw new NotModernError(error.message)
+    return await discoverServer(connection, client, tools, wanted, timeout, true)
   }
-  return { identity: identityOf(resultText ?? '{}', version), outgoing }
 }
 
 /**

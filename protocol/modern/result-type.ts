@@ -19,7 +19,7 @@ export function unsupportedResultType (
   const type = memberOf(resultText, 'resultType')
   if (knownTypeTexts.has(type) || (hasTasks && type === '"task"')) return undefined
   const { extensions } = client.capabilities
-  const isOffered = exchange?.canSuspend === true && isObject(extensions) && Object.keys(extensions).length > 0
+  const isOffered = exchange.canSuspend && isObject(extensions) && Object.keys(extensions).length > 0
   return isOffered && type?.startsWith('"') === true && type !== '"task"' ? undefined : type?.slice(0, maxTypeLength)
 }
 

@@ -91,7 +91,7 @@ export class ModernServerTasks {
    */
   onResult (call: Call, response: Response, text: string): Promise<NextStep> | undefined {
     const { exchange, method } = call
-    const form = exchange?.taskForm
+    const form = exchange.taskForm
     if (exchange === undefined || form === 'extension') return undefined
     if (method === 'tools/call') {
       if (!isTask(text)) return undefined
@@ -190,6 +190,6 @@ function outcomeOf ({ client, exchange }: Call, task: string, relatedTask: strin
       : { kind: 'response', id: null, errorText }
   }
   const result = withMembers(memberOf(task, 'result') ?? '{"content":[]}', { resultType: undefined })
-  const own = exchange?.canSuspend === true || client.listener === undefined ? result : toLegacyToolResult(result)
+  const own = exchange.canSuspend || client.listener === undefined ? result : toLegacyToolResult(result)
   return answer(relatedTask === undefined ? own : withRelatedTask(own, relatedTask))
 }

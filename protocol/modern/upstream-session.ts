@@ -141,7 +141,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   onResponse (call: Call, response: Response): Promise<NextStep> | undefined {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#onErrorAnswer(call, response, errorText)
-    const hasTasks = call.exchange !== undefined && this.#tasks.isDeclaredFor(call.exchange)
+    const hasTasks = this.#tasks.isDeclaredFor(call.exchange)
     const type = resultText !== undefined && nonCoreResultTypePattern.test(resultText)
       ? unsupportedResultType(call, resultText, hasTasks)
       : undefined
@@ -154,7 +154,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
     const step = hasTasks && resultText !== undefined ? this.#tasks.onResult(call, response, resultText) : undefined
     if (step !== undefined || response.resultText !== resultText) return step
     // A modern client gets the questions in the result.
-    if (call.exchange?.canSuspend === true || resultText === undefined) return undefined
+    if (call.exchange.canSuspend || resultText === undefined) return undefined
     if (!isInputRequired(response)) {
       // A client without a listener is a plain HTTP caller, and gets the result unchanged.
       if (call.method === 'tools/call' && call.client.listener !== undefined) {
@@ -171,7 +171,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
    */
   #onErrorAnswer (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
     const error = parseRpcError(errorText)
-    if (error.code === rpcCode.invalidParams && call.exchange?.canSuspend !== true &&
+    if (error.code === rpcCode.invalidParams && !call.exchange.canSuspend &&
         isResourceNotFound(call.method, errorText)) {
       response.errorText = withMembers(errorText, { code: String(rpcCode.resourceNotFound) })
     }
@@ -241,9 +241,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallAdapter {
   async ping (timeout: number): Promise<void> {
     const { version } = this.#outgoing
     try {
-      await waitAtMost(timeout, discoverServer(this.#connection, this.#client, this.#options.tools, version), () => {
-        throw new UpstreamError('timeout', `no answer within ${timeout / 1_000} s`, { isPublic: true })
-      })
+      await discoverServer(this.#connection, this.#client, this.#options.tools, version, timeout)
     } catch (error) {
       throw error instanceof NotModernError
         ? new UpstreamError('expired', `it no longer supports MCP ${version}`)

@@ -68,10 +68,11 @@ export class SseTransport implements Transport {
         if (!this.#closed) this.#receiver?.closed(error)
         this.#closed = true
       }
+      let streamUrl = this.#options.url
       const parser = new EventStreamParser((event) => {
         const { data } = event
         if (event.event === 'endpoint') {
-          const endpoint = endpointOf(data, this.#options.url)
+          const endpoint = endpointOf(data, streamUrl)
           if (!endpoint) {
             this.#stream?.abort()
             end(new UpstreamError('refused', 'the endpoint in the upstream\'s event stream is not a valid ' +
@@ -89,6 +90,7 @@ export class SseTransport implements Transport {
         } else if (carriesMessage(event)) this.#receive(data)
       }, transportLimits.message)
       const open = (url: URL, hops: number, isRetry = false): void => {
+        streamUrl = url
         let status = 0
         let location: string | undefined
         let wwwAuthenticate: string | undefined

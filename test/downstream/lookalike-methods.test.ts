@@ -13,14 +13,16 @@ const lookalikes: ReadonlyArray<readonly [written: string, meant: string]> = [
   ['tool\u017f/call', 'tools/call'], ['\uff54ools/call', 'tools/call'], ['tools//call', 'tools/call'], ['/tools/call', 'tools/call'],
   ['tools/call/', 'tools/call'], ['to\u200bols/call', 'tools/call'], [`${'\u200b'.repeat(300)}tools/call`, 'tools/call'],
   ['Prompts/Get', 'prompts/get'], ['Resources/Subscribe', 'resources/subscribe'], ['logging/set_level', 'logging/setLevel'],
-  ['Tasks/Get', 'tasks/get'], ['Initialize', 'initialize']
+  ['Tasks/Get', 'tasks/get'], ['Initialize', 'initialize'], ['Events/Poll', 'events/poll'],
+  ['Events/later', 'events/later']
 ]
 
 test('a method that may be taken for one of MCP is told from the others', async () => {
   for (const [written, meant] of lookalikes) assert.equal(lookalikeMethod(written), meant, JSON.stringify(written))
   assert.equal(lookalikeMethod('Tasks/later'), 'tasks/later')
   assert.equal(lookalikeMethod('Notifications/later'), 'notifications/later')
-  for (const method of ['tools/call', 'notifications/tools/list_changed', 'x/Y', 'tools/callAll', 'tasks/later', 'notifications/x', '', '\0']) {
+  assert.equal(lookalikeMethod('notifications/Events/event'), 'notifications/events/event')
+  for (const method of ['tools/call', 'notifications/tools/list_changed', 'x/Y', 'tools/callAll', 'tasks/later', 'events/later', 'notifications/events/event', 'notifications/x', '', '\0']) {
     assert.equal(lookalikeMethod(method), undefined, method)
   }
 })

@@ -54,6 +54,12 @@ test('members that may be taken for checked ones are left out, all others keep t
     ['completion/complete', '{"ref":{"type":"ref/prompt","name":"a","Name":"b","TYPE":"ref/resource"},"Ref":{}}', '{"ref":{"type":"ref/prompt","name":"a"}}'],
     ['completion/complete', '{"ref":{"uri":"a","Uri":"b","x": 1},"argument":{"Name":"n"}}', '{"ref":{"uri":"a","x": 1},"argument":{"Name":"n"}}'],
     ['notifications/progress', '{"progressToken":1,"ProgressToken":2,"progress":1}', '{"progressToken":1,"progress":1}'],
+    ['events/poll', '{"name":"a","Name":"b","CURSOR":"c","maxEvents":1.0,"Arguments":{}}', '{"name":"a","maxEvents":1.0}'],
+    ['events/stream', '{"NAME":"b","name":"a"}', '{"name":"a"}'],
+    ['events/subscribe', '{"name":"a","delivery":{"url":"u"},"Delivery":{"url":"v"},"ttl_ms":1}', '{"name":"a","delivery":{"url":"u"}}'],
+    ['notifications/cancelled', '{"requestId":5,"RequestID":17,"reason":"r"}', '{"requestId":5,"reason":"r"}'],
+    ['notifications/tasks/status', '{"taskId":"a","TaskId":"b"}', '{"taskId":"a"}'],
+    ['logging/setLevel', '{"level":"error","Level":"debug"}', '{"level":"error"}'],
     // Of every method: the token of another call of the same server would be told of this one's progress.
     ['x/y', '{"_meta":{"progressToken":1,"ProgressToken":2,"a/b":1.0},"Name":"n"}', '{"_meta":{"progressToken":1,"a/b":1.0},"Name":"n"}'],
     ['x/y', '{"_meta":{"progressToken":1,"progress_token":2},"meta":{"progressToken":3}}', '{"_meta":{"progressToken":1},"meta":{"progressToken":3}}'],

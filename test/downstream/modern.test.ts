@@ -277,7 +277,7 @@ test('the bytes of a result are those of its server', async (t) => {
   const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`
   assert.deepEqual(bodies, [
     answer(`{${head},"_meta":{${info}},"content":[],"x":12345678901234567890,"resultTypes":1e400}`),
-    answer(`{${head},"_meta":{${info}},"content":[] }`),
+    answer(`{${head},"_meta":{${info}},"content":[]}`),
     answer(`{${head},"_meta":{"a":1.0,${info}},"content":[{"type":"text","text":"\\"resultType\\""}]}`),
     answer(`{${head},"_meta":{${info}},"content":[],"structuredContent":{"resultType":"mine"}}`),
     answer(`{"_meta":{${info}},${head},"content":[]}`),

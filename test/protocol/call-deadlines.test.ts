@@ -197,3 +197,9 @@ test('call: an upstream that wants to be polled: the client is told', async (t) 
   peer.paused(1, 750)
   assert.deepEqual(exchange.paused, [750])
 })
+
+test('call: progress is told under the token of the client', async (t) => {
+  const { call, exchange } = await start(t)
+  call.progress(progress)
+  assert.deepEqual(exchange.notified, [['notifications/progress', '{"progressToken":"mine","progress":0.5}']])
+})

@@ -20,6 +20,7 @@ interface Reply {
 }
 interface Asked {
   method: string
+  path: string
   headers: Record<string, string>
   id: unknown
   /** Says more on a stream that stays open, or ends it. */ say: (text: string, end?: 'well' | 'broken') => void
@@ -50,7 +51,7 @@ function connection<Kind extends Transport> (
   const asked: Asked[] = []
   const heard: Message[] = []
   const told: string[] = []
-  const dispatch = ({ method, headers, body }: Dispatcher.DispatchOptions, handler: Required<Dispatcher.DispatchHandler>): void => {
+  const dispatch = ({ method, path, headers, body }: Dispatcher.DispatchOptions, handler: Required<Dispatcher.DispatchHandler>): void => {
     const list = Array.isArray(headers) ? (headers as string[]) : Object.entries(headers as Record<string, string>).flat()
     let aborted = false
     const controller = {
@@ -64,6 +65,7 @@ function connection<Kind extends Transport> (
     }
     const one: Asked = {
       method,
+      path,
       headers: Object.fromEntries(list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1] ?? '']] : []))),
       id: typeof body === 'string' ? JSON.parse(body).id : undefined,
       say
@@ -638,6 +640,16 @@ test('sse: an endpoint that is no address, or another origin, ends the connectio
       await assert.rejects(transport.start(receiver), { fault: 'refused', message: reason })
     })
   }
+})
+
+test('sse: an endpoint is relative to the address to which the stream was redirected', async (t) => {
+  const { transport, receiver, posts } = connection(t, SseTransport, ({ path, method }) => {
+    if (method === 'GET' && path === '/mcp') return { status: 307, headers: { location: '/app/sse' }, end: 'well' }
+    return events('event: endpoint\ndata: messages?s=1\n\n')
+  })
+  await transport.start(receiver)
+  transport.send(requestText(1, 'initialize'), { id: 1 })
+  assert.deepEqual(posts().map(({ path }) => path), ['/app/messages?s=1'])
 })
 
 test('transports: a certificate of an unknown authority is told with what to do', async () => {

@@ -63,7 +63,7 @@ test('a question that the server withdrew before it was asked is not open', asyn
 
 test('a request that is cancelled before anybody listens tells those who listen later', async () => {
   const task = new HeldTaskExchange(callOf('ann'), '1')
-  task.end('the client has left')
+  task.cancel('the client has left')
   const told: string[] = []
   task.onCancel((reason) => { told.push(reason) })
   assert.deepEqual(told, ['the client has left'])

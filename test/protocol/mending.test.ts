@@ -25,7 +25,7 @@ test('items: null is absent, [] is an object, at every depth of known members', 
   holds(itemShapes.tools, [
     ['{"name":"a","title":null,"inputSchema":{}}', '{"name":"a","inputSchema":{}}'],
     ['{"title" : null , "name":"a"}', '{"name":"a"}'],
-    ['{ "name":"a" , "title":null }', '{ "name":"a" }'],
+    ['{ "name":"a" , "title":null }', '{"name":"a"}'],
     ['{"name":"a","title":null,"n":1e400,"description":null,"_meta":null}', '{"name":"a","n":1e400}'],
     ['{"name":"a","annotations":[],"_meta":[ ],"execution":[\n]}', '{"name":"a","annotations":{},"_meta":{},"execution":{}}'],
     ['{"annotations":{"title":null,"readOnlyHint":true,"destructiveHint":null}}', '{"annotations":{"readOnlyHint":true}}'],
@@ -83,7 +83,7 @@ test('results: beside content and within its blocks, never in what is the author
     ['null', '{"content":[]}'], ['[]', '{"content":[]}'],
     ['{"content":[[]],"isError":false}', '{"content":[{"type":"text","text":""}],"isError":false}']
   ])
-  holds(resultShape('ping', false) as Shape, [['null', '{}'], ['[ ]', '{}'], [' null ', ' {} ']])
+  holds(resultShape('ping', false) as Shape, [['null', '{}'], ['[ ]', '{}'], [' null ', '{}']])
   for (const kept of [
     '{"content":[],"structuredContent":{"a":null,"b":[],"properties":[]},"_meta":{"a":null,"b":[]},"vendor":null}',
     '{"content":[{"type":"tool_use","id":"1","name":"n","input":null}]}',
@@ -119,6 +119,15 @@ test('beginnings, errors, questions and notifications', async () => {
     ['{"capabilities":{"tools":[],"prompts":null,"resources":{"subscribe":null},"experimental":{"a":null,"b":[]}}}', '{"capabilities":{"tools":{},"resources":{},"experimental":{"b":{}}}}'],
     ['{"serverInfo":{"name":"x","version":null,"icons":[]}}', '{"serverInfo":{"name":"x","icons":[]}}']
   ])
+  const capabilities = (text: string): string => `{"capabilities":{${text}}}`
+  const valid = capabilities('"tools":{},"resources":{"subscribe":true,"x":"y"},"extensions":{"y":{}},"unknown":5,"tasks":{"list":{},"other":1}')
+  holds(resultShape('initialize', false) as Shape, [
+    [valid, valid],
+    [capabilities('"tools":true,"logging":{}'), capabilities('"logging":{}')],
+    [capabilities('"resources":{"subscribe":"yes","listChanged":true}'), capabilities('"resources":{"listChanged":true}')],
+    [capabilities('"extensions":{"y":5,"z":{}},"experimental":{"__proto__":1}'), capabilities('"extensions":{"z":{}},"experimental":{}')],
+    [capabilities('"tasks":{"requests":5,"list":[]},"completions":"x"'), capabilities('"tasks":{"list":{}}')]
+  ], true)
   holds(serverInfoShape, [['{"name":"x","title":null}', '{"name":"x"}'], ['null', '{}']])
   holds(errorShape, [['{"code":null,"message":null,"data":null}', '{"code":-32603,"message":"The server returned this error without a message (no code)","data":null}']])
   holds(paramsShape('sampling/createMessage'), [[
@@ -135,7 +144,7 @@ test('results: what has to be there is, and a value of another type is told as a
   const block = (rest: string): string => `{"content":[${rest}]}`
   for (const isModern of [false, true]) {
     holds(resultShape('tools/call', isModern) as Shape, [
-      ['{"structuredContent":{"a":1}}', '{"content":[],"structuredContent":{"a":1}}'], ['{}', '{"content":[]}'], [' { } ', ' {"content":[] } '],
+      ['{"structuredContent":{"a":1}}', '{"content":[],"structuredContent":{"a":1}}'], ['{}', '{"content":[]}'], [' { } ', '{"content":[]}'],
       [block('{"type":"image","data":"eA==","mimeType":null}'), block('{"type":"image","data":"eA==","mimeType":"application/octet-stream"}')],
       [block('{"type":"audio","mimeType":"audio/wav"}'), block('{"data":"","type":"audio","mimeType":"audio/wav"}')],
       [block('{"type":"resource","resource":null}'), block('{"type":"resource","resource":{"uri":"","text":""}}')],

@@ -96,6 +96,16 @@ function begin (
 
 const deadlines = { timeout: 60_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
 
+test('a check of the server that is not answered in time leaves no request open', async (t) => {
+  let isSilent = false
+  const server = new FakeServer((request) => isSilent ? undefined : modern(request))
+  const { session } = begin(t, server)
+  await session.open(() => {})
+  isSilent = true
+  await assert.rejects(session.ping(1), { fault: 'timeout' })
+  assert.deepEqual(server.dropped, server.of('server/discover').slice(1).map(({ options }) => options?.id))
+})
+
 test('a call carries the envelope of its hop, and keeps every byte of the rest', async (t) => {
   const server = new FakeServer(modern)
   const { session } = begin(t, server)

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { UpstreamError } from '../../protocol/errors.ts'
-import type { Notification, Request } from '../../protocol/message.ts'
+import type { Notification, Request, Response } from '../../protocol/message.ts'
+import { parseMessage } from '../../protocol/parse-message.ts'
+import { largeTextLength } from '../../protocol/text.ts'
 import { answerTo, startPeer } from '../helpers/fake-peer.ts'
 
 test('peer: answers in any order, errors too, each to its request', async () => {
@@ -143,9 +145,13 @@ test('peer: null and [] of the other side are read as absent, by method and era,
   ])
 })
 
-test('peer: a large answer that is known to have neither is not looked through', async () => {
+test('peer: a large answer is repaired like a small one', async () => {
   const { peer } = await startPeer()
-  const answer = peer.request('tools/call')
-  peer.message({ kind: 'response', id: 1, resultText: '{"isError":null}', hasNullOrEmptyArray: false }, undefined)
-  assert.equal((await answer).resultText, '{"isError":null}')
+  for (const [id, size] of [1_000, largeTextLength].entries()) {
+    const answer = peer.request('tools/call')
+    const text = JSON.stringify('x'.repeat(size))
+    const message = parseMessage(`{"jsonrpc":"2.0","id":${id + 1},"result":{"content":${text}}}`, 10, 1, 'server')
+    peer.message(message as Response, undefined)
+    assert.equal((await answer).resultText, `{"content":[{"type":"text","text":${text}}]}`, String(size))
+  }
 })

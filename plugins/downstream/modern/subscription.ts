@@ -1,7 +1,7 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { eventText } from '../../../protocol/event-stream.ts'
-import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
+import { UnattendedExchange, type Client, type Exchange, type RequestHeaders } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import type { Listener } from '../../../protocol/listener.ts'
 import { errorResponseText, notificationText, resultResponseText, type Response } from '../../../protocol/message.ts'
@@ -102,6 +102,12 @@ export class Subscription implements Client, Listener<View> {
     throw new RpcError(rpcCode.internal, 'The client can receive requests only during its own requests', 'internal')
   }
 
+  /** Creates a request that the gateway makes on behalf of the subscription. */
+  createRequest (method: string, params: Record<string, unknown>, address: string): Exchange<View> {
+    const { view, headers } = this
+    return new UnattendedExchange({ view, client: this, method, params, headers, address, taskForm: 'extension' })
+  }
+
   /** Sends the accepted part of the filter as the first message, and then the messages that arrived before. */
   acknowledge (accepted: SubscriptionFilter): void {
     this.#accepted = accepted
@@ -161,32 +167,4 @@ export class Subscription implements Client, Listener<View> {
       withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.subscriptionId]: this.#idText })
     this.#stream.write(eventText(notificationText(method, withMembers(paramsText, { _meta: marked }))))
   }
-}
-
-/** A request that the gateway makes on behalf of a subscription. */
-export class SubscriptionExchange implements Exchange<View> {
-  view: View
-  readonly method: string
-  readonly params: Record<string, unknown>
-  readonly paramsText: string
-  readonly client: Subscription
-  readonly address: string
-  readonly canSuspend = false
-  readonly taskForm = 'extension'
-  readonly cancelled = undefined
-
-  constructor (client: Subscription, method: string, params: Record<string, unknown>, address: string) {
-    this.client = client
-    this.view = client.view
-    this.method = method
-    this.params = params
-    this.paramsText = JSON.stringify(params)
-    this.address = address
-  }
-
-  get headers (): RequestHeaders { return this.client.headers }
-  onCancel (): void {}
-  notify (): void {}
-  pause (): void {}
-  async ask (): Promise<Response> { return await this.client.ask() }
 }

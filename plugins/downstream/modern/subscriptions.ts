@@ -8,7 +8,7 @@ import type { InboundRequest, LogError, HttpRequestContext } from '../endpoint.t
 import { omitHeaders } from '../../../protocol/exchange.ts'
 import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { parseSubscriptionFilter, Subscription, SubscriptionExchange, type SubscriptionFilter } from './subscription.ts'
+import { parseSubscriptionFilter, Subscription, type SubscriptionFilter } from './subscription.ts'
 import { requireTasksExtension } from './tasks.ts'
 import { TaskWatch } from './task-watch.ts'
 import type { ModernClientPool } from './leases.ts'
@@ -99,7 +99,7 @@ export class ClientSubscriptions {
     const accepted = new Set<string>()
     const subscribe = async (uri: string): Promise<void> => {
       try {
-        await this.#gateway.handle(new SubscriptionExchange(subscription, 'resources/subscribe', { uri }, address))
+        await this.#gateway.handle(subscription.createRequest('resources/subscribe', { uri }, address))
         accepted.add(uri)
       } catch (error) {
         // The resource is omitted from the acknowledgement.

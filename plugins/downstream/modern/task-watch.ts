@@ -4,7 +4,7 @@ import { parseSmallMember, withMembers } from '../../../protocol/json.ts'
 import { terminalStates } from '../../../protocol/task-shapes.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { downstreamLimits } from '../limits.ts'
-import { SubscriptionExchange, type Subscription } from './subscription.ts'
+import type { Subscription } from './subscription.ts'
 
 /**
  * Notifies a subscription of the changes of a task, as `tasks/get` returns them, until the task ends. The task is read
@@ -75,7 +75,7 @@ export class TaskWatch {
 
   async #read (): Promise<string> {
     this.#hasChanged = false
-    const request = new SubscriptionExchange(this.#subscription, 'tasks/get', { taskId: this.taskId }, this.#address)
+    const request = this.#subscription.createRequest('tasks/get', { taskId: this.taskId }, this.#address)
     return withMembers(String(await this.#gateway.handle(request)), { resultType: undefined })
   }
 }

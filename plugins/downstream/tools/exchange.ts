@@ -1,20 +1,8 @@
-import { NonMcpClient, type Client, type Exchange, type RequestHeaders } from '../../../protocol/exchange.ts'
-import type { Response } from '../../../protocol/message.ts'
+import { NonMcpClient, UnattendedExchange, type Client, type RequestHeaders } from '../../../protocol/exchange.ts'
 import { chargedOwnerOf, type View } from '../../settings/index.ts'
 
 /** A request of a plain HTTP caller, to whom neither questions nor notifications can be sent. */
-export class PlainHttpExchange implements Exchange<View> {
-  view: View
-  readonly method: string
-  readonly params: Record<string, unknown>
-  readonly paramsText: string
-  readonly headers: RequestHeaders
-  readonly address: string
-  readonly client: Client
-  readonly canSuspend = false
-  readonly #onCancel: Array<(reason: string) => void> = []
-  cancelled: string | undefined
-
+export class PlainHttpExchange extends UnattendedExchange<View> {
   /**
    * @param client the client that stands for the caller's session; by default, one without a session
    * @param paramsText the JSON text of `params`, if it is already known
@@ -25,35 +13,11 @@ export class PlainHttpExchange implements Exchange<View> {
     params: Record<string, unknown>,
     { headers, address }: { headers: RequestHeaders, address: string },
     client: Client = createSessionlessClient(view, address),
-    paramsText = JSON.stringify(params)
+    paramsText?: string
   ) {
-    this.view = view
-    this.method = method
-    this.params = params
-    this.paramsText = paramsText
-    this.headers = headers
-    this.address = address
-    this.client = client
-  }
-
-  onCancel (run: (reason: string) => void): void {
-    if (this.cancelled === undefined) this.#onCancel.push(run)
-    else run(this.cancelled)
-  }
-
-  notify (): void {}
-  async ask (): Promise<Response> { return await plainClient.ask() }
-  pause (): void {}
-
-  /** Cancels the request, for example because the caller has disconnected. */
-  cancel (reason: string): void {
-    if (this.cancelled !== undefined) return
-    this.cancelled = reason
-    for (const run of this.#onCancel) run(reason)
+    super({ view, client, method, params, paramsText, headers, address })
   }
 }
-
-const plainClient = new NonMcpClient('', '')
 
 /**
  * Returns a client that stands for a plain HTTP caller without a session.

@@ -1,9 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { DeliveryStatus, EventSubscription } from '../../../db/ports/event-webhooks.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import { NonMcpClient, type Exchange } from '../../../protocol/exchange.ts'
+import { NonMcpClient, UnattendedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { canonicalJson, isObject } from '../../../protocol/json.ts'
-import { OwnRequest, type EventTypeTarget } from '../../gateway/index.ts'
+import type { EventTypeTarget } from '../../gateway/index.ts'
 import { makeView, routeKeyOf, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -88,13 +88,15 @@ export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: Del
  */
 export function createUnsubscribeRequest (
   { id, owner, user, route, event, argumentsText }: EventSubscription, callback: string
-): OwnRequest {
+): Exchange<View> {
   const { scope, presentation } = route as StoredRoute
-  return new OwnRequest({
+  const paramsText = `{"name":${JSON.stringify(event.key)},"arguments":${argumentsText},` +
+    `"delivery":{"url":${JSON.stringify(callback)}}}`
+  return new UnattendedExchange({
     view: makeView({ key: owner, kind: 'user-key', user, isAdmin: false }, scope, presentation),
     client: new NonMcpClient(`events ${id}`, user, owner, false, owner),
     method: 'events/unsubscribe',
-    paramsText: `{"name":${JSON.stringify(event.key)},"arguments":${argumentsText},` +
-      `"delivery":{"url":${JSON.stringify(callback)}}}`
+    params: JSON.parse(paramsText) as Record<string, unknown>,
+    paramsText
   })
 }

@@ -5,6 +5,7 @@ import { RpcError } from '../../../protocol/errors.ts'
 import { eventError, withClientCursor, withClientEvent } from '../../../protocol/events.ts'
 import { argumentsTextOf, type Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, parseSmallMember, withMembers } from '../../../protocol/json.ts'
+import { GuardedNames } from '../../../protocol/lookalikes.ts'
 import { verifiedWebhookId } from '../../base/outbound/index.ts'
 import type { Sealer } from '../../base/secrets/index.ts'
 import { accessRevokedError, type Gateway } from '../../gateway/index.ts'
@@ -45,6 +46,8 @@ export interface WebhookDeps {
 interface Receipt { readonly status: number, readonly body: Readonly<Record<string, unknown>> }
 
 const sealContext = 'event webhook'
+/** The members of `delivery` that the gateway replaces. */
+const deliveryMembers = new GuardedNames(['url', 'secret'])
 const receipt = (status: number, message: string): Receipt => ({ status, body: { success: status < 300, message } })
 
 /**
@@ -111,7 +114,7 @@ export class Webhooks {
     // The subscription is stored first, since the server may send its verification to any replica before it responds.
     if (known) await records.update(begun)
     else if (!await records.add(begun)) return await this.subscribe(exchange)
-    const delivery = withMembers(memberOf(paramsText, 'delivery') ?? '{}', {
+    const delivery = withMembers(deliveryMembers.strip(memberOf(paramsText, 'delivery') ?? '{}'), {
       url: JSON.stringify(`${base}${begun.own.token}`), secret: JSON.stringify(begun.own.secret)
     })
     const ttlMs = requestedLifetimeText(params)

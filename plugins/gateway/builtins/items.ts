@@ -50,7 +50,8 @@ export function collectBuiltIns (
   }
 }
 
-function byKey<Item extends { enabled?: boolean }> (
+/** The enabled items, by key. Of several items with one key, only the first. */
+export function byKey<Item extends { enabled?: boolean }> (
   items: Iterable<Item>, keyOf: (item: Item) => string
 ): Map<string, Item> {
   const found = new Map<string, Item>()

@@ -8,6 +8,7 @@ import type { Provider } from '../../../protocol/provider.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { BuiltInSkill } from '../../../schemas/skills.ts'
 import type { RegisteredProvider } from '../../settings/index.ts'
+import { byKey } from './items.ts'
 import { requestedItemKey } from './provider.ts'
 import { toReadResourceResult, fileDigestAndSize, skillUri } from './skill-files.ts'
 
@@ -26,15 +27,9 @@ const entryOf = memoized(({ name, frontmatter, files }: BuiltInSkill): SkillEntr
   )
 }))
 
-/** The enabled skills, by URI. If a settings file contains several skills with one URI, only the first. */
-function enabledSkills ({ skills }: Pick<Snapshot, 'skills'>): Map<string, BuiltInSkill> {
-  const found = new Map<string, BuiltInSkill>()
-  for (const skill of skills.values()) {
-    const uri = skillUri(skill.name)
-    if (skill.enabled !== false && !found.has(uri)) found.set(uri, skill)
-  }
-  return found
-}
+/** The enabled skills, by URI. */
+const enabledSkills = ({ skills }: Pick<Snapshot, 'skills'>): Map<string, BuiltInSkill> =>
+  byKey(skills.values(), ({ name }) => skillUri(name))
 
 const isServedOn = ({ global = true, groups = [] }: BuiltInSkill, scope: Parameters<MemberIn>[1]): boolean =>
   scope.kind === 'global' ? global : scope.kind === 'group' && groups.includes(scope.id)

@@ -37,7 +37,7 @@ export async function findEventType (parts: GatewayParts, exchange: Exchange<Vie
   }
   const { provider, key } = found
   const identity = (): string | undefined => {
-    const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
+    const section = surfaces.section(view, client, provider)
     return section && serverFingerprint(provider, section.server.config)
   }
   const target = { provider, key, server: identity() ?? '' }

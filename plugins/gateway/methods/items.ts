@@ -4,7 +4,9 @@ import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { requestingInstance, markItemForwarded } from '../../../protocol/instance.ts'
 import { declaresList, listExtensionOf, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
-import { NotConnectedError, unknownFolderError, unknownResourceError, unknownSkillError } from '../resolve.ts'
+import {
+  NotConnectedError, stringParam, unknownFolderError, unknownResourceError, unknownSkillError
+} from '../resolve.ts'
 import { findResourceTarget, type Surface } from '../surface.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
 import { needsTask, recordCreatedTask } from './tasks.ts'
@@ -12,11 +14,8 @@ import { needsTask, recordCreatedTask } from './tasks.ts'
 /** Handles `tools/call`. */
 export async function callTool (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
   const { resolver, surfaces, forwarder, links } = parts
-  const { view, params } = exchange
-  const { name } = params
-  if (typeof name !== 'string') {
-    throw new RpcError(rpcCode.invalidParams, 'Invalid params: "name" must be the tool\'s name')
-  }
+  const { view } = exchange
+  const name = stringParam(exchange, 'name', 'the tool\'s name')
   // A name that is already known is resolved without `await`, since most calls have such a name.
   const surface = surfaces.of(view, exchange.client)
   const target = resolver.lookUpName(view, surface, 'tools', name) ??
@@ -97,10 +96,7 @@ export async function findItemProvider (parts: GatewayParts, exchange: Exchange<
 /** Handles `prompts/get`. */
 export const getPrompt: MethodHandler = async (parts, exchange) => {
   const { resolver, forwarder } = parts
-  const { name } = exchange.params
-  if (typeof name !== 'string') {
-    throw new RpcError(rpcCode.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
-  }
+  const name = stringParam(exchange, 'name', 'the prompt\'s name')
   const target = await resolveOrFailCall(parts, exchange, name, async () =>
     await resolver.findByName(exchange, 'prompts', name))
   if (!target) throw unknownPrompt(name)

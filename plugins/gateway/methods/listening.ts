@@ -4,6 +4,7 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { isLogLevel } from '../../../protocol/listener.ts'
 import { withoutRelatedTask } from '../../../protocol/task-ids.ts'
+import { stringParam } from '../resolve.ts'
 import type { MethodHandler } from './method.ts'
 import { gatewayLimits } from '../limits.ts'
 
@@ -32,10 +33,8 @@ const paramsTextForServer = ({ paramsText }: Exchange): string => withoutRelated
 
 /** Handles `resources/unsubscribe`. Any URI is accepted, so that the answer does not reveal which resources exist. */
 export const unsubscribe: MethodHandler = async ({ providers, notifier }, exchange) => {
-  const { client, params: { uri } } = exchange
-  if (typeof uri !== 'string') {
-    throw new RpcError(rpcCode.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
-  }
+  const { client } = exchange
+  const uri = stringParam(exchange, 'uri', 'the resource\'s URI')
   notifier.subscribedResourcesOf(exchange)?.remove(uri)
   const provider = providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
   return await provider?.unsubscribe?.(client, uri, paramsTextForServer(exchange)) ?? '{}'

@@ -5,7 +5,7 @@ import { elementsOf, isObject, memberOf, parseSmallMember, withMembers } from '.
 import { skillFileUris } from '../../../protocol/skills.ts'
 import { overrideOf, type View } from '../../settings/index.ts'
 import { isSelectedAndEnabled, type ViewSection, type ItemTarget } from '../section.ts'
-import { unknownFolderError, unknownSkillError } from '../resolve.ts'
+import { stringParam, unknownFolderError, unknownSkillError } from '../resolve.ts'
 import { isResourceHidden } from '../surface.ts'
 import { resolveOrFailCall } from './items.ts'
 import type { GatewayParts, MethodHandler } from './method.ts'
@@ -15,7 +15,7 @@ import type { GatewayParts, MethodHandler } from './method.ts'
  * a member of the entry; the frontmatter is not changed, since clients compare it with the file.
  */
 export const getSkill: MethodHandler = async (parts, exchange) => {
-  const uri = uriOf(exchange)
+  const uri = stringParam(exchange, 'uri', 'a URI')
   const { section, key } =
     await resolveOrFailCall(parts, exchange, uri, async () => await findSkill(parts, exchange, uri))
   const result = await parts.forwarder.send(exchange, section.server.name, key, { uri: JSON.stringify(key) })
@@ -31,7 +31,7 @@ async function findSkill (
 ): Promise<{ section: ViewSection, key: string }> {
   const target = await resolver.find(exchange, ({ parts }) => parts.skills.targets.get(uri)) ??
     await readerOrUndefined(resolver.findResource(exchange))
-  const section = target && sectionOf(surfaces.sections(exchange.view, exchange.client), target)
+  const section = target && surfaces.section(exchange.view, exchange.client, target.provider)
   if (section && hasSkills(section) && isSelectedAndEnabled(section, 'skills', uri)) return { section, key: uri }
   throw hasExtension(surfaces.of(exchange.view, exchange.client).announced, skillsExtension)
     ? unknownSkillError(uri)
@@ -45,7 +45,7 @@ async function findSkill (
 export const readDirectory: MethodHandler = async (parts, exchange) => {
   const { resolver, surfaces, forwarder } = parts
   const { view, client } = exchange
-  const folder = uriOf(exchange).replace(/\/$/, '')
+  const folder = stringParam(exchange, 'uri', 'a URI').replace(/\/$/, '')
   const unknown = unknownFolderError(folder)
   const inside = { ...exchange.params, uri: `${folder}/` }
   const target = await readerOrUndefined(resolver.findResource(
@@ -95,9 +95,6 @@ const readsDirectories = (capabilities: ServerCapabilities | undefined): boolean
 const hasSkills = ({ catalogue }: ViewSection): boolean =>
   catalogue !== undefined && hasExtension(catalogue.capabilities, skillsExtension)
 
-const sectionOf = (sections: readonly ViewSection[], { provider }: ItemTarget): ViewSection | undefined =>
-  sections.find(({ server }) => server.name === provider)
-
 /** Awaits the result of `findResource`; returns undefined if the view shows no such resource. */
 async function readerOrUndefined (found: Promise<ItemTarget>): Promise<ItemTarget | undefined> {
   try {
@@ -106,10 +103,4 @@ async function readerOrUndefined (found: Promise<ItemTarget>): Promise<ItemTarge
     if (error instanceof RpcError && error.reason === 'unknown-resource') return undefined
     throw error
   }
-}
-
-/** @throws RpcError -32602 */
-function uriOf ({ params: { uri } }: Exchange): string {
-  if (typeof uri === 'string') return uri
-  throw new RpcError(rpcCode.invalidParams, 'Invalid params: "uri" must be a URI')
 }

@@ -74,7 +74,7 @@ function isServerUnchanged (
   { surfaces, providers }: Pick<GatewayParts, 'surfaces' | 'providers'>, exchange: Exchange<View>,
   { provider, server, id, run }: TaskTarget
 ): boolean {
-  const section = surfaces.sections(exchange.view, exchange.client).find((each) => each.server.name === provider)
+  const section = surfaces.section(exchange.view, exchange.client, provider)
   return section !== undefined && serverFingerprint(provider, section.server.config) === server &&
     providerRunOfTask(providers.get(provider), exchange, id) === run
 }
@@ -112,7 +112,7 @@ export function recordCreatedTask (
   if (task === undefined || typeof id !== 'string') return result
   const { taskHandles, surfaces, providers, runningTasks } = parts
   const { view, client } = exchange
-  const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
+  const section = surfaces.section(view, client, provider)
   const server = serverFingerprint(provider, section?.server.config)
   // If the run is undefined, the task has already ended with its server's process. The run '' then makes the handle
   // invalid, since no process of the server has this run.

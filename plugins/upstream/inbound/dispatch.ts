@@ -45,7 +45,7 @@ const clientIdOf = ({ client }: Call): string => client.id
  * credentials are each treated as another client, since many people may share an address.
  */
 function askedClientOf ({ client, exchange }: Call): string {
-  if (exchange?.canSuspend !== true || isWithoutCredentials(exchange)) return client.id
+  if (!exchange.canSuspend || isWithoutCredentials(exchange)) return client.id
   const { id, principalKey: principal = id, owner = id, capabilities } = client
   return JSON.stringify([principal, owner, capabilityClassOf(capabilities)])
 }
@@ -123,7 +123,7 @@ export async function dispatchQuestion (
   const { call } = target
   const askedClient = askedClientOf(call)
   // Without a stream, the call is only a guess, so the question must not end with the call.
-  const isGuessed = origin === undefined && call.exchange?.canSuspend === true
+  const isGuessed = origin === undefined && call.exchange.canSuspend
   try {
     return await countWhilePending(
       call, askClient(deps, slot, isGuessed ? { ...question, outlivesRequest: true } : question, call.client, call)

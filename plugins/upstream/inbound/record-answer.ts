@@ -15,7 +15,7 @@ export function recordTasksAndElicitations (
   const { client, method, params } = call
   // A server of any revision may answer a call with a task, if the client accepts tasks.
   const mayBegin = method === 'tools/call' && (params.task !== undefined ||
-    (call.exchange?.taskForm !== undefined && resultText?.includes('"taskId"') === true))
+    (call.exchange.taskForm !== undefined && resultText?.includes('"taskId"') === true))
   if (!mayBegin && errorText === undefined && !method.startsWith('tasks/')) return
   if (errorText === undefined && method === 'tasks/result') { tasks.endTask(params.taskId); return }
   if (errorText !== undefined) {

@@ -75,6 +75,16 @@ test('webhooks: verified first, subscribed at the gateway\'s own address, delive
   }
 })
 
+test('webhooks: the server is given one address, whatever the case of its parser', async (t) => {
+  const { hub, world, receiver } = await setting(t)
+  const delivery = { mode: 'webhook', url: receiver.url, secret, Url: receiver.url, SECRET: secret, extra: 1 }
+  await ask(hub, 'events/subscribe', subscribing(receiver.url, { delivery, Delivery: delivery, Name: 'email.received' }))
+  const { params } = world.asked.find(({ method }) => method === 'events/subscribe') ?? {}
+  assert.deepEqual(Object.keys(params ?? {}).sort(), ['arguments', 'cursor', 'delivery', 'name'])
+  assert.deepEqual(Object.keys(params?.delivery as Json).sort(), ['extra', 'mode', 'secret', 'url'])
+  assert.ok(String(at(params, 'delivery', 'url')).startsWith(base))
+})
+
 test('webhooks: a refresh is the same subscription, with both secrets for a while; unsubscribing ends it', async (t) => {
   const { hub, world, receiver } = await setting(t)
   const first = await ask(hub, 'events/subscribe', subscribing(receiver.url))
