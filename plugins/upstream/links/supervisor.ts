@@ -139,7 +139,7 @@ export class ConnectionSupervisor {
   /** Tries at once to open the links that are needed, because a login or values have changed. */
   retry (slots: readonly Slot[]): void {
     for (const slot of slots) {
-      slot.lastTry = 0
+      if (slot.opening === undefined) slot.lastTry = 0
       const isWanted =
         slot === this.#pool.base || slot.subscriptions.size > 0 || !this.#catalogues.has(slot.key.capabilityClass)
       if (isWanted && !slot.hasEnded && !this.#closed) void this.ensureLink(slot).catch(() => {})
