@@ -175,7 +175,7 @@ class ListReader {
  */
 function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   if (!isMuchLeftOut) return
-  for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: detachedCopy(text) }
+  for (const { key, text } of items.splice(first)) items.push({ key, text: detachedCopy(text) })
 }
 
 /** The parts of one page of a list, as JSON texts. */
