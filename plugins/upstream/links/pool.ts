@@ -157,11 +157,11 @@ export class SlotPool {
    * @throws RpcError -32001 if no slot can be ended
    */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
+    // A slot without a link can be ended at no cost.
+    const usedAt = ({ link }: Slot): number => link?.lastUsed ?? 0
     let oldest: Slot | undefined
     for (const slot of candidates) {
-      if (slot !== this.base && slot.isIdle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) {
-        oldest = slot
-      }
+      if (slot !== this.base && slot.isIdle && (!oldest || usedAt(slot) < usedAt(oldest))) oldest = slot
     }
     if (!oldest && reason === 'share') oldest = findUnanswered(candidates)
     if (!oldest) throw new RpcError(rpcCode.unavailable, sentence, reason)
