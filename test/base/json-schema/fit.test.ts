@@ -33,6 +33,7 @@ test('a schema that takes for ever keeps nobody from calling the tool, and is no
   const given = { ...trap, n: 'abc' }
   assert.deepEqual(await input.convert(given, 'ann'), { args: given, text: JSON.stringify(given) })
   assert.deepEqual((await input.convert({ n: 'abc' }, 'ben')).args, { n: 'abc' }, 'only the server validates')
+  assert.deepEqual((await input.convert({ n: '5' }, 'ben')).args, { n: 5 }, 'types are converted all the same')
   await assert.rejects(inputOf({ required: ['x'] }).convert({}, 'ann'), /x is required/, 'other schemas are tried')
   now += baseLimits.argumentChecks.backoff
   await assert.rejects(input.convert({ n: 'abc' }, 'ann'), /n must be number/)
