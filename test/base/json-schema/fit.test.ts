@@ -25,6 +25,17 @@ test('arguments of any size are converted and checked', async () => {
   assert.deepEqual(problemsOf({ properties: { text: hostile } }, { text: 1 }), ['text must be string'])
 })
 
+test('multiples of a decimal fraction are told from others as decimals', async () => {
+  for (const $schema of ['https://json-schema.org/draft/2020-12/schema', 'http://json-schema.org/draft-07/schema#']) {
+    const priceOf = (multipleOf: number): object => ({ $schema, properties: { price: { type: 'number', multipleOf } } })
+    for (const price of [0.07, 0.29, 4.35, -19.99, 1e7 + 0.37]) assert.deepEqual(problemsOf(priceOf(0.01), { price }), [])
+    assert.deepEqual(problemsOf(priceOf(1e-8), { price: 45.12345678 }), [])
+    assert.deepEqual(problemsOf(priceOf(0.01), { price: 4.355 }), ['price must be multiple of 0.01'])
+    assert.deepEqual(problemsOf(priceOf(1), { price: 3.0000001 }), ['price must be multiple of 1'])
+    assert.deepEqual(problemsOf(priceOf(0.123456789), { price: 1e308 }), ['price must be multiple of 0.123456789'])
+  }
+})
+
 test('a schema that takes for ever keeps nobody from calling the tool, and is not tried again for a while', async (t) => {
   setLimits(t, baseLimits.argumentChecks, { time: 200 })
   let now = 0
