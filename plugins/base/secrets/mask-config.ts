@@ -41,10 +41,11 @@ function maskMembers (
 const maskedDocuments = new WeakMap<object, unknown>()
 
 /**
- * Masks an OpenAPI document, given as a value or as text. Only its URLs may contain credentials. The result is cached,
- * since documents are large, and are never changed in place.
+ * Masks an OpenAPI document, given as a value or as text. Only its URLs may contain credentials. The result of `mask`
+ * is cached, since documents are large, and are never changed in place.
+ * @param maskSecret replaces each credential; may also expand a variable in its place
  */
-function maskOpenApi (document: unknown, maskSecret: MaskSecret): unknown {
+export function maskOpenApi (document: unknown, maskSecret: MaskSecret): unknown {
   if (typeof document === 'string') return maskText(document, maskSecret)
   if (typeof document !== 'object' || document === null) return document
   if (maskSecret !== mask) return maskTargets(document, '', '', maskSecret)
@@ -76,7 +77,9 @@ function maskTargets (value: unknown, key: string, parent: string, maskSecret: M
 }
 
 const urlMember = /^(token|authorization|refresh|openIdConnect)Url$/
-const urlInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
+/** Matches a URL with the name of its member. Variables in it, `{name}` and `${NAME}`, do not end it. */
+const urlInText =
+  /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)((?:\{[^\s"'{}]*\}|[^\s"',}])+)/g
 
 /**
  * Masks the URLs of servers and OAuth endpoints in a document given as JSON or YAML text, without parsing it. In other
