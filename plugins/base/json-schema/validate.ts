@@ -63,7 +63,8 @@ const multipleOf: FuncKeywordDefinition = {
 
 const newInstances = (allErrors: boolean): AjvInstances => {
   const draft2020 = new Ajv2020({ ...options, allErrors })
-  const draft7 = new Ajv({ ...options, allErrors })
+  // Up to draft 7, the keywords beside `$ref` are ignored.
+  const draft7 = new Ajv({ ...options, allErrors, ignoreKeywordsWithRef: true })
   for (const ajv of [draft2020, draft7]) ajv.removeKeyword('multipleOf').addKeyword(multipleOf)
   return { draft2020, draft7 }
 }

@@ -36,6 +36,16 @@ test('multiples of a decimal fraction are told from others as decimals', async (
   }
 })
 
+test('keywords beside a reference count from 2019-09 on', async () => {
+  const schema = { properties: { a: { $ref: '#/definitions/s', maxLength: 1 } }, definitions: { s: { type: 'string' } } }
+  const draft7 = { $schema: 'http://json-schema.org/draft-07/schema#', ...schema }
+  assert.deepEqual(problemsOf(draft7, { a: 'long' }), [])
+  assert.deepEqual(problemsOf(draft7, { a: 5 }), ['a must be string'])
+  assert.deepEqual(problemsOf(schema, { a: 'long' }), ['a must NOT have more than 1 characters'])
+  const named = { $schema: draft7.$schema, $ref: '#/definitions/all', definitions: { all: { required: ['a'] } } }
+  assert.deepEqual(problemsOf(named, {}), ['a is required'])
+})
+
 test('a schema that takes for ever keeps nobody from calling the tool, and is not tried again for a while', async (t) => {
   setLimits(t, baseLimits.argumentChecks, { time: 200 })
   let now = 0
