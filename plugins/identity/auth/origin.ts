@@ -67,20 +67,28 @@ export function checkOrigin (
 /**
  * Creates the rules from environment variables. `Host` is checked if the gateway listens on a loopback address, or if
  * ALLOWED_HOSTS is set.
- * @param listenHost the host on which the gateway listens
+ * @param listenHost the host on which the gateway listens, as configured
+ * @param listenAddress the address that the host resolves to
  * @throws Error naming the first invalid entry
  */
-export function readOriginRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
+export function readOriginRules (
+  listenHost: string, allowedHosts: string, allowedOrigins: string, listenAddress = listenHost
+): OriginRules {
   const list = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '')
   const hosts = list(allowedHosts).map(toHost)
-  const local = isLoopback(listenHost) ? ['localhost', '127.0.0.1', '[::1]', listenHost.toLowerCase()] : []
+  const local = isLoopback(listenAddress)
+    ? ['localhost', '127.0.0.1', '[::1]', listenHost.toLowerCase(), toHost(listenAddress.replace(/%.*$/, ''))]
+    : []
   return {
     hosts: hosts.length + local.length === 0 ? undefined : new Set([...hosts, ...local]),
     origins: new Set(list(allowedOrigins).map(toOrigin))
   }
 }
 
-/** Converts an entry of ALLOWED_HOSTS to the form that `hostNameOf` returns. @throws Error for an invalid entry */
+/**
+ * Converts an entry of ALLOWED_HOSTS, or an address, to the form that `hostNameOf` returns.
+ * @throws Error for an invalid entry
+ */
 function toHost (text: string): string {
   const url = parseUrl(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {

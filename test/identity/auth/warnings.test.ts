@@ -73,10 +73,11 @@ test('the signs that others than this machine come', async () => {
     ['::', 'a.example', 'no address', ['HOST=::', 'ALLOWED_HOSTS=a.example']]
   ]
   for (const [host, allowedHosts, baseUrl, signs] of table) {
-    assert.deepEqual(exposureSigns({ host, allowedHosts, address: findBaseUrlSetting({ install: { baseUrl } }, {}) }), signs)
+    const address = findBaseUrlSetting({ install: { baseUrl } }, {})
+    assert.deepEqual(exposureSigns({ host, listenAddress: host, allowedHosts, address }), signs)
   }
   const address = findBaseUrlSetting({ install: { baseUrl: 'http://localhost:3000' } }, { BASE_URL: 'https://hub.example.com' })
-  assert.deepEqual(exposureSigns({ host: '127.0.0.1', allowedHosts: '', address }), ['BASE_URL=https://hub.example.com'])
+  assert.deepEqual(exposureSigns({ host: 'own-name', listenAddress: '127.0.1.1', allowedHosts: '', address }), ['BASE_URL=https://hub.example.com'])
 })
 
 test('tools that are open to the world are warned of, even while bearer keys are required', async (t) => {
@@ -122,6 +123,7 @@ test('skipAuth is told loudly where others than this machine come, by whatever s
     'everybody who reaches it has admin rights, and can start processes. Turn it off']
   assert.deepEqual(await said(undefined, {}), [[40, local]])
   assert.deepEqual(await said('http://localhost:3000', {}), [[40, local]])
+  assert.deepEqual(await said(undefined, { HOST: '127.1' }), [[40, local]])
   assert.deepEqual(await said('https://hub.example.com', {}), [loud('install.baseUrl=https://hub.example.com')])
   assert.deepEqual(await said(undefined, { ALLOWED_HOSTS: 'hub.example.com' }), [loud('ALLOWED_HOSTS=hub.example.com')])
   assert.deepEqual(await said(undefined, { TRUST_PROXY: 'loopback' }), [loud('TRUST_PROXY=loopback')])
