@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
+import { quotedValue } from '../../../schemas/read-env.ts'
 import { isLoopback } from '../../base/config/index.ts'
 import { errors } from '../../base/errors/index.ts'
 
@@ -93,7 +94,7 @@ function toHost (text: string): string {
   const url = parseUrl(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {
     throw new Error(
-      `The environment variable ALLOWED_HOSTS cannot contain ${JSON.stringify(text)}: ` +
+      `The environment variable ALLOWED_HOSTS cannot contain ${quotedValue(text)}: ` +
       'expected host names such as "hub.example.com", without "http://" and path.'
     )
   }
@@ -110,7 +111,7 @@ function toOrigin (text: string): string {
   const url = parseUrl(origin)
   if (!url || !/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*]+$/.test(origin)) {
     throw new Error(
-      `The environment variable ALLOWED_ORIGINS cannot contain ${JSON.stringify(text)}: ` +
+      `The environment variable ALLOWED_ORIGINS cannot contain ${quotedValue(text)}: ` +
       'expected origins such as "https://app.example.com", without a path.'
     )
   }

@@ -7,6 +7,7 @@ import { readOriginRules } from '../../../plugins/identity/auth/origin.ts'
 import { exposureSigns } from '../../../plugins/identity/auth/exposure.ts'
 import { findBaseUrlSetting } from '../../../plugins/settings/base-url.ts'
 import { explainListenError } from '../../../plugins/base/config/listening.ts'
+import { OutboundAllowlist } from '../../../plugins/base/outbound/policy.ts'
 import { parseTrustProxy } from '../../../plugins/base/config/trust-proxy.ts'
 import { readEnv } from '../../../schemas/read-env.ts'
 import { startHub } from '../../helpers/hub.ts'
@@ -54,6 +55,20 @@ test('variables that cannot be right are named, with what they should be', async
     'https://App.example/, http://b.example:80 chrome-extension://abcdef')
   assert.deepEqual([...hosts ?? []], ['hub.example', '[::1]', '[fd00::1]'])
   assert.deepEqual([...origins], ['https://app.example', 'http://b.example', 'chrome-extension://abcdef'])
+})
+
+test('a wrong value is shown without the user and the password in it', async () => {
+  for (const [name, text, shown] of [
+    ['BASE_URL', 'user:s3cret@hub', '…@hub'], ['BASE_URL', 'https//user:s3cret@hub', '…@hub'],
+    ['REGISTRY_URL', 'https://user:s3/cret@hub?x', 'https://…@hub?x'], ['TOOL_HUB_URL', 'http://user:s3@cret@hub', 'http://…@hub']
+  ] as const) {
+    assert.throws(() => readEnv({ [name]: text }), (error: Error) => error.message.includes(` cannot be "${shown}": `), text)
+  }
+  const wrong = (error: Error): boolean => error.message.includes(' "…@h": ') || error.message.includes(' "https://…@h": ')
+  assert.throws(() => readOriginRules('0.0.0.0', 'user:s3cret@h', ''), wrong)
+  assert.throws(() => readOriginRules('0.0.0.0', '', 'https://user:s3cret@h'), wrong)
+  assert.throws(() => new OutboundAllowlist('10.0.0.1,https://user:s3cret@h'), wrong)
+  assert.throws(() => parseTrustProxy('127.0.0.1,user:s3cret@h'), wrong)
 })
 
 test('a place that cannot be listened at is told of in a sentence', async () => {
