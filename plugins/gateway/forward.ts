@@ -25,18 +25,24 @@ export class Forwarder {
   readonly #hooks: HookLists
   readonly #shares = new Shares(gatewayLimits.calls, 'calls in flight')
   readonly #withProviderTaskIds: (exchange: Exchange<View>, provider: string) => Exchange<View>
+  readonly #requireItem: (exchange: Exchange<View>, provider: string, item: string | undefined) => Promise<void>
   readonly #logError: (error: unknown, sentence: string) => void
 
-  /** @param withProviderTaskIds replaces a client's task ids in a request (`refersToTask`) by those of the provider */
+  /**
+   * @param withProviderTaskIds replaces a client's task ids in a request (`refersToTask`) by those of the provider
+   * @param requireItem throws an RpcError if the view of a request no longer shows the item that was found for it
+   */
   constructor (
     providers: ProviderTable,
     hooks: HookLists,
     withProviderTaskIds: (exchange: Exchange<View>, provider: string) => Exchange<View>,
+    requireItem: (exchange: Exchange<View>, provider: string, item: string | undefined) => Promise<void>,
     logError: (error: unknown, sentence: string) => void
   ) {
     this.#providers = providers
     this.#hooks = hooks
     this.#withProviderTaskIds = withProviderTaskIds
+    this.#requireItem = requireItem
     this.#logError = logError
   }
 
@@ -65,7 +71,13 @@ export class Forwarder {
     let response: Response | undefined
     try {
       // Only promises are awaited, since awaiting any other value takes time, too.
-      for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
+      for (const hook of this.#hooks.onCall) {
+        const waiting = hook(call)
+        if (!waiting) continue
+        await waiting
+        // The hook may have waited for a person or a webhook, and the caller may have lost access meanwhile.
+        await this.#requireItem(request, provider, item)
+      }
       const { trace } = call
       const sent = trace === undefined ? changes : changesWithTrace(call.exchange.paramsText, changes, trace)
       response = await this.#providers.use(provider, exchange.client).call(call.exchange, sent, trace)

@@ -222,6 +222,48 @@ test('onDone: onCall refuses: the provider is not asked', async (t) => {
   assert.deepEqual(summary(seen), [['error', undefined, 'Not today'], ['ok', sum, undefined]])
 })
 
+test('an item that its caller loses while a hook waits is not called, in any era', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')], prompts: [{ name: 'hi' }], resources: [{ uri: 'test://r', name: 'r' }] })
+  const config = { type: 'streamable-http', url: upstream.url, visibility: 'public' }
+  const app = await start(t, { up: config })
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const switchAll = (enabled: boolean): Json => ({ tools: { echo: { enabled } }, prompts: { hi: { enabled } }, resources: { 'test://r': { enabled } } })
+  const change = async (more: Json): Promise<void> => {
+    const headers = { authorization: `Bearer ${KEY}` }
+    const payload = { config: { ...config, ...switchAll(true), ...more } }
+    const { statusCode, body } = await app.inject({ method: 'PUT', url: '/api/servers/up', headers, payload })
+    assert.equal(statusCode, 200, body)
+  }
+  let withdraw: Json = {}
+  app.gateway.addHook('onCall', async () => { await change(withdraw) })
+  app.gateway.addHook('onSubscribe', async () => { await change(withdraw) })
+  const session = await openSession(app, '/mcp', ADA)
+  const call = { name: 'up-echo', arguments: {} }
+  const callModern = async (): Promise<Json> => {
+    const { headers, body: payload } = modernRequest('tools/call', { params: call, key: ADA })
+    return JSON.parse((await app.inject({ method: 'POST', url: '/mcp', headers, payload })).body) as Json
+  }
+  for (withdraw of [{ visibility: 'private' }, switchAll(false)]) {
+    for (const [method, params, unknown] of [
+      ['tools/call', call, /^Unknown tool/],
+      ['prompts/get', { name: 'up-hi' }, /^Unknown prompt/],
+      ['resources/read', { uri: 'test://r' }, /^Resource not found/],
+      ['resources/subscribe', { uri: 'test://r' }, /^Resource not found/]
+    ] as const) {
+      await change({})
+      assert.match(String((await session.request(method, params)).error?.message), unknown, method)
+    }
+    await change({})
+    assert.match(String(at(await callModern(), 'error', 'message')), /^Unknown tool/)
+  }
+  withdraw = {}
+  await change({})
+  const reached = upstream.received.filter(({ body }) => /"(tools\/call|prompts\/get|resources\/(read|subscribe))"/.test(body))
+  assert.equal(reached.length, 0)
+  assert.equal((await session.request('tools/call', call)).error, undefined)
+  assert.equal(at(await callModern(), 'error'), undefined)
+})
+
 test('onDone: onResult: the output is the provider\'s, also when a later hook throws', async (t) => {
   const { app, seen, session } = await watch(t)
   let refuses = false
