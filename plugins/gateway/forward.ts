@@ -54,7 +54,7 @@ export class Forwarder {
    * @param item the provider's name of the tool (also for its tasks), prompt or resource, if the request names one
    * @param changes members of `params` to replace, as JSON text
    * @returns the text of the result after the `onResult` hooks; a result that asks for input, as the provider sent it
-   * @throws RpcError the provider's error, relayed; ShareError; exceptions of hooks
+   * @throws RpcError the provider's error, relayed without secrets of its config; ShareError; exceptions of hooks
    */
   async send (
     request: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
@@ -82,7 +82,7 @@ export class Forwarder {
       const sent = trace === undefined ? changes : changesWithTrace(call.exchange.paramsText, changes, trace)
       response = await this.#providers.use(provider, exchange.client).call(call.exchange, sent, trace)
       const { resultText, errorText } = response
-      if (errorText !== undefined) throw parseRpcError(errorText)
+      if (errorText !== undefined) throw parseRpcError(this.#withoutSecrets(provider, errorText))
       const text = resultText ?? '{}'
       // `onOutput` and `onResult` do not get an intermediate result: its state is only for the server and the client.
       if (exchange.suspendsOn?.(text) === true) {
@@ -130,6 +130,14 @@ export class Forwarder {
     thrown = await this.#toAnsweredError(call, thrown)
     this.#reportDone(call, {}, thrown)
     throw thrown
+  }
+
+  /** Masks the secrets of a provider's config in the JSON text of its error. Other errors keep their bytes. */
+  #withoutSecrets (provider: string, errorText: string): string {
+    const redact = (text: string): string => this.#providers.get(provider)?.redact?.(text) ?? text
+    if (redact(errorText) === errorText) return errorText
+    return JSON.stringify(JSON.parse(errorText), (_name, value: unknown) =>
+      typeof value === 'string' ? redact(value) : value)
   }
 
   /** Passes an RpcError through the `onError` hooks; an exception of a hook replaces it. Other errors stay the same. */

@@ -7,7 +7,7 @@ import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { makeView } from '../../plugins/settings/access/view.ts'
 import { toActivity, isRecordableCall } from '../../plugins/extensions/activities/describe.ts'
 import { PlainHttpExchange } from '../../plugins/downstream/tools/exchange.ts'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
@@ -197,6 +197,23 @@ test('onDone: the provider\'s own error, relayed to the byte', async (t) => {
   const answer = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'toy-fail', arguments: {} } })
   assert.equal(answer.body, '{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"It failed","data":1e400}}')
   assert.deepEqual(summary(seen), [['error', undefined, 'It failed']])
+})
+
+test('secrets of a server\'s config are masked in its errors, in both eras', async (t) => {
+  const secret = 'S3cret-"quoted"\\Value'
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo')],
+    on: ({ method, headers }) => method === 'tools/call'
+      ? new Refusal(-32000, `no access with ${String(headers.authorization)}`, { sent: headers.authorization, n: 1 })
+      : undefined
+  })
+  const app = await start(t, { up: { url: upstream.url, visibility: 'public', headers: { Authorization: `Bearer ${secret}` } } })
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const params = { name: 'echo', arguments: {} }
+  const { error } = await (await openSession(app, '/mcp/up', ADA)).request('tools/call', params)
+  const sent = '••••alue'
+  assert.deepEqual(error, { code: -32000, message: `no access with ${sent}`, data: { sent, n: 1 } })
+  assert.equal(at(await modern(app, 'up', 'tools/call', params), 'error', 'message'), error?.message)
 })
 
 test('onDone: an upstream server that went away', async (t) => {
