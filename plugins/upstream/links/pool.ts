@@ -1,5 +1,5 @@
 import { ownLinkCapabilities, sharedLinkCapabilities } from '../../../protocol/capabilities.ts'
-import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { lostServerClause, rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
 import type { LinkKey } from './link-key.ts'
@@ -98,7 +98,7 @@ export class SlotPool {
   async release (client: Client): Promise<void> {
     for (const slot of this.all) {
       for (const call of slot.link?.openCalls ?? []) {
-        if (call.client.id === client.id) call.cancel(new UpstreamError('closed', 'access was withdrawn'))
+        if (call.client.id === client.id) call.cancel(new UpstreamError('closed', lostServerClause))
       }
       for (const uri of slot.removeClient(client.id)) slot.link?.unsubscribe(uri).catch(() => {})
       if (slot.owner?.id === client.id || (slot.stopCarrying(client.id) && slot.isIdle)) await this.#end(slot)
