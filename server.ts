@@ -87,7 +87,11 @@ async function start (): Promise<void> {
   await startupResponder.close()
   // Listens before the first admin is stored: if listening failed afterwards, the generated password would be lost.
   const listening = app
-    .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
+    .listen({
+      host: app.config.listenAddress,
+      port: env.PORT,
+      listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}`
+    })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
   const place = env.DB_URL === undefined ? settingsPath : 'the database'
   const notice = new FirstStartNotice({
@@ -159,7 +163,7 @@ async function start (): Promise<void> {
   // The command line needs a custom DATA_DIR in its environment, too.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${cliCommand()} --config ${shellQuote(settingsPath)}`
-  const welcome = createWelcomeLink(app, admin, env.HOST, local)
+  const welcome = createWelcomeLink(app, admin, local)
   await notice.write(nextStepsText({ url, key, addWith, welcome })).catch((
     error: unknown
   ) => { warn(messageOf(error)) })
@@ -167,16 +171,16 @@ async function start (): Promise<void> {
 
 /**
  * Creates the one-time link that signs in whoever opens it as the first admin.
- * @param host the address on which the gateway listens
  * @param local the URL of the gateway on the loopback interface; undefined if it does not listen there
  * @returns undefined if the operator chose the password, the console is off, or the gateway listens on other addresses
  *   than loopback
  */
 function createWelcomeLink (
-  app: FastifyInstance, { username, password }: FirstAdmin, host: string, local: string | undefined
+  app: FastifyInstance, { username, password }: FirstAdmin, local: string | undefined
 ): string | undefined {
   const user = app.users.get(username)
-  if (password === undefined || !user || !app.console.isOn || !isLoopback(host) || local === undefined) return undefined
+  const isOnLoopback = isLoopback(app.config.listenAddress)
+  if (password === undefined || !user || !app.console.isOn || !isOnLoopback || local === undefined) return undefined
   return `${local}/console/welcome?code=${app.console.welcome.createCode(user)}`
 }
 

@@ -5,6 +5,7 @@ import {
   isSameStorage, type AccessFile, readEnvironment, readAccessFile, storageLocation
 } from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
+import { quotedValue } from '../schemas/read-env.ts'
 import { createHttpApiClient, type ManagementApiClient } from './api.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { createProcessIo, type Environment, type Io } from './io.ts'
@@ -74,7 +75,7 @@ function checkUrlOption (url: string): string {
   }
   if (Value.Check(Env.properties.TOOL_HUB_URL, url) && URL.canParse(url)) return url
   throw new CommandError(
-    `--url cannot be ${JSON.stringify(url)}: expected an address such as "https://hub.example.com"`, exitCodes.usage
+    `--url cannot be ${quotedValue(url)}: expected an address such as "https://hub.example.com"`, exitCodes.usage
   )
 }
 

@@ -15,10 +15,17 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
   const problem = firstSchemaProblem(Env, env)
   if (!problem) return checkDrainTimeout(env as Env)
   const reason = expectedOf(Env.properties[problem.path as keyof Env]) ?? problem.message
-  // Omits the user and password of a URL.
-  const shown = environment[problem.path]?.replace(/\/\/[^/?#]*@/, '//…@')
-  throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(shown)}: ${reason}.`)
+  throw new Error(
+    `The environment variable ${problem.path} cannot be ${quotedValue(environment[problem.path] ?? '')}: ${reason}.`
+  )
 }
+
+/**
+ * Returns an invalid value in quotes, for an error message. Up to its last `@` only the scheme is shown, since it may
+ * be an address with a user and a password, also one whose scheme is missing or mistyped.
+ */
+export const quotedValue = (text: string): string =>
+  JSON.stringify(text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@'))
 
 /** Returns the accepted values of a variable, in words; undefined if its schema does not state them. */
 function expectedOf ({ expected, type }: TSchema): string | undefined {

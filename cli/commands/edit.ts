@@ -8,7 +8,7 @@ import { isObject } from '../../protocol/json.ts'
 import { canAskUser, readStdin } from '../io.ts'
 import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
-import { collectOption, parseJsonArgument, parsePairs } from './server-config.ts'
+import { collectOption, parseJsonArgument, withPairs } from './server-config.ts'
 import { serverApiPath, type ApiServerRecord } from './servers.ts'
 
 type Config = Record<string, unknown>
@@ -82,13 +82,10 @@ async function configIn (run: CommandRun, { configJson }: EditOptions): Promise<
 }
 
 /** Returns a config with the changes in the other options. @throws CommandError */
-function applyOptions (config: Config, { env, header, description, visibility }: EditOptions): Config {
-  const set = (member: 'env' | 'headers', given: Record<string, string>): Config =>
-    Object.keys(given).length === 0 ? {} : { [member]: { ...isObject(config[member]) ? config[member] : {}, ...given } }
+function applyOptions (config: Config, options: EditOptions): Config {
+  const { description, visibility } = options
   return {
-    ...config,
-    ...set('env', parsePairs(env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')),
-    ...set('headers', parsePairs(header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')),
+    ...withPairs(config, options),
     ...(description === undefined ? {} : { description }),
     ...(visibility === undefined ? {} : { visibility })
   }

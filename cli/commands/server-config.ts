@@ -41,12 +41,10 @@ export function configFromArguments (
     ...(visibility === undefined ? {} : { visibility }),
     ...(disabled ? { enabled: false } : {})
   }
-  if (configJson !== undefined) {
-    const config = parseJsonArgument(configJson, '--config-json')
-    if (!isObject(config)) throw new CommandError('--config-json: expected an object', exitCodes.usage)
-    return { ...config, ...more }
-  }
+  const base = configJson === undefined ? {} : parseJsonArgument(configJson, '--config-json')
+  if (!isObject(base)) throw new CommandError('--config-json: expected an object', exitCodes.usage)
   if (first === undefined) {
+    if (configJson !== undefined) return withPairs({ ...base, ...more }, options)
     throw new CommandError('Give an address, or a command after two dashes: add files -- npx -y …', exitCodes.usage)
   }
   const isUrl = isHttpAddress(first)
@@ -54,13 +52,19 @@ export function configFromArguments (
   if (type !== 'stdio' && !isBehindDashes(target, argv) && isMistypedAddress(first, environment, cwd)) {
     throw new CommandError(mistypedAddressMessage(name, first), exitCodes.usage)
   }
-  const env = parsePairs(options.env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')
-  const headers = parsePairs(options.header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')
+  return withPairs({ ...base, ...(isUrl ? { url: first } : { command: first, args: rest }), ...more }, options)
+}
+
+/** Returns a config with the variables and headers of `--env` and `--header` added. @throws CommandError */
+export function withPairs (
+  config: Record<string, unknown>, { env, header }: Pick<AddOptions, 'env' | 'header'>
+): Record<string, unknown> {
+  const merged = (member: 'env' | 'headers', given: Record<string, string>): Record<string, unknown> =>
+    Object.keys(given).length === 0 ? {} : { [member]: { ...isObject(config[member]) ? config[member] : {}, ...given } }
   return {
-    ...(isUrl ? { url: first } : { command: first, args: rest }),
-    ...(Object.keys(env).length > 0 ? { env } : {}),
-    ...(Object.keys(headers).length > 0 ? { headers } : {}),
-    ...more
+    ...config,
+    ...merged('env', parsePairs(env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')),
+    ...merged('headers', parsePairs(header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value'))
   }
 }
 

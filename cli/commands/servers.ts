@@ -61,7 +61,7 @@ export function addServerCommands (program: Command, run: CommandRun): void {
     .option('--type <type>', 'stdio, streamable-http, sse or openapi')
     .option('--env <NAME=value>', 'an environment variable of the command (repeatable)', collectOption, [])
     .option('--header <Name: value>', 'a header for a remote server (repeatable)', collectOption, [])
-    .option('--config-json <json>', 'the whole config as JSON, in place of a target')
+    .option('--config-json <json>', 'the config as JSON; a target and the other options are added to it')
     .option('--visibility <visibility>', 'private or public')
     .option('--disabled', 'store it without connecting it')
     .option('--test', 'connect once first, and store it only if it connects or requires a login')

@@ -25,18 +25,24 @@ export class Forwarder {
   readonly #hooks: HookLists
   readonly #shares = new Shares(gatewayLimits.calls, 'calls in flight')
   readonly #withProviderTaskIds: (exchange: Exchange<View>, provider: string) => Exchange<View>
+  readonly #requireItem: (exchange: Exchange<View>, provider: string, item: string | undefined) => Promise<void>
   readonly #logError: (error: unknown, sentence: string) => void
 
-  /** @param withProviderTaskIds replaces a client's task ids in a request (`refersToTask`) by those of the provider */
+  /**
+   * @param withProviderTaskIds replaces a client's task ids in a request (`refersToTask`) by those of the provider
+   * @param requireItem throws an RpcError if the view of a request no longer shows the item that was found for it
+   */
   constructor (
     providers: ProviderTable,
     hooks: HookLists,
     withProviderTaskIds: (exchange: Exchange<View>, provider: string) => Exchange<View>,
+    requireItem: (exchange: Exchange<View>, provider: string, item: string | undefined) => Promise<void>,
     logError: (error: unknown, sentence: string) => void
   ) {
     this.#providers = providers
     this.#hooks = hooks
     this.#withProviderTaskIds = withProviderTaskIds
+    this.#requireItem = requireItem
     this.#logError = logError
   }
 
@@ -48,7 +54,7 @@ export class Forwarder {
    * @param item the provider's name of the tool (also for its tasks), prompt or resource, if the request names one
    * @param changes members of `params` to replace, as JSON text
    * @returns the text of the result after the `onResult` hooks; a result that asks for input, as the provider sent it
-   * @throws RpcError the provider's error, relayed; ShareError; exceptions of hooks
+   * @throws RpcError the provider's error, relayed without secrets of its config; ShareError; exceptions of hooks
    */
   async send (
     request: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
@@ -65,12 +71,18 @@ export class Forwarder {
     let response: Response | undefined
     try {
       // Only promises are awaited, since awaiting any other value takes time, too.
-      for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
+      for (const hook of this.#hooks.onCall) {
+        const waiting = hook(call)
+        if (!waiting) continue
+        await waiting
+        // The hook may have waited for a person or a webhook, and the caller may have lost access meanwhile.
+        await this.#requireItem(request, provider, item)
+      }
       const { trace } = call
       const sent = trace === undefined ? changes : changesWithTrace(call.exchange.paramsText, changes, trace)
       response = await this.#providers.use(provider, exchange.client).call(call.exchange, sent, trace)
       const { resultText, errorText } = response
-      if (errorText !== undefined) throw parseRpcError(errorText)
+      if (errorText !== undefined) throw parseRpcError(this.#withoutSecrets(provider, errorText))
       const text = resultText ?? '{}'
       // `onOutput` and `onResult` do not get an intermediate result: its state is only for the server and the client.
       if (exchange.suspendsOn?.(text) === true) {
@@ -118,6 +130,14 @@ export class Forwarder {
     thrown = await this.#toAnsweredError(call, thrown)
     this.#reportDone(call, {}, thrown)
     throw thrown
+  }
+
+  /** Masks the secrets of a provider's config in the JSON text of its error. Other errors keep their bytes. */
+  #withoutSecrets (provider: string, errorText: string): string {
+    const redact = (text: string): string => this.#providers.get(provider)?.redact?.(text) ?? text
+    if (redact(errorText) === errorText) return errorText
+    return JSON.stringify(JSON.parse(errorText), (_name, value: unknown) =>
+      typeof value === 'string' ? redact(value) : value)
   }
 
   /** Passes an RpcError through the `onError` hooks; an exception of a hook replaces it. Other errors stay the same. */

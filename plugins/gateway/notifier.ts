@@ -117,6 +117,7 @@ export class Notifier {
       }
       if (budget.isSpent) await budget.yieldToEventLoop()
     }
+    this.#surfaces.dropStale()
   }
 
   #notify (listener: Listener<View>, entry: ListenerEntry): void {

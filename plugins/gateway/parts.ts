@@ -6,6 +6,7 @@ import { EventCursors } from './event-cursors.ts'
 import { OpenEventsStreams } from './event-streams.ts'
 import { Forwarder } from './forward.ts'
 import { createHookLists, passNotification } from './hooks.ts'
+import { requireItem } from './methods/items.ts'
 import type { GatewayParts } from './methods/method.ts'
 import { withProviderTaskIds } from './methods/tasks.ts'
 import { Notifier } from './notifier.ts'
@@ -37,7 +38,9 @@ export function createGatewayParts (
   const cursors = new EventCursors(sealer)
   const streams = new OpenEventsStreams()
   const forwarder = new Forwarder(providers, hooks, (...request) =>
-    withProviderTaskIds({ taskHandles, surfaces, providers }, ...request), logError)
+    withProviderTaskIds({ taskHandles, surfaces, providers }, ...request), async (...found) => {
+    await requireItem({ resolver, surfaces }, ...found)
+  }, logError)
   const runningTasks = new RunningTasks({ store, handles: taskHandles, providers, forwarder, access, logError })
   return {
     providers, surfaces, resolver, forwarder, notifier, hooks, taskHandles, runningTasks, cursors, streams, links

@@ -116,6 +116,16 @@ export class Surfaces {
     return surface
   }
 
+  /** Drops the surfaces of former catalogues and settings, whose lists would keep these in memory. */
+  dropStale (): void {
+    const { generation } = this.#providers
+    const { snapshot } = this.#access
+    const isStale = (cached: Pick<CachedSurface, 'generation' | 'snapshot'>): boolean =>
+      cached.generation !== generation || cached.snapshot !== snapshot
+    for (const [key, cached] of this.#cached) if (isStale(cached)) this.#cached.delete(key)
+    if (this.#last && isStale(this.#last)) this.#last = undefined
+  }
+
   #of (view: View, client: Client, generation: number, snapshot: Snapshot): Surface {
     const key = `${view.key}\n${this.#providers.catalogueKey(client)}`
     const known = this.#cached.get(key)

@@ -118,6 +118,12 @@ export const upstreamLimits = {
   cataloguesPerUser: 16 * 1024 * 1024,
 
   /**
+   * Max size of what a server lists only to clients with certain capabilities, users or sessions, in bytes of memory;
+   * beyond that, these clients get the lists of clients without capabilities, with a warning.
+   */
+  otherLists: 32 * 1024 * 1024,
+
+  /**
    * Rate at which lists are read again because they changed or their server was reconnected, for all servers of one
    * user, or for one server of an admin. `perSecond`: max size per second, in bytes of memory; `burst`: max size at
    * once; beyond that, they are read later.

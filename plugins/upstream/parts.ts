@@ -39,40 +39,17 @@ export interface UpstreamPluginOptions extends UpstreamOptions {
   storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens' | 'userValues'>
 }
 
-/** Receives the lines that a server's process prints, except MCP messages. */
-type LineListener = (server: string, line: string) => void
-/** Returns the reason why a server cannot be started with its config, as a clause; undefined if no problem is known. */
-type StartCheck = (config: ServerConfig) => Promise<string | undefined>
-
-/** Lets other plugins register listeners and checks for running servers. */
-class UpstreamHooks {
-  readonly #listeners: LineListener[] = []
-  readonly #checks: StartCheck[] = []
-  #review = noReview
-
-  /** Registers a listener for the lines that servers' processes print. */
-  onLine (listener: LineListener): void { this.#listeners.push(listener) }
-
-  /** Registers a check that runs before a server's command is started. */
-  beforeStart (check: StartCheck): void { this.#checks.push(check) }
-
-  /** Sets the review that decides which items of the servers' catalogues are listed. It replaces the former one. */
-  reviewCatalogues (review: CatalogueReviewer): void { this.#review = review }
-
-  get review (): CatalogueReviewer { return this.#review }
-
-  emitLine (server: string, line: string): void {
-    for (const listener of this.#listeners) listener(server, line)
-  }
-
-  /** Runs the checks, and returns the first problem found. */
-  async findProblem (config: ServerConfig): Promise<string | undefined> {
-    for (const check of this.#checks) {
-      const problem = await check(config)
-      if (problem !== undefined) return problem
-    }
-    return undefined
-  }
+/** What other plugins set before the app is ready. */
+interface UpstreamHooks {
+  /** Receives the lines that a server's process prints, except MCP messages. */
+  onLine: (server: string, line: string) => void
+  /**
+   * Called before a server's command is started.
+   * @returns the reason why it cannot be started with its config, as a clause; undefined if no problem is known
+   */
+  findProblem: (config: ServerConfig) => Promise<string | undefined>
+  /** Decides which items of the servers' catalogues are listed. */
+  review: CatalogueReviewer
 }
 
 /**
@@ -85,7 +62,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
   const record = childRecord === undefined
     ? undefined
     : new ChildProcessManager(childRecord, (level, sentence) => { app.log[level](sentence) })
-  const hooks = new UpstreamHooks()
+  const hooks: UpstreamHooks = { onLine: () => {}, findProblem: async () => undefined, review: noReview }
   const isOwnCredential = (value: string): boolean => app.credentials.hasMatchIn(value)
   const upstreams = new Upstreams({
     connecting: {
@@ -119,7 +96,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
       examine: async (...read) => { await hooks.review.examine(...read) },
       listed: (...read) => hooks.review.listed(...read)
     },
-    onLine: (server, line) => { hooks.emitLine(server, line) },
+    onLine: (server, line) => { hooks.onLine(server, line) },
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })
   app.decorate('upstreams', upstreams)

@@ -149,7 +149,9 @@ export const builtInsAdminPages: FastifyPluginAsync = async (app) => {
         fields: fields.map((field) => ({ ...field, value: toFieldText(app, item, field.name) })),
         buttons: [{ ...createRemoveAction(pageOf(id)), icon: 'trash-2' }]
       }
-    }, async (visit) => await submit(visit, '/built-ins', 'PUT', apiPath, toRequestBody(kind, visit.form)))
+    }, async (visit) => await submit(
+      visit, '/built-ins', 'PUT', apiPath, toRequestBody(kind, visit.form, (await itemOf(visit)).arguments)
+    ))
     form(`${path}/toggle`, { effect: 'change' }, async (visit) =>
       await submit(visit, '/built-ins', 'PUT', apiPath, parseEnabledUpdate(visit.form)))
     removal(path, '/built-ins', async (visit) => {
@@ -210,13 +212,16 @@ function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string):
 
 /**
  * Converts a form to a request body for the API. An empty optional text becomes null, which removes the stored value.
+ * @param stored the stored arguments of a prompt, whose titles and descriptions stay
  */
-function toRequestBody (kind: Kind, sent: SubmittedForm): object {
+function toRequestBody (kind: Kind, sent: SubmittedForm, stored: StoredBuiltIn['arguments'] = []): object {
   return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {
-    const text = formFieldText(sent[field.name]).replaceAll('\r\n', '\n')
+    const text = formFieldText(sent[field.name])
     if (field.name === 'arguments') {
-      return [[field.name, namesIn(text, true).map((each) =>
-        ({ name: each.replace(/\*$/, ''), ...each.endsWith('*') && { required: true } }))]]
+      return [[field.name, namesIn(text, true).map((each) => {
+        const name = each.replace(/\*$/, '')
+        return { ...stored.find((former) => former.name === name), name, required: each.endsWith('*') || undefined }
+      })]]
     }
     if (field.name === 'routes') {
       const words = namesIn(text, true)

@@ -15,7 +15,7 @@ type Member = Exclude<ShownGroup['servers'][number], string>
 
 /** The pages that list, create, change and remove groups. A group's page also shows the resulting tools. */
 const routes: FastifyPluginAsync = async (app) => {
-  const { kit, groups } = app
+  const { kit, groups, servers } = app
   const { base, api } = kit
   const { page, edit, removal, submit } = createPageRouter(app)
   const pathOf = (name: string): string => `/groups/${encodeURIComponent(name)}`
@@ -48,6 +48,12 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
+  const groupIn = ({ form, principal }: Visit, stored: ShownGroup['servers']): object => ({
+    name: formFieldText(form.name).trim(),
+    description: formFieldText(form.description),
+    servers: membersIn(form, toChosenMembers(stored), new Set(servers.list(principal).map(({ name }) => name)))
+  })
+
   const newGroupPage = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => ({
     title: 'Create a group',
     group: { name: '', href: `${base}/groups/new`, isNew: true },
@@ -60,7 +66,7 @@ const routes: FastifyPluginAsync = async (app) => {
   edit('group', { title: 'Create a group', path: '/groups/new' }, newGroupPage, async (visit) => {
     const { request, form: sent } = visit
     if (asksForOtherChoices(sent)) return await showAgain(visit, newGroupPage(visit))
-    const done = await api.ask(request, 'POST', '/groups', groupIn(sent))
+    const done = await api.ask(request, 'POST', '/groups', groupIn(visit, []))
     const { id } = done.data as { id: string }
     return { to: pathOf(id), notice: noticeOfAnswer(done) }
   })
@@ -93,7 +99,8 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   edit('group', { title: 'Group', path: '/groups/:id' }, groupPage, async (visit) => asksForOtherChoices(visit.form)
     ? await showAgain(visit, groupPage(visit))
-    : await submit(visit, '/groups/:id', 'PUT', '/groups/:id', groupIn(visit.form)))
+    : await submit(visit, '/groups/:id', 'PUT', '/groups/:id',
+      groupIn(visit, groups.get(visit.principal, visit.params.id ?? '').servers)))
 
   removal('/groups/:id', '/groups', ({ principal, params: { id = '' } }) => {
     const { name, id: uuid } = groups.get(principal, id)
@@ -118,6 +125,13 @@ const mayManage = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boo
 
 type ChosenMember = Partial<Member> & { readonly name: string }
 
+/** Returns stored members without `all`, which is the default. */
+const toChosenMembers = (members: ShownGroup['servers']): ChosenMember[] => members.map((each) => {
+  if (typeof each === 'string') return { name: each }
+  const all = itemKinds.filter((kind) => each[kind] === 'all')
+  return { ...each, ...Object.fromEntries(all.map((kind) => [kind, undefined])) }
+})
+
 /**
  * Returns the data of a group's form: the servers to choose from, with the items of each open server; and hidden
  * fields for the selected servers that are not shown.
@@ -125,10 +139,11 @@ type ChosenMember = Partial<Member> & { readonly name: string }
 function membersOf (
   { servers, settings }: FastifyInstance, { principal, form }: Visit, members: ShownGroup['servers']
 ): object {
-  const stored = members.map((each): ChosenMember => typeof each === 'string' ? { name: each } : each)
-  // A submitted form is shown again with its own selection, not with the stored one.
-  const chosen = new Map((form.name === undefined ? stored : membersIn(form)).map((each) => [each.name, each]))
+  const stored = toChosenMembers(members)
   const all = new Map(servers.list(principal).map((server) => [server.name, server]))
+  // A submitted form is shown again with its own selection, not with the stored one.
+  const selection = form.name === undefined ? stored : membersIn(form, stored, new Set(all.keys()))
+  const chosen = new Map(selection.map((each) => [each.name, each]))
   const find = formFieldText(form.find)
   const { names, kept, rest } = shownChoicesOf([...all.keys()], new Set(chosen.keys()), find)
   return {
@@ -191,18 +206,28 @@ const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> =>
   })
 ]
 
-/** Returns the members in a submitted form. A kind of which all items are selected is left out. */
-const membersIn = (form: SubmittedForm): ChosenMember[] => formFieldValues(form.servers).map((name) => ({
-  name,
-  ...Object.fromEntries(itemKinds.flatMap((kind) => {
-    const items = formFieldValues(form[`${kind}:${name}`])
-    // If the user ticked items while “All” was selected, only the ticked items count, even if “All” is still selected.
-    const isAll = formFieldText(form[`all:${kind}:${name}`]) === 'true' &&
-      !(items.length > 0 && formFieldText(form[`was:${kind}:${name}`]) === 'all')
-    return isAll || form[`has:${kind}:${name}`] === undefined ? [] : [[kind, items]]
+/**
+ * Returns the members in a submitted form. What the form does not show stays as stored: aliases, the order, members
+ * whose server is gone, and the items of servers that list none now.
+ */
+function membersIn (form: SubmittedForm, stored: readonly ChosenMember[], shown: ReadonlySet<string>): ChosenMember[] {
+  const chosen = new Set(formFieldValues(form.servers))
+  const former = new Map(stored.map((member) => [member.name, member]))
+  const kept = [...former.keys()].filter((name) => chosen.has(name) || !shown.has(name))
+  return [...new Set([...kept, ...chosen])].map((name) => ({
+    ...former.get(name),
+    name,
+    ...Object.fromEntries(itemKinds
+      .filter((kind) => form[`has:${kind}:${name}`] !== undefined)
+      .map((kind) => [kind, selectorIn(form, `${kind}:${name}`)]))
   }))
-}))
+}
 
-const groupIn = (form: SubmittedForm): object => ({
-  name: formFieldText(form.name).trim(), description: formFieldText(form.description), servers: membersIn(form)
-})
+/** Returns the selected items of a server in a field; undefined if all items are selected. */
+function selectorIn (form: SubmittedForm, field: string): string[] | undefined {
+  const items = formFieldValues(form[field])
+  // If the user ticked items while “All” was selected, only the ticked items count, even if “All” is still selected.
+  const isAll = formFieldText(form[`all:${field}`]) === 'true' &&
+    !(items.length > 0 && formFieldText(form[`was:${field}`]) === 'all')
+  return isAll ? undefined : items
+}

@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { setRouteScope } from '../../plugins/base/scopes/index.ts'
 import account from './account.ts'
@@ -50,16 +50,24 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
+const sessionEnded = 'Your session has ended, and nothing was changed'
+
 /** Scope `console`: the routes that require a session. Without one, pages redirect to sign in; forms get 401. */
 const signedInPages: FastifyPluginAsync = async (app) => {
   setRouteScope(app, 'console')
   const { base } = app.kit
+  // A form is refused once its body is read, so that the error page can keep what was typed.
+  const isForm = ({ method, headers }: FastifyRequest): boolean =>
+    method === 'POST' && /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
   app.addHook('onRequest', async (request, reply) => {
-    if (request.principal) return
+    if (request.principal || isForm(request)) return
     const isPage = request.method === 'GET' && request.headers['x-console-refresh'] === undefined
     const query = new URLSearchParams({ next: request.url }).toString()
     if (isPage) return await reply.redirect(`${base}/login?${query}`, 303)
-    throw new errors.Unauthorized('Your session has ended. Nothing was changed: sign in, and try again')
+    throw new errors.Unauthorized(sessionEnded)
+  })
+  app.addHook('preValidation', async ({ principal }) => {
+    if (!principal) throw new errors.Unauthorized(sessionEnded)
   })
   app.get('/', { config: { effect: 'read' } }, async (_request, reply) => await reply.redirect(`${base}/overview`, 303))
   await app.register(overview)
@@ -95,7 +103,7 @@ const signedInPages: FastifyPluginAsync = async (app) => {
 /** Scope `console-admin`: the pages for admins. Other users get 404. */
 const adminPages: FastifyPluginAsync = async (app) => {
   setRouteScope(app, 'console-admin')
-  app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
+  app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin === false) throw new errors.NotFound() })
   await app.register(users)
   await app.register(teamsAdminPages)
   await app.register(rules)

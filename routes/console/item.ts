@@ -3,7 +3,8 @@ import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import { isIdentifiedByUri, type ItemKind } from '../../plugins/settings/index.ts'
 import { type TrialRequest, runTrialAndShowResult } from './trial.ts'
 import { type ArgumentsForm, readArgumentsForm } from './arguments.ts'
-import { noticeOfAnswer, createPageRouter, formFieldText, type Visit } from './page.ts'
+import { noticeOfAnswer, createPageRouter, formFieldText, revisionIn, type Visit } from './page.ts'
+import { revisionOfRecord } from '../entity-tag.ts'
 import { canManageServer, type ListedItem } from './server-head.ts'
 import { serverPageUrl } from './server-states.ts'
 
@@ -51,7 +52,12 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
 
   form(`${path}/override`, {
     effect: 'change', showAgain: async (visit) => ({ page: 'item', data: await emptyForm(visit), field: 'description' })
-  }, async ({ request, params, form: sent }) => {
+  }, async (visit) => {
+    const { request, params, form: sent } = visit
+    const revision = revisionIn(sent)
+    if (revision !== undefined && revision !== revisionOfDescription(await itemOf(app, visit, kind))) {
+      throw new ApiError(412, { code: 'TH_CHANGED_MEANWHILE' })
+    }
     const item = itemUrlOf('', kind, params)
     const button = formFieldText(sent.do)
     const done = await (button === 'reset'
@@ -85,6 +91,8 @@ export async function runTrialFromForm (
   await runTrialAndShowResult(app, visit, { server: name, ...requestOf(args) }, 'item', { ...data, ...read })
 }
 
+const revisionOfDescription = ({ description = '' }: ServerItem): string => revisionOfRecord(description)
+
 /** Returns the URL of an item's page. @param base the path of the console */
 const itemUrlOf = (base: string, kind: string, { name = '', item = '' }: Visit['params']): string =>
   `${serverPageUrl(base, name)}/${kind}/${encodeURIComponent(item)}`
@@ -116,6 +124,8 @@ function toPageData (
   return {
     title: heading,
     kind: kind.slice(0, -1),
+    revision: revisionOfDescription(item),
+    stored: description ?? 'No description.',
     item: {
       name: key,
       heading,

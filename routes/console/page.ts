@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import {
-  type ApiAnswer, ApiError, type Notice, type PageData, type LoadLivePageData, capitalizeMessage
+  type ApiAnswer, ApiError, type Notice, type PageData, type LoadLivePageData, type SubmittedForm, capitalizeMessage,
+  valuesToShowAgain
 } from '../../plugins/management/index.ts'
 import type { RouteEffect } from '../../plugins/base/scopes/index.ts'
 import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
@@ -9,8 +10,7 @@ import { requirePrincipal } from '../api/principal.ts'
 import { firstQueryValues } from './lists.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** The values of the fields of a submitted form, by name. A field that occurs several times has a list of values. */
-export type SubmittedForm = Readonly<Record<string, string | string[] | undefined>>
+export type { SubmittedForm }
 
 /** A request of a signed-in user for a page, or the submission of a form. `form` is empty for a page. */
 export interface Visit {
@@ -223,10 +223,6 @@ const restrictToAdmins = (watch: LoadLivePageData): LoadLivePageData => (princip
   if (!principal.isAdmin) throw new errors.NotFound()
   return watch(principal, params)
 }
-
-/** Returns the submitted values that may be shown again: all except passwords and the CSRF token. */
-const valuesToShowAgain = (form: SubmittedForm): SubmittedForm =>
-  Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
 const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
   principal: requirePrincipal(request),

@@ -97,7 +97,7 @@ function toPolicy (sent: SubmittedForm): object {
   const message = formFieldText(sent.message).trim()
   return {
     name: formFieldText(sent.name),
-    when: formFieldText(sent.when).replaceAll('\r\n', '\n').trim(),
+    when: formFieldText(sent.when).trim(),
     then: formFieldText(sent.then),
     mode: formFieldText(sent.mode),
     ...approvers.length > 0 && { approvers },

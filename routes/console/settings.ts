@@ -164,7 +164,7 @@ function changesOf (sent: SubmittedForm, current: ReadonlyMap<string, unknown>):
 }
 
 /** Returns the trimmed text of a form field, with `\n` as line ends. */
-const fieldTextOf = (field: SubmittedForm[string]): string => formFieldText(field).replaceAll('\r\n', '\n').trim()
+const fieldTextOf = (field: SubmittedForm[string]): string => formFieldText(field).trim()
 
 /**
  * Converts the text of a field to the type in the schema of the setting. If a number is expected, text that is not a

@@ -274,6 +274,25 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
     await admin.ok('PUT', '/system-config', { mcpRouter: { apiKey: null, baseUrl: 'https://router.example.com' } })
     refused(await admin.ask('PUT', '/system-config', { mcpRouter: { apiKey: `${MASK}${secrets.router?.slice(-4)}` } }), 400)
   })
+  await t.test('dots in texts for people are not masks', async () => {
+    const text = `Cards are shown as ${MASK} 4242`
+    const schema = (url: string): Json => ({ openapi: '3.0.3', info: { title: 'x', version: '1', description: text }, servers: [{ url }], paths: {} })
+    const off = { enabled: false, visibility: 'private' }
+    const configs = [schema('http://127.0.0.1:9/v1'), JSON.stringify(schema('http://127.0.0.1:9/v1'))].map((each) =>
+      ({ ...off, type: 'openapi', openapi: { schema: each }, description: text, tools: { pay: { enabled: true, description: text } } }))
+    for (const config of configs) {
+      await admin.ok('POST', '/servers', { name: 'cards', config })
+      await admin.ok('PUT', '/servers/cards', { config: { ...config, description: `${text}, always` } })
+      assert.deepEqual(at(await stored(hub), 'mcpServers', 'cards', 'openapi', 'schema'), config.openapi.schema)
+      await admin.ok('DELETE', '/servers/cards')
+    }
+    for (const url of [`http://127.0.0.1:9/v1?key=${MASK}`, `http://${MASK}@127.0.0.1:9/v1`, `${MASK}mple`]) {
+      for (const each of [schema(url), JSON.stringify(schema(url))]) {
+        refused(await admin.ask('POST', '/servers', { name: 'cards', config: { ...off, type: 'openapi', openapi: { schema: each } } }), 400, url)
+      }
+    }
+    refused(await admin.ask('POST', '/servers', { name: 'cards', config: { ...off, url: 'http://127.0.0.1:9/', description: `http://${MASK}@h` } }), 400)
+  })
   await t.test('a key that is stored first is for the first address', async () => {
     await admin.ok('PUT', '/system-config', { mcpRouter: null, smartRouting: null })
     for (const [section, key, address] of [

@@ -23,6 +23,7 @@ test('--url', async (t) => {
     await assert.rejects(connectToManagementApi({ url }), fails(exitCodes.usage, /must not contain a user and a password.*TOOL_HUB_KEY/))
   }
   for (const url of ['foo', 'ftp://a', 'http://', 'http://a:b', 'http://a?b']) await assert.rejects(connectToManagementApi({ url }), fails(exitCodes.usage, /--url cannot be/))
+  await assert.rejects(connectToManagementApi({ url: 'user:pw@x' }), fails(exitCodes.usage, /--url cannot be "…@x"/))
   for (const key of ['thk_x\nthk_pw', '“thk_pw”', 'thk_ pw']) {
     process.env.TOOL_HUB_KEY = key
     await assert.rejects(connectToManagementApi({ url: 'http://127.0.0.1:9' }), fails(exitCodes.usage, /TOOL_HUB_KEY has characters that cannot be sent/))

@@ -97,6 +97,17 @@ test('edit by options: what is not named stays, secrets too', async (t) => {
   }
 })
 
+test('add joins --config-json with the target and the other options', async (t) => {
+  const { run, stored } = await start(t)
+  const url = 'http://127.0.0.1:9/mcp'
+  const json = (config: object): [string, string] => ['--config-json', JSON.stringify(config)]
+  assert.equal((await run('add', 'three', ...json({ url, headers: { a: '1' } }), '--header', 'b: 2')).code, 0)
+  assert.equal((await run('add', 'four', url, ...json({ url: 'http://127.0.0.1:9/other', options: { timeout: 1000 } }))).code, 0)
+  assert.equal((await run('add', 'five', ...json({ command: 'node', args: ['x'] }), '--env', 'A=b', '--disabled')).code, 0)
+  const { three, four, five } = (await stored()).mcpServers
+  assert.deepEqual([three?.url, three?.headers, four?.url, four?.options, five?.args, five?.env], [url, { a: '1', b: '2' }, url, { timeout: 1000 }, ['x'], { A: 'b' }])
+})
+
 test('edit in an editor', async (t) => {
   const { folder, env, stored } = await start(t)
   const editing = async (script: string, EDITOR = `node ${join(folder, 'editor.cjs')} --wait`) => {

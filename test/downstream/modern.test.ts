@@ -1,18 +1,24 @@
 // The wire of the modern era (MCP 2026-07-28): what a request must have, what answers have, and what ends what.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
+import { mock } from 'node:test'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import type { newWorld } from '../fakes/legacy-bridge.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
-import { failure, KEY, open, OTHER, otherKey, Session, silence, text, within, type Json, type Message, type Stream } from '../helpers/client.ts'
+import { appFor } from '../helpers/app.ts'
+import {
+  failure, KEY, open, OTHER, otherKey, Session, settings, silence, text, within, type Json, type Message, type Stream
+} from '../helpers/client.ts'
 import { bearerKey, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { envelope, modernRequest, prefix, version, type ModernCall } from '../helpers/modern-request.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
+import { ModernClientPool } from '../../plugins/downstream/modern/leases.ts'
 import { parseModernRequest, isModernPost } from '../../plugins/downstream/modern/request.ts'
 import { toModernResult } from '../../plugins/downstream/modern/result.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
@@ -46,6 +52,32 @@ async function bridge (t: Cleanup, more: Json = {}): Promise<{ hub: Hub, world: 
   const hub = await served(t, { s: { url, isolation: 'shared', ...more } }, { bearerKeys: [bearerKey(), otherKey()] })
   return { hub, world, url: `${hub.url}/mcp/s` }
 }
+
+test('the client of a request goes back to its pool if a hook fails before the request begins', async (t) => {
+  const [acquire, giveBack] = (['acquire', 'giveBack'] as const).map((name) => mock.method(ModernClientPool.prototype, name))
+  t.after(() => { mock.restoreAll() })
+  const app = await appFor(t, settings({}))
+  app.gateway.addHook('onView', () => {
+    if (acquire?.mock.callCount() !== 0) throw new Error('broken')
+    return undefined
+  })
+  for (const method of ['tools/call', 'tools/list']) {
+    const { headers, body } = modernRequest(method, { params: method === 'tools/call' ? { name: 'x' } : {} })
+    await app.inject({ method: 'POST', url: '/mcp', headers: { ...headers, authorization: `Bearer ${KEY}` }, body })
+  }
+  assert.deepEqual([acquire?.mock.callCount(), giveBack?.mock.callCount()], [1, 1])
+})
+
+test('a client that could not be registered is not used again', async (t) => {
+  let begun = 0
+  const leases = new ModernClientPool({ onBegin: () => { if (begun++ === 0) throw new Error('broken') }, onEnd: () => {} })
+  t.after(() => { leases.close() })
+  const principal: Principal = { key: 'user ann', kind: 'user', user: 'ann', username: 'ann', isAdmin: false }
+  const request = [{ principal, key: 'view' } as never, '::1', {}, '{}', undefined] as const
+  assert.throws(() => leases.acquire(...request), /broken/)
+  leases.first(...request)
+  assert.equal(begun, 2)
+})
 
 test('headers say values as HTTP can carry them', async () => {
   const table: ReadonlyArray<readonly [string, string]> = [

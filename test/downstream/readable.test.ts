@@ -105,6 +105,9 @@ test('which schemas a client can compile', async () => {
     [{ uniqueItems: 'x' }, false],
     [{ anyOf: {} }, false],
     [{ properties: [] }, false],
+    [{ dependencies: { a: ['b'], b: { type: 'string' }, c: true } }, true],
+    [{ dependencies: { a: { properties: { b: { type: 'any' } } } } }, false],
+    [{ dependencies: ['a'] }, false],
     [{ $ref: {} }, false]
   ]
   for (const [schema, expected] of table) {

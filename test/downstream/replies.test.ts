@@ -323,8 +323,8 @@ test('servesHost and checkOrigin: what is let in from a browser', async (t) => {
   for (const [says, given, expected] of table) assert.equal(allowed(...given), expected, says)
 
   await t.test('isLoopback', async () => {
-    for (const address of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]']) assert.equal(isLoopback(address), true, address)
-    for (const address of ['0.0.0.0', '::', '10.0.0.1', '127.evil.example', '127.0.0.1.example', 'localhost.example', '']) {
+    for (const address of ['localhost', 'LOCALHOST', '127.0.0.1', '127.1.2.3', '::1', '[::1]', '0:0:0:0:0:0:0:1', '[::ffff:7f00:1]']) assert.equal(isLoopback(address), true, address)
+    for (const address of ['0.0.0.0', '::', '10.0.0.1', '::ffff:10.0.0.1', '127.evil.example', '127.0.0.1.example', 'localhost.example', '']) {
       assert.equal(isLoopback(address), false, address)
     }
   })

@@ -3,8 +3,12 @@ import assert from 'node:assert/strict'
 import type { ServerCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'tap'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
+import type { Subscription } from '../../plugins/downstream/modern/subscription.ts'
+import { TaskWatch } from '../../plugins/downstream/modern/task-watch.ts'
+import type { Gateway } from '../../plugins/gateway/index.ts'
 import { extension, startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
 import { agent, connected, open, OTHER, otherKey, Session, settings, text, type Json, type Stream } from '../helpers/client.ts'
+import { turnsOfLoop } from '../helpers/clock.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
 import { envelope, modernRequest } from '../helpers/modern-request.ts'
@@ -195,8 +199,8 @@ test('tasks between clients and servers of both eras', async (t) => {
 
 test('a stream is told of a task when its server says so, before it is asked', async (t) => {
   // Asked for at its interval, the task would be told of in an hour.
-  setLimits(t, downstreamLimits.taskWatch, { least: 3_600_000, most: 3_600_000 })
-  const { url: server, world } = await startLegacyTasks(t)
+  setLimits(t, downstreamLimits.taskWatch, { usual: 3_600_000 })
+  const { url: server, world } = await startLegacyTasks(t, false)
   const hub = await hubOf(t, { legacy: server })
   const ask = async (method: string, params: Json): Promise<Stream> => {
     const { headers, body } = modernRequest(method, { params, capabilities: withTasks })
@@ -213,6 +217,26 @@ test('a stream is told of a task when its server says so, before it is asked', a
   world.release()
   await told('completed')
   news.close()
+})
+
+test('a task whose server announces a change with each answer is not read again at once', async (t) => {
+  setLimits(t, downstreamLimits.taskWatch, { least: 3_600_000, most: 3_600_000 })
+  let [announce, reads] = [(): void => {}, 0]
+  const gateway = {
+    handle: async () => {
+      announce()
+      await turnsOfLoop(1)
+      return `{"taskId":"1","status":"working","progress":${++reads}}`
+    }
+  }
+  const subscription = { onTaskChange: (_id: string, listener: () => void) => { announce = listener }, deliver: () => {} }
+  const watch = new TaskWatch(gateway as unknown as Gateway, subscription as unknown as Subscription, '127.0.0.1', '1')
+  await watch.begin()
+  const ended = new AbortController()
+  t.after(() => { ended.abort() })
+  watch.run(ended.signal).catch(() => {})
+  await turnsOfLoop(20)
+  assert.equal(reads, 1)
 })
 
 test('a task that its client does not know of', async (t) => {

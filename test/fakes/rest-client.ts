@@ -86,7 +86,7 @@ export async function restClient (
       `{"name":${JSON.stringify(name)},"arguments":${typeof args === 'string' ? args : JSON.stringify(args)}}`
     )
   const catalogue = async (): Promise<Catalogue> =>
-    (await readCatalogue(link, undefined, Infinity, upstreamLimits.listTime, new UndeclaredToolsReader(), warn)).catalogue
+    (await readCatalogue(link, undefined, undefined, Infinity, upstreamLimits.listTime, new UndeclaredToolsReader(), warn)).catalogue
   return {
     link,
     session,

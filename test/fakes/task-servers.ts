@@ -65,12 +65,19 @@ export class TaskWorld {
 
 export interface TaskServer { readonly url: string, readonly world: TaskWorld }
 
-/** A store whose tasks every session may use. @param onCancel called with the id of a task that is cancelled */
-function sharedStore (onCancel: (id: string) => void): TaskStore {
+/**
+ * A store whose tasks every session may use.
+ * @param onCancel called with the id of a task that is cancelled
+ * @param statesInterval whether the state of a task has its poll interval
+ */
+function sharedStore (onCancel: (id: string) => void, statesInterval: boolean): TaskStore {
   const store = new InMemoryTaskStore()
   return {
     createTask: async (params, id, request) => await store.createTask(params, id, request),
-    getTask: async (id) => await store.getTask(id),
+    getTask: async (id) => {
+      const task = await store.getTask(id)
+      return task === null || statesInterval ? task : { ...task, pollInterval: undefined }
+    },
     storeTaskResult: async (id, status, result) => { await store.storeTaskResult(id, status, result) },
     getTaskResult: async (id) => await store.getTaskResult(id),
     updateTaskStatus: async (id, status, message) => {
@@ -81,10 +88,10 @@ function sharedStore (onCancel: (id: string) => void): TaskStore {
   }
 }
 
-export async function startLegacyTasks (t: Cleanup): Promise<TaskServer> {
+export async function startLegacyTasks (t: Cleanup, statesInterval = true): Promise<TaskServer> {
   const world = new TaskWorld()
   const toolOf = new Map<string, string>()
-  const taskStore = sharedStore((id) => { world.cancelled.push(String(toolOf.get(id))) })
+  const taskStore = sharedStore((id) => { world.cancelled.push(String(toolOf.get(id))) }, statesInterval)
   const taskMessageQueue = new InMemoryTaskMessageQueue()
   const make = (): Server => {
     const capabilities = { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }

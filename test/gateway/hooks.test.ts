@@ -7,7 +7,7 @@ import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { makeView } from '../../plugins/settings/access/view.ts'
 import { toActivity, isRecordableCall } from '../../plugins/extensions/activities/describe.ts'
 import { PlainHttpExchange } from '../../plugins/downstream/tools/exchange.ts'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
@@ -199,6 +199,23 @@ test('onDone: the provider\'s own error, relayed to the byte', async (t) => {
   assert.deepEqual(summary(seen), [['error', undefined, 'It failed']])
 })
 
+test('secrets of a server\'s config are masked in its errors, in both eras', async (t) => {
+  const secret = 'S3cret-"quoted"\\Value'
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo')],
+    on: ({ method, headers }) => method === 'tools/call'
+      ? new Refusal(-32000, `no access with ${String(headers.authorization)}`, { sent: headers.authorization, n: 1 })
+      : undefined
+  })
+  const app = await start(t, { up: { url: upstream.url, visibility: 'public', headers: { Authorization: `Bearer ${secret}` } } })
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const params = { name: 'echo', arguments: {} }
+  const { error } = await (await openSession(app, '/mcp/up', ADA)).request('tools/call', params)
+  const sent = '••••alue'
+  assert.deepEqual(error, { code: -32000, message: `no access with ${sent}`, data: { sent, n: 1 } })
+  assert.equal(at(await modern(app, 'up', 'tools/call', params), 'error', 'message'), error?.message)
+})
+
 test('onDone: an upstream server that went away', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const app = await start(t, { up: { url: upstream.url, visibility: 'public' } })
@@ -220,6 +237,48 @@ test('onDone: onCall refuses: the provider is not asked', async (t) => {
   assert.deepEqual([error?.code, error?.message], [-32099, 'Not today'])
   await add(session)
   assert.deepEqual(summary(seen), [['error', undefined, 'Not today'], ['ok', sum, undefined]])
+})
+
+test('an item that its caller loses while a hook waits is not called, in any era', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')], prompts: [{ name: 'hi' }], resources: [{ uri: 'test://r', name: 'r' }] })
+  const config = { type: 'streamable-http', url: upstream.url, visibility: 'public' }
+  const app = await start(t, { up: config })
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const switchAll = (enabled: boolean): Json => ({ tools: { echo: { enabled } }, prompts: { hi: { enabled } }, resources: { 'test://r': { enabled } } })
+  const change = async (more: Json): Promise<void> => {
+    const headers = { authorization: `Bearer ${KEY}` }
+    const payload = { config: { ...config, ...switchAll(true), ...more } }
+    const { statusCode, body } = await app.inject({ method: 'PUT', url: '/api/servers/up', headers, payload })
+    assert.equal(statusCode, 200, body)
+  }
+  let withdraw: Json = {}
+  app.gateway.addHook('onCall', async () => { await change(withdraw) })
+  app.gateway.addHook('onSubscribe', async () => { await change(withdraw) })
+  const session = await openSession(app, '/mcp', ADA)
+  const call = { name: 'up-echo', arguments: {} }
+  const callModern = async (): Promise<Json> => {
+    const { headers, body: payload } = modernRequest('tools/call', { params: call, key: ADA })
+    return JSON.parse((await app.inject({ method: 'POST', url: '/mcp', headers, payload })).body) as Json
+  }
+  for (withdraw of [{ visibility: 'private' }, switchAll(false)]) {
+    for (const [method, params, unknown] of [
+      ['tools/call', call, /^Unknown tool/],
+      ['prompts/get', { name: 'up-hi' }, /^Unknown prompt/],
+      ['resources/read', { uri: 'test://r' }, /^Resource not found/],
+      ['resources/subscribe', { uri: 'test://r' }, /^Resource not found/]
+    ] as const) {
+      await change({})
+      assert.match(String((await session.request(method, params)).error?.message), unknown, method)
+    }
+    await change({})
+    assert.match(String(at(await callModern(), 'error', 'message')), /^Unknown tool/)
+  }
+  withdraw = {}
+  await change({})
+  const reached = upstream.received.filter(({ body }) => /"(tools\/call|prompts\/get|resources\/(read|subscribe))"/.test(body))
+  assert.equal(reached.length, 0)
+  assert.equal((await session.request('tools/call', call)).error, undefined)
+  assert.equal(at(await callModern(), 'error'), undefined)
 })
 
 test('onDone: onResult: the output is the provider\'s, also when a later hook throws', async (t) => {

@@ -112,6 +112,18 @@ test('of surfaces with many items together, those folded longest ago go', async 
   assert.ok(surfaces.of(view('d'), client) === large)
 })
 
+test('surfaces of former catalogues go once clients were notified of the change', async (t) => {
+  const { surfaces, providers, view, client } = surfacesOf(catalogueOf({ tools: itemsOf(10, (n) => `t${n}`) }))
+  const gone = new WeakRef(surfaces.of(view('a'), client))
+  const news = new Notifier(providers, surfaces, {} as unknown as ItemResolver, () => {})
+  t.teardown(() => { news.close() })
+  Object.assign(providers, { generation: 2 })
+  const kept = surfaces.of(view('b'), client)
+  news.scheduleNotifications()
+  await collected(gone)
+  assert.equal(surfaces.of(view('b'), client), kept)
+})
+
 test('classes of clients to which all servers list the same have one surface, and others their own', async () => {
   const catalogue = { ...catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), id: 1 }
   const other = { ...catalogueOf({ tools: itemsOf(4, (n) => `t${n}`) }), id: 2 }
@@ -176,6 +188,7 @@ test('sessions are notified one by one, each by what it saw', async (t) => {
   let [inTurn, most, looks] = [0, 0, 0]
   const surfaces = {
     filtered: (view: View) => view,
+    dropStale: () => {},
     of: () => {
       looks++
       most = Math.max(most, ++inTurn)

@@ -78,7 +78,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
     const firstAdmin = app.users.createFirstAdmin(env.ADMIN_PASSWORD).catch((error: unknown) => {
       app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
     })
-    await app.listen({ host: env.HOST, port: env.PORT })
+    await app.listen({ host: app.config.listenAddress, port: env.PORT })
     await firstAdmin
     await app.keys.migrateLegacyKey().catch((error: unknown) => {
       app.log.warn(`routing.bearerAuthKey could not be taken over: ${error instanceof Error ? error.message : String(error)}`)

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { at, connected, KEY, OTHER, otherKey, settings, type Json } from '../helpers/client.ts'
+import { managed } from '../fakes/replica.ts'
+import { at, connected, failure, KEY, OTHER, otherKey, Session, settings, type Json } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { document, echoArguments, get, operations, post, refused, run, valid } from '../helpers/open-tools.ts'
+import { served } from '../helpers/served.ts'
 
 test('credentials are optional: each caller reaches what it may, and the rest is not there', async (t) => {
   const fake = await startUpstream(t, { tools: [tool('echo')], on: echoArguments })
@@ -199,11 +201,29 @@ test('a call that waits or runs when access is withdrawn ends without an answer 
   ] as const
   await until(() => fake.received.filter(({ message }) => message.method === 'tools/call').length === 4)
   await change('PUT', '/api/servers/one', { config: { url: fake.url, visibility: 'private' } })
-  refused(await calls[0], 404)
-  assert.equal((await calls[1]).status, 404)
+  for (const call of calls.slice(0, 2)) assert.match((await call).text, /access was withdrawn. The request may have run/)
   await change('DELETE', '/api/users/eve')
   assert.equal((await calls[2]).status, 401)
   answer()
   assert.equal((await calls[3]).status, 200, 'who may still call has the answer')
   assert.equal(fake.received.filter(({ message }) => message.method === 'notifications/cancelled').length, 3)
+})
+
+test('a call that runs when its server is disabled, renamed or removed fails with the words that it may have run', async (t) => {
+  const fake = await startUpstream(t, { tools: [tool('slow')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
+  const config = { url: fake.url, visibility: 'public' }
+  const changes: Record<string, [string, string, Json?]> = {
+    disabled: ['POST', '/toggle', { enabled: false }], renamed: ['PUT', '', { config, newName: 'other' }], removed: ['DELETE', '']
+  }
+  const hub = await served(t, Object.fromEntries(Object.keys(changes).map((name) => [name, config])))
+  const session = await Session.open(`${hub.url}/mcp`)
+  for (const [name, [method, path, body]] of Object.entries(changes)) {
+    const before = fake.count('tools/call')
+    const calls = [get(hub, `/api/tools/${name}/slow`), post(hub, `/api/tools/call/${name}`, { toolName: 'slow' }, { authorization: `Bearer ${KEY}` })]
+    const merged = session.request('tools/call', { name: `${name}-slow`, arguments: {} })
+    await until(() => fake.count('tools/call') === before + 3)
+    await managed(hub, method, `/servers/${name}${path}`, body)
+    for (const { status, text } of await Promise.all(calls)) assert.match(`${status} ${text}`, /^502 .*The request may have run/)
+    assert.match(failure(await merged), /The request may have run/)
+  }
 })

@@ -141,7 +141,7 @@ test('a schema whose parts refer to each other twice over does not double with e
 
 test('YAML of numbers that readers of YAML 1.1 take for numbers, too', async () => {
   // Their numbers with an exponent have a dot.
-  const number = /^of: [-+]?\d+(\.\d+([eE][-+]\d+)?)?$/
+  const number = /^of: [-+]?\d+(\.\d*([eE][-+]\d+)?)?$/
   for (const value of [1e21, -1e21, 1e-7, -1.5e-7, 1.25e300, 5e-324, 0, 12, -0.5]) {
     const text = toYaml({ of: value })
     assert.equal(at(parse(text), 'of'), value)

@@ -102,9 +102,9 @@ test('a large document leaves the event loop to others, is of one moment, and is
     const all = await Promise.all(asked)
     assert.equal(new Set(all.map(({ bytes }) => bytes)).size, 1, 'written more than once')
     const text = all[0]?.bytes.toString() ?? ''
-    assert.ok(text.length > 1_000_000 && !text.includes('later-') && text.includes('/tools/big/tool-999"'), format)
+    assert.ok(text.length > 1_000_000 && !text.includes('later-') && text.includes('/tools/big/tool-999'), format)
     const later = await ask('the same', format)
-    assert.ok(later.bytes.includes('/tools/big/later-1"') && !later.bytes.includes('tool-0'), format)
+    assert.ok(later.bytes.includes('/tools/big/later-1') && !later.bytes.includes('tool-0'), format)
     assert.notEqual(later.etag, all[0]?.etag)
     assert.equal((await ask('the same', format)).bytes, later.bytes, 'a small one is kept')
     world.items = before

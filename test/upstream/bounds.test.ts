@@ -122,6 +122,20 @@ test('an owner who has all of his connections in use is told that it is his shar
   assert.throws(() => take('ben'), { reason: 'limit', message: /all in use/ })
 })
 
+test('an idle place without a connection gives way before an idle connection', async () => {
+  const pool = new SlotPool({ isProcess: true, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: gatewayLinkKey })
+  const take = (lastUsed: number | undefined): Slot => {
+    const key = `session ${pool.all.length}`
+    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(key, 'ann', 'ann', true, 'ann'))
+    if (lastUsed !== undefined) slot.link = { busy: false, lastUsed, openCalls: [], close: async () => {} } as unknown as Link
+    return slot
+  }
+  const empty = take(undefined)
+  const open = Array.from({ length: upstreamLimits.childrenPerOwner - 1 }, (_, n) => take(n + 1))
+  take(undefined)
+  assert.deepEqual([empty.hasEnded, open.filter(({ hasEnded }) => hasEnded).length], [true, 0])
+})
+
 test('where an owner has all of his connections in use, the one whose question was left unanswered for longest gives way', async (t) => {
   mockTimers(t, 'Date')
   const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: gatewayLinkKey })

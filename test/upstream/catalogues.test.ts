@@ -387,6 +387,31 @@ test('catalogues: by class, and for single clients where that differs', async (t
     assert.deepEqual(tools(catalogues.of(undefined, sampling)), ['a', 'ask'])
     assert.deepEqual(tools(catalogues.of(undefined, emptyCapabilityClass)), ['a'])
   })
+  await t.test('what is listed to several classes is kept once', async () => {
+    const { catalogues, listed, kept } = make()
+    await catalogues.read(fake({}, ['a', 'b']).slot, true)
+    const base = catalogues.of(undefined, emptyCapabilityClass)
+    await catalogues.read(fake({ capabilityClass: sampling }, ['a', 'b']).slot, false)
+    assert.deepEqual([catalogues.has(sampling), listed(), kept.length], [true, 1, 1])
+    assert.equal(catalogues.of(undefined, sampling), base)
+    assert.deepEqual(catalogues.all, [base])
+    await catalogues.read(fake({ capabilityClass: '{"roots":{}}' }, ['a', 'ask', 'b']).slot, false)
+    const [a, ask, b] = catalogues.of(undefined, '{"roots":{}}')?.lists.tools ?? []
+    assert.deepEqual([a === base?.lists.tools[0], ask?.key, b === base?.lists.tools[1]], [true, 'ask', true])
+  })
+  await t.test('what is listed to some clients only has a limit', async () => {
+    let held = 0
+    const { catalogues, warnings } = make('one', { setHeldSize: (size) => { held = size } })
+    const length = upstreamLimits.itemSize - 1_000
+    const long = (mark: string): string[] => Array.from({ length: 17 }, (_, at) => `${mark}${at}`.padEnd(length, 'x'))
+    await catalogues.read(fake({}, ['a']).slot, true)
+    await catalogues.read(fake({ key: 'session 1', affinity: 'session', capabilityClass: sampling }, ['a', ...long('x')]).slot, false)
+    await catalogues.read(fake({ capabilityClass: '{"roots":{}}' }, ['a', ...long('y')]).slot, false)
+    assert.ok(Number(tools(catalogues.of(undefined, sampling))?.length) > 10)
+    assert.deepEqual(tools(catalogues.of(undefined, '{"roots":{}}')), ['a'])
+    assert.match(warnings.join(), /further clients get its lists for clients without capabilities/)
+    assert.ok(held < upstreamLimits.otherLists)
+  })
   await t.test('it is published and kept when it is news, and only then', async () => {
     const { catalogues, listed, kept } = make()
     const base = fake({}, ['a'])

@@ -267,6 +267,39 @@ test('credentials', async (t) => {
   })
 })
 
+test('a parameter that the configuration sets is not an argument', async (t) => {
+  const api = await restApi(t)
+  const away = `http://localhost:${api.port}`
+  const operations = (name: string, place: string): object => {
+    const parameters = [{ name, in: place, required: true, schema: { type: 'string' } }]
+    return {
+      '/get': { get: op('get', parameters) },
+      '/open': { get: op('open', parameters, { security: [] }) },
+      '/away': { get: op('away', parameters, { servers: [{ url: away }] }) }
+    }
+  }
+  const argumentsOf = async (schema: object, more: ServerConfig): Promise<object> => {
+    const client = await restClient(t, { openapi: { schema }, ...more } as ServerConfig)
+    await client.call('get', {})
+    return Object.fromEntries([...await client.tools()].map(([name, { inputSchema }]) => [name, Object.keys(inputSchema.properties)]))
+  }
+  const servers = [{ url: api.url }]
+  for (const [name, place, sent] of [['appid', 'query', '/get?appid=k'], ['X-Key', 'header', 'k'], ['sid', 'cookie', 'sid=k']] as const) {
+    const schema = openapi(operations(name, place), { servers, components: { securitySchemes: { key: { type: 'apiKey', name, in: place } } } })
+    const security = { type: 'apiKey' as const, value: 'k' }
+    assert.deepEqual(await argumentsOf(schema, { openapi: { schema, security } }), { get: [], open: [name], away: [name] })
+    const { url, headers } = api.last()
+    assert.equal({ query: url, header: headers['x-key'], cookie: headers.cookie }[place], sent)
+  }
+  const schema = openapi(operations('X-Tenant', 'header'), { servers })
+  const headers = { 'x-tenant': 'acme' }
+  assert.deepEqual(await argumentsOf(schema, { headers }), { get: [], open: [], away: ['X-Tenant'] })
+  assert.equal(api.last().headers['x-tenant'], 'acme')
+  api.at('/fetched.json', (_request, response) => { json(response, openapi(operations('X-Tenant', 'header'), { servers: [{ url: away }] })) })
+  const fetched = await restClient(t, { url: `${api.url}/fetched.json`, headers })
+  assert.deepEqual((await fetched.tools()).get('get')?.inputSchema.required, ['X-Tenant'], 'the header is not sent there')
+})
+
 test('an argument brings no credential of the gateway into a header or a cookie', async (t) => {
   const api = await restApi(t)
   const parameter = (name: string, location: string, type: object = { type: 'string' }): object => ({ name, in: location, schema: type })

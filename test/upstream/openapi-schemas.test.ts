@@ -147,9 +147,20 @@ test('schemas: what OpenAPI 3.0 says, in JSON Schema 2020-12', async (t) => {
       ],
       [one('Far'), { anyOf: [{ $ref: '#/$defs/Far' }, { type: 'string', enum: ['red'] }] }],
       [one('Near'), { anyOf: [{ $ref: '#/$defs/Near' }, { type: 'string', enum: ['red'] }] }],
+      [
+        { oneOf: ['Cat', 'Dog'].map((name) => ({ $ref: `#/components/schemas/${name}` })), discriminator: { propertyName: 'kind' } },
+        { anyOf: [{ $ref: '#/$defs/Cat' }, { $ref: '#/$defs/Dog' }] }
+      ],
+      [
+        { oneOf: [{ required: ['id'], properties: { id: { readOnly: true } } }, { required: ['v'] }] },
+        { anyOf: [{ properties: {} }, { required: ['v'] }] }
+      ],
+      [{ oneOf: [{ format: 'date' }, { format: 'date-time' }] }, { anyOf: [{ format: 'date' }, { format: 'date-time' }] }],
       [one('Whole'), { oneOf: [{ $ref: '#/$defs/Whole' }, { type: 'string', enum: ['red'] }] }]
     ]
     const schemas = {
+      Cat: { required: ['kind'] },
+      Dog: { required: ['kind'] },
       Near: { type: 'string', pattern: '(?i)^x' },
       Far: { allOf: [{ $ref: '#/components/schemas/Whole' }, { $ref: '#/components/schemas/Near' }] },
       Whole: { properties: { whole: { $ref: '#/components/schemas/Whole' } } }
@@ -164,7 +175,7 @@ test('schemas: what OpenAPI 3.0 says, in JSON Schema 2020-12', async (t) => {
     const { inputSchema } = (await client.tools()).get('x') ?? {}
     given.forEach(([schema, expected], at) => { assert.deepEqual(inputSchema?.properties[`p${at}`], expected, JSON.stringify(schema)) })
     const valid = ajv.compile({ ...inputSchema })
-    for (const args of [{ p9: 'red' }, { p0: '#:_-.' }, { p0: '#:_].' }, { p3: { A: 1 } }]) {
+    for (const args of [{ p9: 'red' }, { p0: '#:_-.' }, { p0: '#:_].' }, { p3: { A: 1 } }, { p11: { kind: 'Cat' } }]) {
       assert.ok(valid(args), JSON.stringify([args, valid.errors]))
     }
     assert.equal(valid({ p0: '#:_,.' }), false)

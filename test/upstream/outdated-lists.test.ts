@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { emptyCapabilityClass } from '../../protocol/capabilities.ts'
-import { makeStaticCatalogue } from '../../protocol/lists.ts'
 import { OutdatedLists } from '../../plugins/upstream/catalogues/outdated.ts'
 
 test('classes whose lists are not known any more are forgotten', async () => {
   const known = new Set([emptyCapabilityClass, 'a', 'b'])
   const outdated = new OutdatedLists({
-    get all () { return [...known].map((capabilityClass) => ({ ...makeStaticCatalogue({ name: 's', version: '1' }), capabilityClass })) },
+    get classes () { return [...known] },
     has: (each) => known.has(each),
     hasRead: () => false
   }, false)

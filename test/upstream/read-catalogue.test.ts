@@ -36,7 +36,8 @@ interface Read { names: string[], warnings: string[], whole: boolean, capabiliti
 async function read (server: ListConnection, undeclared = new UndeclaredToolsReader(), before?: Catalogue): Promise<Read> {
   const warnings: string[] = []
   const warn = (each: string): void => { warnings.push(each) }
-  const { catalogue, isComplete: whole } = await readCatalogue(server, before, Infinity, upstreamLimits.listTime, undeclared, warn)
+  const { catalogue, isComplete: whole } =
+    await readCatalogue(server, before, undefined, Infinity, upstreamLimits.listTime, undeclared, warn)
   return { names: names(catalogue), warnings, whole, capabilities: catalogue.capabilities, catalogue }
 }
 

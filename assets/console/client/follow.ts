@@ -95,10 +95,10 @@ async function readEvents (
   if (!isComplete) throw new Error('The stream ended without its last event')
 }
 
-/** Replaces `#trial` (the form and its result) by that of the received page; if the page has none, `#content`. */
+/** Replaces `#trial` (the form and its result) by that of the received page; if the page has none, `#main`. */
 function showResult (html: string): void {
   const page = new DOMParser().parseFromString(html, 'text/html')
-  const id = page.querySelector('#trial') ? '#trial' : '#content'
+  const id = page.querySelector('#trial') ? '#trial' : '#main'
   const [shown, next] = [document.querySelector(id), page.querySelector(id)]
   if (shown === null || next === null) return
   shown.replaceWith(document.importNode(next, true))

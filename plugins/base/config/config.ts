@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 import { socialVariableNames } from '../../../schemas/social.ts'
+import { resolveListenHost } from './listening.ts'
 
 /** The environment variables that plugins may read. All others are only for `server.ts` or the storage. */
 const sharedNames = [
@@ -44,6 +45,8 @@ export interface Config {
   readonly version: string
   /** The prefix of every route: BASE_PATH without a trailing slash; may be empty. */
   readonly basePath: string
+  /** The address to listen on: HOST, or the address that it resolves to. */
+  readonly listenAddress: string
   readonly env: Readonly<SharedEnv>
 }
 
@@ -63,5 +66,7 @@ export const basePathOf = ({ BASE_PATH: path }: Pick<Env, 'BASE_PATH'>): string 
 /** Decorates the app with `config`, which is frozen. */
 export default fp<ConfigOptions>(async (app, { version, env }) => {
   const taken = Object.fromEntries(sharedNames.map((name) => [name, env[name]])) as SharedEnv
-  app.decorate('config', Object.freeze({ version, basePath: basePathOf(env), env: Object.freeze(taken) }))
+  const listenAddress = await resolveListenHost(taken.HOST)
+  const basePath = basePathOf(env)
+  app.decorate('config', Object.freeze({ version, basePath, listenAddress, env: Object.freeze(taken) }))
 }, { name: 'config' })

@@ -1,9 +1,26 @@
-import { isIPv4 } from 'node:net'
+import { lookup } from 'node:dns/promises'
+import { BlockList, isIP } from 'node:net'
 import type { Env } from '../../../schemas/env.ts'
 
-/** Whether a host name or address is loopback. An IPv6 address may be in brackets. */
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+/** Whether a host is `localhost` or a loopback address, in any notation. An IPv6 address may be in brackets. */
+export function isLoopback (host: string): boolean {
+  const plain = host.replace(/^\[(.*)\]$/, '$1')
+  const version = isIP(plain)
+  return version === 0 ? plain.toLowerCase() === 'localhost' : loopback.check(plain, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+/**
+ * Returns the address that a server with this host listens on, as `listen` resolves it; the host itself if it is
+ * `localhost`, for which Fastify listens on both loopback addresses, or if it cannot be resolved.
+ */
+export async function resolveListenHost (host: string): Promise<string> {
+  if (host === 'localhost') return host
+  return await lookup(host).then(({ address }) => address, () => host)
+}
 
 /**
  * Returns the URL at which this machine reaches a gateway over loopback; undefined if the gateway does not listen

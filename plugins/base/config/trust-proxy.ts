@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { compile } from '@fastify/proxy-addr'
+import { quotedValue } from '../../../schemas/read-env.ts'
 
 /**
  * Converts TRUST_PROXY to Fastify's option `trustProxy`: all proxies, a number of hops, or addresses and ranges.
@@ -13,7 +14,7 @@ export function parseTrustProxy (text: string): boolean | string[] | ((address: 
   const wrong = proxies.find((each) => !isRange(each))
   if (wrong !== undefined) {
     throw new Error(
-      `The environment variable TRUST_PROXY cannot have ${JSON.stringify(wrong)}: expected true, false, a number of ` +
+      `The environment variable TRUST_PROXY cannot have ${quotedValue(wrong)}: expected true, false, a number of ` +
       'proxies, or addresses and ranges such as "127.0.0.1", "10.0.0.0/8", "loopback".'
     )
   }

@@ -1,4 +1,5 @@
 export { convertAndCheckArguments } from './check-arguments.ts'
+export type { ArgumentCheckResult } from './worker.ts'
 export { inputShapeOf } from './input-shape.ts'
 export { parsePointer, resolvePointer, resolveRef } from './json-pointer.ts'
 export { findInexactNumber } from './numbers.ts'

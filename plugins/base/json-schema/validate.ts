@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject, type FuncKeywordDefinition, type Options, str, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isObject } from '../../../protocol/json.ts'
 import { inputShapeOf } from './input-shape.ts'
@@ -46,8 +46,28 @@ const options: Options = {
 
 interface AjvInstances { readonly draft2020: Ajv2020, readonly draft7: Ajv }
 
-const newInstances = (allErrors: boolean): AjvInstances =>
-  ({ draft2020: new Ajv2020({ ...options, allErrors }), draft7: new Ajv({ ...options, allErrors }) })
+/**
+ * `multipleOf`, but unlike Ajv's own, it allows for the rounding of decimal fractions: 19.99 / 0.01 is
+ * 1998.9999999999998. Operands and quotient are rounded, so the quotient is off by less than twice the precision.
+ */
+const multipleOf: FuncKeywordDefinition = {
+  keyword: 'multipleOf',
+  type: 'number',
+  schemaType: 'number',
+  validate: (factor: number, value: number) => {
+    const quotient = value / factor
+    return Math.abs(quotient - Math.round(quotient)) <= 2 * Number.EPSILON * Math.abs(quotient)
+  },
+  error: { message: ({ schemaCode }) => str`must be multiple of ${schemaCode}` }
+}
+
+const newInstances = (allErrors: boolean): AjvInstances => {
+  const draft2020 = new Ajv2020({ ...options, allErrors })
+  // Up to draft 7, the keywords beside `$ref` are ignored.
+  const draft7 = new Ajv({ ...options, allErrors, ignoreKeywordsWithRef: true })
+  for (const ajv of [draft2020, draft7]) ajv.removeKeyword('multipleOf').addKeyword(multipleOf)
+  return { draft2020, draft7 }
+}
 
 const instances = { all: newInstances(true), first: newInstances(false) }
 

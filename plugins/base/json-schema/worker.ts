@@ -4,7 +4,12 @@ import { createValidator, type Validator } from './validate.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /** A tool's input schema, and arguments for it, as JSON text. */
-export interface ArgumentCheckTask { readonly schema: string, readonly args: string }
+export interface ArgumentCheckTask {
+  readonly schema: string
+  readonly args: string
+  /** Whether the arguments are only converted: this takes little time, whatever patterns the schema contains. */
+  readonly isConversionOnly?: boolean
+}
 /** `args`: the converted arguments as JSON text; `problems`: up to ten of their validation errors, in words. */
 export interface ArgumentCheckResult { readonly args: string, readonly problems: readonly string[] }
 
@@ -12,15 +17,19 @@ export interface ArgumentCheckResult { readonly args: string, readonly problems:
 const maxAlternatives = 20
 
 /**
- * Converts arguments to the types of a schema, and validates them unless the schema is longer than
- * `baseLimits.checkedSchema`. Has no time limit of its own.
+ * Converts arguments to the types of a schema, and validates them unless the task is `isConversionOnly`, or the schema
+ * is longer than `baseLimits.checkedSchema`. Has no time limit of its own.
  */
-export function run ({ schema: schemaText, args: text }: ArgumentCheckTask): ArgumentCheckResult {
+export function run (
+  { schema: schemaText, args: text, isConversionOnly = false }: ArgumentCheckTask
+): ArgumentCheckResult {
   const schema: unknown = JSON.parse(schemaText)
   const given = JSON.parse(text) as Record<string, unknown>
   const isLarge = text.length > baseLimits.argumentChecks.large
   let args = convertArguments(schema, given)
-  if (schemaText.length > baseLimits.checkedSchema) return { args: JSON.stringify(args), problems: [] }
+  if (isConversionOnly || schemaText.length > baseLimits.checkedSchema) {
+    return { args: JSON.stringify(args), problems: [] }
+  }
   const validate = validatorOf(schemaText, schema, isLarge ? 'first' : 'all')
   let problems = validate(args)
   // A text that the schema accepts only as another string, because of a pattern or a length, may be meant as a number.

@@ -166,10 +166,10 @@ export const baseLimits = {
 
   /**
    * Arguments of tool calls over plain HTTP, which are converted and validated against the tool's input schema. `time`:
-   * max time, in ms; beyond that, arguments longer than `large`, in characters, get HTTP 400; others are validated only
-   * by the server, and the gateway does not try that schema again for `backoff`, in ms. For arguments longer than
-   * `large`, only the first error is found. `quick`: max length of arguments, and of a schema without patterns,
-   * references and conditions, that are checked without a worker thread.
+   * max time, in ms; beyond that, arguments longer than `large`, in characters, get HTTP 400; others are converted,
+   * but validated only by the server, and the gateway does not validate against that schema again for `backoff`, in ms.
+   * For arguments longer than `large`, only the first error is found. `quick`: max length of arguments, and of a schema
+   * without patterns, references and conditions, that are checked without a worker thread.
    */
   argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024, quick: { args: 4 * 1024, schema: 16 * 1024 } }
 } as const

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { quotedValue } from '../../../schemas/read-env.ts'
 import { classifyAddress, classifyHostName, normalizeHost, type AddressClass } from './addresses.ts'
 
 /** The addresses and hosts in OUTBOUND_ALLOW, which may be contacted even if the policy would forbid it. */
@@ -26,7 +27,7 @@ export class OutboundAllowlist {
         else this.#names.add(normalizeHost(entry))
       } else {
         throw new Error(
-          `The environment variable OUTBOUND_ALLOW cannot contain ${JSON.stringify(entry)}: ` +
+          `The environment variable OUTBOUND_ALLOW cannot contain ${quotedValue(entry)}: ` +
           'each entry is an address, a range like 10.0.0.0/8, a host name, or *.suffix, separated by commas.'
         )
       }

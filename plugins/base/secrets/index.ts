@@ -1,6 +1,6 @@
 export { maskToken, needsRehash, Passwords, sha256 } from './hash.ts'
 export { maskAroundVariables, containsMask, isEmptyOrVariable, mask } from './mask.ts'
-export { maskAll, maskConfig } from './mask-config.ts'
+export { createTextCheck, maskAll, maskConfig, maskOpenApi } from './mask-config.ts'
 export { unmask } from './unmask.ts'
 export { containsCredential, maskLikelyCredentials, OwnCredentials } from './own-credentials.ts'
 export { maskFoundSecrets, type SecretRange } from './mask-decoded.ts'

@@ -1,6 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
 import { isAbsoluteUrl, type MaskSecret } from './mask-tokens.ts'
-import { mask, secretNamePattern, maskUrl, maskUserInfo } from './mask.ts'
+import { containsMask, mask, maskDots, secretNamePattern, maskUrl, maskUserInfo } from './mask.ts'
 import { maskArgs } from './mask-args.ts'
 
 /**
@@ -41,23 +41,24 @@ function maskMembers (
 const maskedDocuments = new WeakMap<object, unknown>()
 
 /**
- * Masks an OpenAPI document, given as a value or as text. Only its URLs may contain credentials. The result is cached,
- * since documents are large, and are never changed in place.
+ * Masks an OpenAPI document, given as a value or as text. Only its URLs may contain credentials. The result of `mask`
+ * is cached, since documents are large, and are never changed in place.
+ * @param maskSecret replaces each credential; may also expand a variable in its place
  */
-function maskOpenApi (document: unknown, maskSecret: MaskSecret): unknown {
+export function maskOpenApi (document: unknown, maskSecret: MaskSecret): unknown {
   if (typeof document === 'string') return maskText(document, maskSecret)
   if (typeof document !== 'object' || document === null) return document
-  if (maskSecret !== mask) return maskTargets(document, '', '', maskSecret)
-  if (!maskedDocuments.has(document)) maskedDocuments.set(document, maskTargets(document, '', '', mask))
+  if (maskSecret !== mask) return mapTargets(document, '', '', (url) => maskUrl(url, maskSecret))
+  if (!maskedDocuments.has(document)) maskedDocuments.set(document, mapTargets(document, '', '', (url) => maskUrl(url)))
   return maskedDocuments.get(document)
 }
 
-/** Masks those URLs in a document to which calls or credentials are sent. Parts without secrets are not copied. */
-function maskTargets (value: unknown, key: string, parent: string, maskSecret: MaskSecret): unknown {
+/** Replaces those URLs in a document to which calls or credentials are sent. Unchanged parts are not copied. */
+function mapTargets (value: unknown, key: string, parent: string, replace: (url: string) => string): unknown {
   if (typeof value === 'string') {
     const isTarget =
       urlMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
-    return isTarget ? maskUrl(value, maskSecret) : value
+    return isTarget ? replace(value) : value
   }
   if (typeof value !== 'object' || value === null) return value
   // Copied only if something changed: a document may have 100,000 values.
@@ -67,7 +68,7 @@ function maskTargets (value: unknown, key: string, parent: string, maskSecret: M
   let masked: Record<string, unknown> | undefined
   for (const name in parts) {
     const each = parts[name]
-    const shown = maskTargets(each, isList ? '' : name, around, maskSecret)
+    const shown = mapTargets(each, isList ? '' : name, around, replace)
     if (shown === each) continue
     masked ??= (isList ? [...value] : { ...value }) as Record<string, unknown>
     masked[name] = shown
@@ -76,7 +77,9 @@ function maskTargets (value: unknown, key: string, parent: string, maskSecret: M
 }
 
 const urlMember = /^(token|authorization|refresh|openIdConnect)Url$/
-const urlInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
+/** Matches a URL with the name of its member. Variables in it, `{name}` and `${NAME}`, do not end it. */
+const urlInText =
+  /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)((?:\{[^\s"'{}]*\}|[^\s"',}])+)/g
 
 /**
  * Masks the URLs of servers and OAuth endpoints in a document given as JSON or YAML text, without parsing it. In other
@@ -88,6 +91,36 @@ const maskText = (text: string, maskSecret: MaskSecret): string =>
       (whole, name: string, url: string) => (/[?@#]/.test(url) ? `${name}${maskUrl(url, maskSecret)}` : whole))
     .replace(/(:\/\/)([^\s/?#"']*)@/g,
       (_whole, head: string, userinfo: string) => `${head}${maskUserInfo(userinfo, maskSecret)}@`)
+
+/** Whether one of the URLs that are masked in an OpenAPI document contains a mask. */
+function hasMaskedUrl (document: unknown): boolean {
+  if (typeof document === 'string') {
+    return document.includes(`://${maskDots}`) ||
+      [...document.matchAll(urlInText)].some(([, , url]) => containsMask(url))
+  }
+  let isFound = false
+  mapTargets(document, '', '', (url) => {
+    isFound ||= containsMask(url)
+    return url
+  })
+  return isFound
+}
+
+/**
+ * Returns a function that tells whether dots at a path of a server's config, such as `openapi.schema.info.title`, are
+ * part of a text for people, and not a mask, since no secrets are masked there.
+ */
+export function createTextCheck (
+  { description, openapi }: Readonly<Record<string, unknown>>
+): (path: string) => boolean {
+  const isDocumentText = isObject(openapi) && !hasMaskedUrl(openapi.schema)
+  const isDescriptionText = typeof description === 'string' && !isAbsoluteUrl(description)
+  return (path) => {
+    if (path === 'description') return isDescriptionText
+    const [member = '', within] = path.split('.', 2)
+    return openMembers.has(member) || (isDocumentText && member === 'openapi' && within === 'schema')
+  }
+}
 
 /** Masks one member of a config. @param parent the name of the enclosing member; empty at the top */
 function maskMember (key: string, value: unknown, parent: string, maskSecret: MaskSecret): unknown {

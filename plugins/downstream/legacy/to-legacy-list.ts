@@ -91,7 +91,7 @@ const valueChecks = new Map<string, (value: unknown) => boolean>([
   ...['pattern', 'format', '$ref'].map((keyword) => [keyword, isText] as const),
   ...['uniqueItems', 'nullable'].map((keyword) => [keyword, isBoolean] as const),
   ...['required', 'anyOf', 'allOf', 'oneOf'].map((keyword) => [keyword, Array.isArray] as const),
-  ...['properties', 'patternProperties'].map((keyword) => [keyword, isObject] as const),
+  ...['properties', 'patternProperties', 'dependencies'].map((keyword) => [keyword, isObject] as const),
   ['enum', (value) => Array.isArray(value) && value.length > 0],
   // Ajv rejects a second schema with the same `$id`, and any schema with `id`, which replaces `$id` in draft 4.
   ['$id', () => false],
@@ -106,7 +106,7 @@ const valueChecks = new Map<string, (value: unknown) => boolean>([
 export function isCompilableSchema (schema: unknown, root: unknown = schema): boolean {
   if (typeof schema === 'boolean') return true
   if (!isObject(schema)) return false
-  const { type, nullable, pattern, patternProperties, $ref, items } = schema
+  const { type, nullable, pattern, patternProperties, $ref, items, dependencies } = schema
   if (!Object.entries(schema).every(([keyword, value]) => valueChecks.get(keyword)?.(value) ?? true)) return false
   if (type !== undefined && ![type].flat().every((each) => jsonTypes.has(each))) return false
   if (nullable !== undefined && (type === undefined || (nullable === false && [type].flat().includes('null')))) {
@@ -119,7 +119,9 @@ export function isCompilableSchema (schema: unknown, root: unknown = schema): bo
     ...schemaMapKeywords.flatMap((keyword) => isObject(schema[keyword]) ? Object.values(schema[keyword]) : []),
     ...schemaListKeywords.flatMap((keyword) => schema[keyword] ?? []),
     ...schemaValueKeywords.flatMap((keyword) => schema[keyword] === undefined ? [] : [schema[keyword]]),
-    ...items === undefined ? [] : [items].flat()
+    ...items === undefined ? [] : [items].flat(),
+    // A list names the properties that a property needs.
+    ...isObject(dependencies) ? Object.values(dependencies).filter((each) => !Array.isArray(each)) : []
   ]
   return subschemas.every((each) => isCompilableSchema(each, root))
 }

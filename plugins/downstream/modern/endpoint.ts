@@ -13,7 +13,7 @@ import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Sealer } from '../../base/secrets/index.ts'
-import type { Gateway } from '../../gateway/index.ts'
+import type { Gateway, Surface } from '../../gateway/index.ts'
 import type { AcceptedTypes } from '../accept.ts'
 import {
   credentialHeaderName, InFlightTable, shuttingDownError, toRpcErrorAndLog, type Endpoint, type InboundRequest,
@@ -163,11 +163,12 @@ export class ModernEndpoint implements Endpoint {
     const client = isList
       ? this.leases.first(view, address, capabilities, capabilitiesText, logLevel)
       : this.leases.acquire(view, address, capabilities, capabilitiesText, logLevel)
-    const surface = gateway.surface(view, client)
+    let surface: Surface
     try {
+      surface = gateway.surface(view, client)
       if (method === 'tools/call') checkParamHeaders(gateway, view, surface, request, inbound.headers)
     } catch (error) {
-      this.leases.giveBack(client)
+      if (!isList) this.leases.giveBack(client)
       throw error
     }
     // `serverInfo` looks the surface up again only if `surface` does not contain the server's information yet.

@@ -185,8 +185,9 @@ export class ModernClientPool {
     pool: LeasePool, view: View, address: string, capabilities: ClientCapabilities, level: LogLevel | undefined
   ): ModernClient {
     const client = new ModernClient(pool, view, capabilities, level, chargedOwnerOf(view.principal, address))
-    pool.clients.push(client)
+    // This may throw: the pool would keep a client that no request gives back.
     this.#deps.onBegin(client)
+    pool.clients.push(client)
     return client
   }
 

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { StorageError } from '../../../db/store.ts'
 import type { UsedRequestStates } from '../../../db/ports/login-states.ts'
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
@@ -8,7 +8,7 @@ import { describeJsonAmbiguity } from '../../../protocol/json-ambiguity.ts'
 import { mcpNameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
-import type { Sealer } from '../../base/secrets/index.ts'
+import { createProcessSealer, type Sealer } from '../../base/secrets/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
 // A client gets a `requestState` in an `input_required` result, and returns it with its answers (MCP 2026-07-28, "Multi
@@ -47,8 +47,8 @@ export const stateAlreadyUsedError = (): RpcError =>
 
 /** Max number of ids of answered states that are kept; beyond that, the oldest is dropped. */
 const maxAnswered = 10_000
-const nonceLength = 12
-const tagLength = 16
+/** What the sealers bind the states to. */
+const place = 'requestState'
 
 /** A returned `requestState` for which no call is parked here. */
 export interface ResumedState {
@@ -66,7 +66,8 @@ export interface ResumedState {
 export class RequestStateSealer {
   /** Identifies this process, so that states of other processes are recognized. */
   readonly #instance = randomBytes(6).toString('base64url')
-  readonly #key = randomBytes(32)
+  readonly #own = createProcessSealer()
+  /** Seals states that other processes may open. */
   readonly #sealer: Sealer | undefined
   readonly #used: UsedRequestStates
   /** The ids of states whose next round was answered here. */
@@ -86,12 +87,8 @@ export class RequestStateSealer {
   seal (state: RequestState, binding: StateBinding, until: number): string {
     const content: Content = { principal: binding.view.principal.key, request: requestDigest(binding), until, state }
     const text = JSON.stringify(content)
-    if (state.kind !== 'call' && this.#sealer) return `r.${this.#sealer.seal(text, 'requestState')}`
-    const nonce = randomBytes(nonceLength)
-    const encrypting =
-      createCipheriv('aes-256-gcm', this.#key, nonce, { authTagLength: tagLength }).setAAD(this.#associatedData())
-    const parts = [nonce, encrypting.update(text, 'utf8'), encrypting.final(), encrypting.getAuthTag()]
-    return `p.${this.#instance}.${Buffer.concat(parts).toString('base64url')}`
+    if (state.kind !== 'call' && this.#sealer) return `r.${this.#sealer.seal(text, place)}`
+    return `p.${this.#instance}.${this.#own.seal(text, place)}`
   }
 
   /**
@@ -133,34 +130,14 @@ export class RequestStateSealer {
   }
 
   #read (sealed: string): Content {
-    const [kind, ...rest] = sealed.split('.')
+    const [, own, instance, text = ''] = /^(?:r|(p)\.([\w-]+))\.(.+)$/s.exec(sealed) ?? []
+    if (own !== undefined && instance !== this.#instance) throw callNotHereError()
     try {
-      if (kind === 'r' && this.#sealer) {
-        return JSON.parse(this.#sealer.unseal(rest.join('.'), 'requestState')) as Content
-      }
-    } catch {
-      throw invalidStateError()
-    }
-    const [instance, encoded = '', ...more] = rest
-    if (kind !== 'p' || more.length > 0 || !/^[\w-]+$/.test(encoded)) throw invalidStateError()
-    if (instance !== this.#instance) throw callNotHereError()
-    const bytes = Buffer.from(encoded, 'base64url')
-    // Rejects changes to the unused bits of the last base64url character.
-    if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) throw invalidStateError()
-    try {
-      const decrypting =
-        createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
-          .setAAD(this.#associatedData())
-          .setAuthTag(bytes.subarray(-tagLength))
-      const text =
-        Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()]).toString('utf8')
-      return JSON.parse(text) as Content
-    } catch {
-      throw invalidStateError()
-    }
+      const sealer = own === undefined ? this.#sealer : this.#own
+      if (sealer) return JSON.parse(sealer.unseal(text, place)) as Content
+    } catch { /* It was changed. */ }
+    throw invalidStateError()
   }
-
-  #associatedData (): Buffer { return Buffer.from(`tool-hub.request-state.${this.#instance}`) }
 }
 
 /**

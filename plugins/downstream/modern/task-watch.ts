@@ -53,12 +53,20 @@ export class TaskWatch {
     }
   }
 
-  /** Waits until a change is announced, at most for the task's poll interval. @throws if the subscription ends */
+  /**
+   * Waits for the shortest poll interval (`taskWatch.least`), and then until a change is announced, in all at most for
+   * the task's poll interval.
+   * @throws if the subscription ends
+   */
   async #pause (signal: AbortSignal): Promise<void> {
+    const { least } = downstreamLimits.taskWatch
+    // A server may announce a change in answer to each `tasks/get`.
+    await sleep(least, undefined, { signal, ref: false })
     if (this.#hasChanged) return
     const over = new AbortController()
     const announced = new Promise<void>((resolve) => { this.#wake = resolve })
-    const waited = sleep(this.#interval, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false })
+    const ended = AbortSignal.any([signal, over.signal])
+    const waited = sleep(this.#interval - least, undefined, { signal: ended, ref: false })
     waited.catch(() => {})
     try {
       await Promise.race([announced, waited])

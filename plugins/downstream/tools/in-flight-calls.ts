@@ -8,7 +8,7 @@ import type { DisconnectSignal, PlainHttpExchange } from './exchange.ts'
 interface InFlightCall {
   readonly exchange: PlainHttpExchange
   readonly server: string
-  /** The error that the caller gets instead of the result if access was withdrawn. */
+  /** The error that the caller gets instead of the result if its credential is no longer valid. */
   refusal: Error | undefined
 }
 
@@ -67,12 +67,14 @@ export class InFlightCalls {
 
   /**
    * Ends the calls whose callers have lost access.
-   * @param refusalOf returns the error for the caller; undefined if the call may continue
+   * @param lossOf returns the error for the caller, or the reason why the server did not answer; undefined if the call
+   * may continue
    */
-  endWithoutAccess (refusalOf: (view: View, server: string) => Error | undefined): void {
+  endWithoutAccess (lossOf: (view: View, server: string) => Error | string | undefined): void {
     for (const call of this.#running.values()) {
-      call.refusal ??= refusalOf(call.exchange.view, call.server)
-      if (call.refusal) call.exchange.cancel('access was withdrawn')
+      const loss = lossOf(call.exchange.view, call.server)
+      if (loss instanceof Error) call.refusal ??= loss
+      if (loss !== undefined) call.exchange.cancel(typeof loss === 'string' ? loss : 'access was withdrawn')
     }
   }
 
@@ -80,7 +82,7 @@ export class InFlightCalls {
   async close (timeout: number): Promise<void> {
     await this.#running.drain(timeout)
     for (const { exchange } of this.#running.values()) {
-      exchange.cancel('the gateway is shutting down; the call may have run')
+      exchange.cancel('the gateway is shutting down')
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import { errors } from '../../base/errors/index.ts'
 import {
-  convertAndCheckArguments, createQuickCheck, type QuickCheck, inputShapeOf
+  type ArgumentCheckResult, convertAndCheckArguments, createQuickCheck, type QuickCheck, inputShapeOf
 } from '../../base/json-schema/index.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
@@ -29,8 +29,8 @@ export class ToolInputSchema {
   readonly #now: () => number
   /** Undefined until the first check. `check` is undefined if the schema is too complex for a quick check. */
   #quick: { readonly check?: QuickCheck } | undefined
-  /** The time until which arguments are not checked because a check took too long, in ms of the clock `#now`. */
-  #pausedUntil = 0
+  /** The times until which a kind of check is skipped because one took too long, in ms of the clock `#now`. */
+  readonly #pausedUntil = { validation: 0, conversion: 0 }
 
   /** @param now a clock, in ms */
   constructor ({ text }: Item, now = () => performance.now()) {
@@ -51,22 +51,21 @@ export class ToolInputSchema {
   }
 
   /**
-   * Validates arguments, and converts them to the types in the schema. If that takes too long, returns them unchanged.
+   * Validates arguments, and converts them to the types in the schema. If that takes too long, converts them only; if
+   * that takes too long as well, returns them unchanged.
    * @param owner the owner to whom the check is charged (`chargedOwnerOf`)
    * @throws InvalidInput with the invalid arguments, or if they are too large to be validated in time; ShareError
    */
   async convert (given: Record<string, unknown>, owner: string): Promise<ConvertedArguments> {
     const text = JSON.stringify(given)
-    if (this.#schemaText === undefined || this.#now() < this.#pausedUntil) return { args: given, text }
     if (text.length <= baseLimits.argumentChecks.quick.args && this.#fitsAsGiven(given)) return { args: given, text }
-    const answer = await convertAndCheckArguments({ schema: this.#schemaText, args: text }, owner)
-    if (answer === undefined) return this.#skipCheck(given, text)
-    if (answer.problems.length > 0) {
+    const answer = await this.#check('validation', text, owner) ?? await this.#check('conversion', text, owner)
+    if (answer !== undefined && answer.problems.length > 0) {
       throw new errors.InvalidInput(
         `The arguments do not match the input schema: ${answer.problems.join('; ')}`
       )
     }
-    return answer.args === text
+    return answer === undefined || answer.args === text
       ? { args: given, text }
       : { args: JSON.parse(answer.args) as Record<string, unknown>, text: answer.args }
   }
@@ -78,12 +77,23 @@ export class ToolInputSchema {
     return this.#quick.check?.(args) === true
   }
 
-  /** Returns the arguments unchecked, and skips checks for a while. @throws InvalidInput for large arguments */
-  #skipCheck (args: Record<string, unknown>, text: string): ConvertedArguments {
-    if (text.length > baseLimits.argumentChecks.large) {
-      throw new errors.InvalidInput('The arguments are too large to be validated against the tool\'s schema in time')
+  /**
+   * Converts arguments, and validates them if `kind` is `validation`.
+   * @returns undefined if such a check took too long now or within the last `backoff` ms, or if there is no schema
+   * @throws InvalidInput for large arguments whose check takes too long
+   */
+  async #check (
+    kind: 'validation' | 'conversion', text: string, owner: string
+  ): Promise<ArgumentCheckResult | undefined> {
+    if (this.#schemaText === undefined || this.#now() < this.#pausedUntil[kind]) return undefined
+    const isConversionOnly = kind === 'conversion'
+    const answer = await convertAndCheckArguments({ schema: this.#schemaText, args: text, isConversionOnly }, owner)
+    if (answer === undefined) {
+      if (text.length > baseLimits.argumentChecks.large) {
+        throw new errors.InvalidInput('The arguments are too large to be validated against the tool\'s schema in time')
+      }
+      this.#pausedUntil[kind] = this.#now() + baseLimits.argumentChecks.backoff
     }
-    this.#pausedUntil = this.#now() + baseLimits.argumentChecks.backoff
-    return { args, text }
+    return answer
   }
 }

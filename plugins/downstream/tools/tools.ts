@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { lostServerClause } from '../../../protocol/errors.ts'
 import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { type Access, makeView, chargedOwnerOf, type Principal, type View } from '../../settings/index.ts'
 import type { FindCurrentPrincipal } from '../../identity/index.ts'
@@ -160,7 +161,7 @@ export class HttpTools {
     this.#calls.endWithoutAccess((view, server) => {
       const principal = standingOf(view.principal)
       if (!principal) return new errors.Unauthorized('Your access was withdrawn while the call ran')
-      return this.#access.canSeeServer(view, principal, server) ? undefined : new errors.NoSuch('tool')
+      return this.#access.canSeeServer(view, principal, server) ? undefined : lostServerClause
     })
   }
 

@@ -37,10 +37,10 @@ export default fp<{ ring: LogRing }>(async (app, { ring }) => {
   ring.setRedaction((text) => mask(app.credentials.mask(text)))
   app.decorate('logs', ring)
   // Lines printed by servers are always added to the ring, but to the process log at level `debug` only.
-  app.upstreamHooks.onLine((server, line) => {
+  app.upstreamHooks.onLine = (server, line) => {
     ring.addChildLine(server, line)
     app.log.debug({ server, [childLineMark]: true }, `${server}: ${line}`)
-  })
+  }
 
   const shares = new Shares(extensionsLimits.logs.streams, 'log streams')
   const streams = new Map<EventStream, FastifyRequest>()

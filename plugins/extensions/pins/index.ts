@@ -87,7 +87,7 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     },
     warn: (server, sentence) => { app.log.warn({ server }, `${server}: ${sentence}`) }
   })
-  app.upstreamHooks.reviewCatalogues(pins)
+  app.upstreamHooks.review = pins
 
   app.gateway.addHook('onCall', ({ provider, item, exchange }) => {
     const mode = item === undefined ? undefined : modeOf(provider)

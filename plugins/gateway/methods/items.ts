@@ -1,8 +1,8 @@
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
-import type { Exchange } from '../../../protocol/exchange.ts'
+import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { requestingInstance, markItemForwarded } from '../../../protocol/instance.ts'
-import { declaresList, listExtensionOf, type ListKind } from '../../../protocol/lists.ts'
+import { declaresList, listExtensionOf, type ListKind, type NamedKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
 import {
   NotConnectedError, stringParam, unknownFolderError, unknownResourceError, unknownSkillError
@@ -91,6 +91,31 @@ export async function findItemProvider (parts: GatewayParts, exchange: Exchange<
     return '{}'
   })
   return provider
+}
+
+/** The methods whose params name an item, with the kind of that item. */
+const itemKinds: ReadonlyMap<string, NamedKind | 'resources'> = new Map([
+  ['tools/call', 'tools'], ['prompts/get', 'prompts'], ['resources/read', 'resources'],
+  ['resources/subscribe', 'resources']
+])
+
+/**
+ * Checks again that the view of a request shows the item that was found for it, since the settings may have changed.
+ * @param key the provider's name of the tool or prompt, or the URI of the resource
+ * @throws RpcError as for an unknown item; -32001 if the provider is not available now
+ */
+export async function requireItem (
+  { resolver, surfaces }: Pick<GatewayParts, 'resolver' | 'surfaces'>, exchange: Exchange<View>, provider: string,
+  key: string | undefined
+): Promise<void> {
+  const { method, params, paramsText, view: { unfiltered = exchange.view }, address } = exchange
+  const kind = itemKinds.get(method)
+  if (kind === undefined) return
+  const current = new DerivedExchange(exchange, { view: surfaces.filtered(unfiltered, address), params, paramsText })
+  const target = kind === 'resources'
+    ? await resolver.findResource(current)
+    : await resolver.findByName(current, kind, String(params.name))
+  if (target?.provider !== provider || target.key !== key) throw unknownItemError(exchange)
 }
 
 /** Handles `prompts/get`. */

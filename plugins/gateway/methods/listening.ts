@@ -5,16 +5,22 @@ import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { isLogLevel } from '../../../protocol/listener.ts'
 import { withoutRelatedTask } from '../../../protocol/task-ids.ts'
 import { stringParam } from '../resolve.ts'
+import { requireItem } from './items.ts'
 import type { MethodHandler } from './method.ts'
 import { gatewayLimits } from '../limits.ts'
 
 /** Handles `resources/subscribe`. */
-export const subscribe: MethodHandler = async ({ resolver, providers, notifier, hooks }, exchange) => {
+export const subscribe: MethodHandler = async ({ resolver, surfaces, providers, notifier, hooks }, exchange) => {
   const { client } = exchange
   const { provider: name, key } = await resolver.findResource(exchange)
   const provider = providers.use(name, client)
   if (!provider.subscribe) throw new RpcError(rpcCode.methodNotFound, `Method not found: ${exchange.method}`)
-  for (const hook of hooks.onSubscribe) await hook(exchange, name, key)
+  for (const hook of hooks.onSubscribe) {
+    const waiting = hook(exchange, name, key)
+    if (!waiting) continue
+    await waiting
+    await requireItem({ resolver, surfaces }, exchange, name, key)
+  }
   const wanted = notifier.subscribedResourcesOf(exchange)
   const isNew = wanted?.add(client, key) === true
   try {

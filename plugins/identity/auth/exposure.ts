@@ -12,10 +12,10 @@ const warningInterval = 15 * 60_000
  * machines can reach the gateway, the message is logged as an error, and repeated.
  */
 export function warnOfSkippedAuth (app: FastifyInstance): void {
-  const { env } = app.config
+  const { env, listenAddress } = app.config
   const { HOST: host, ALLOWED_HOSTS: allowedHosts, TRUST_PROXY: trustProxy } = env
   const signsOf = (system: SystemConfig): string => [
-    ...exposureSigns({ host, allowedHosts, address: findBaseUrlSetting(system, env) }),
+    ...exposureSigns({ host, listenAddress, allowedHosts, address: findBaseUrlSetting(system, env) }),
     ...trustProxy === '' ? [] : [`TRUST_PROXY=${trustProxy}`]
   ].join(' and ')
   const warn = (isRepeated: boolean): void => {
@@ -40,18 +40,24 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
 }
 
 /** The settings that can make the gateway reachable from other machines. */
-interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof findBaseUrlSetting> }
+interface Exposure {
+  host: string
+  /** The address that the host resolves to. */
+  listenAddress: string
+  allowedHosts: string
+  address: ReturnType<typeof findBaseUrlSetting>
+}
 
 /**
  * Returns the settings because of which other machines can probably reach the gateway, each as `NAME=value`; an empty
  * list if there are none.
  */
-export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {
+export function exposureSigns ({ host, listenAddress, allowedHosts, address }: Exposure): string[] {
   const names = allowedHosts.split(/[\s,]+/).map((each) => each.replace(/:\d*$/, '').toLowerCase())
   const isForeign = names.some((name) => name !== '' && !isLoopback(name))
   const isPublished = address !== undefined && URL.canParse(address.text) && !isLoopback(new URL(address.text).hostname)
   return [
-    ...isLoopback(host) ? [] : [`HOST=${host}`],
+    ...isLoopback(listenAddress) ? [] : [`HOST=${host}`],
     ...isForeign ? [`ALLOWED_HOSTS=${allowedHosts}`] : [],
     ...isPublished ? [`${address.name}=${address.text}`] : []
   ]
@@ -87,13 +93,14 @@ export function anonymousAccessOf (app: FastifyInstance, anonymous: Principal): 
  * with PUBLIC_TOOLS=public, since each server that such callers can use was then made public on purpose.
  */
 export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): void {
-  const { basePath, env } = app.config
+  const { basePath, env, listenAddress } = app.config
   const { HOST: host, ALLOWED_HOSTS: allowedHosts, PUBLIC_TOOLS: publicTools } = env
   if (publicTools === 'public') return
   let warned = ''
   const warn = (): void => {
     const { system } = app.settings.current
-    const signs = exposureSigns({ host, allowedHosts, address: findBaseUrlSetting(system, env) }).join(' and ')
+    const address = findBaseUrlSetting(system, env)
+    const signs = exposureSigns({ host, listenAddress, allowedHosts, address }).join(' and ')
     const { overHttp, overMcp } = anonymousAccessOf(app, anonymous)
     const ways = [
       ...overHttp > 0 ? [`under ${basePath}/api/tools, regardless of routing.enableBearerAuth`] : [],

@@ -100,7 +100,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     const found = identifyCaller(steps, credentials, routes, former)
     return found instanceof Promise ? found.then(async (principal) => principal ?? await retry()) : found ?? retry()
   }
-  const rules = readOriginRules(host, allowedHosts, allowedOrigins)
+  const rules = readOriginRules(host, allowedHosts, allowedOrigins, app.config.listenAddress)
   const baseUrl = (): string | undefined => findBaseUrlSetting(app.settings.current.system, app.config.env)?.text
   warnOfSkippedAuth(app)
   warnOfOpenTools(app, anonymous)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
+import { quotedValue } from '../../../schemas/read-env.ts'
 import { isLoopback } from '../../base/config/index.ts'
 import { errors } from '../../base/errors/index.ts'
 
@@ -67,25 +68,33 @@ export function checkOrigin (
 /**
  * Creates the rules from environment variables. `Host` is checked if the gateway listens on a loopback address, or if
  * ALLOWED_HOSTS is set.
- * @param listenHost the host on which the gateway listens
+ * @param listenHost the host on which the gateway listens, as configured
+ * @param listenAddress the address that the host resolves to
  * @throws Error naming the first invalid entry
  */
-export function readOriginRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
+export function readOriginRules (
+  listenHost: string, allowedHosts: string, allowedOrigins: string, listenAddress = listenHost
+): OriginRules {
   const list = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '')
   const hosts = list(allowedHosts).map(toHost)
-  const local = isLoopback(listenHost) ? ['localhost', '127.0.0.1', '[::1]', listenHost.toLowerCase()] : []
+  const local = isLoopback(listenAddress)
+    ? ['localhost', '127.0.0.1', '[::1]', listenHost.toLowerCase(), toHost(listenAddress.replace(/%.*$/, ''))]
+    : []
   return {
     hosts: hosts.length + local.length === 0 ? undefined : new Set([...hosts, ...local]),
     origins: new Set(list(allowedOrigins).map(toOrigin))
   }
 }
 
-/** Converts an entry of ALLOWED_HOSTS to the form that `hostNameOf` returns. @throws Error for an invalid entry */
+/**
+ * Converts an entry of ALLOWED_HOSTS, or an address, to the form that `hostNameOf` returns.
+ * @throws Error for an invalid entry
+ */
 function toHost (text: string): string {
   const url = parseUrl(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {
     throw new Error(
-      `The environment variable ALLOWED_HOSTS cannot contain ${JSON.stringify(text)}: ` +
+      `The environment variable ALLOWED_HOSTS cannot contain ${quotedValue(text)}: ` +
       'expected host names such as "hub.example.com", without "http://" and path.'
     )
   }
@@ -102,7 +111,7 @@ function toOrigin (text: string): string {
   const url = parseUrl(origin)
   if (!url || !/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*]+$/.test(origin)) {
     throw new Error(
-      `The environment variable ALLOWED_ORIGINS cannot contain ${JSON.stringify(text)}: ` +
+      `The environment variable ALLOWED_ORIGINS cannot contain ${quotedValue(text)}: ` +
       'expected origins such as "https://app.example.com", without a path.'
     )
   }

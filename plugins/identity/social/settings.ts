@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Value } from '@sinclair/typebox/value'
 import { parseIfJson } from '../../../protocol/json.ts'
+import { quotedValue } from '../../../schemas/read-env.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SocialConfig, type socialVariableNames } from '../../../schemas/social.ts'
 import type { SharedEnv } from '../../base/config/index.ts'
@@ -143,7 +144,7 @@ function oidcSettings (
   }
   if (!/^https?:\/\/\S+$/.test(discoveryUrl) || !URL.canParse(discoveryUrl)) {
     throw new Error(
-      `SOCIAL_AUTH_OIDC_DISCOVERY_URL cannot be ${JSON.stringify(discoveryUrl)}: ` +
+      `SOCIAL_AUTH_OIDC_DISCOVERY_URL cannot be ${quotedValue(discoveryUrl)}: ` +
       'expected an address such as "https://id.example.com/.well-known/openid-configuration".'
     )
   }
@@ -179,7 +180,7 @@ export function parseOrigins (input: string | readonly string[]): string[] {
     const origin = originOf(each)
     if (origin === undefined || !/^https?:\/\/[^/\\?#@*\s]+\/?$/i.test(each)) {
       throw new Error(
-        `SOCIAL_AUTH_TRUSTED_ORIGINS cannot contain ${JSON.stringify(each)}: expected origins such as ` +
+        `SOCIAL_AUTH_TRUSTED_ORIGINS cannot contain ${quotedValue(each)}: expected origins such as ` +
         '"https://app.example.com", without a path.'
       )
     }

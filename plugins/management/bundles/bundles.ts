@@ -264,7 +264,7 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
         'folders that contain it'
   })
   app.decorate('bundles', bundles)
-  app.upstreamHooks.beforeStart(createBundleProblemFinder(resolve(root)))
+  app.upstreamHooks.findProblem = createBundleProblemFinder(resolve(root))
   const removeUnused = (next: Snapshot, former: Snapshot): void => {
     bundles.removeUnused(next, former)
       .catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })

@@ -18,9 +18,18 @@ export function acceptOnlyFormBodies (scope: FastifyInstance): void {
   ) => fieldsOf(limitFormFields(await readBodyText(payload, max, chunkedBodyReserver(request)))))
 }
 
+/** The values of the fields of a submitted form, by name. A field that occurs several times has a list of values. */
+export type SubmittedForm = Readonly<Record<string, string | string[] | undefined>>
+
+/** Returns the submitted values that may be shown again: all except credentials and the CSRF token. */
+export const valuesToShowAgain = (form: SubmittedForm): SubmittedForm => Object.fromEntries(
+  Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$|^credential$/i.test(name)))
+
+/** Returns the fields of a form. Line breaks are line feeds, although browsers submit CRLF. */
 function fieldsOf (text: string): Record<string, string | string[]> {
   const fields = new Map<string, string | string[]>()
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [name, submitted] of new URLSearchParams(text)) {
+    const value = submitted.replaceAll('\r\n', '\n')
     const former = fields.get(name)
     fields.set(name, former === undefined ? value : [former, value].flat())
   }

@@ -4,6 +4,7 @@ import files from '@fastify/static'
 import { randomBytes } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
+import { isObject } from '../../../protocol/json.ts'
 import { percentDecode } from '../../../protocol/text.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors, preparePageError } from '../../base/errors/index.ts'
@@ -16,7 +17,7 @@ import { ApiClient } from './api-client.ts'
 import { findOrBuildAssets } from './assets.ts'
 import { TokenEstimator } from './costs.ts'
 import { consoleCookieNames, isTheme, setThemeCookie, setNoticeCookie, type Notice } from './cookies.ts'
-import { acceptOnlyFormBodies } from './form-body.ts'
+import { acceptOnlyFormBodies, type SubmittedForm, valuesToShowAgain } from './form-body.ts'
 import { McpClient } from './mcp-client.ts'
 import { prepareToHoldMemory } from './memory.ts'
 import { isAutoRefresh, LiveStreams, type LoadLivePageData } from './live.ts'
@@ -224,10 +225,12 @@ function checkRequests (scope: FastifyInstance, sessions: SignedInSessions): voi
   })
 }
 
+const expiredPage = 'This page has expired, and nothing was changed'
+
 /** The messages shown in place of the messages of some errors, which users of the console would not understand. */
 const messages: Readonly<Record<string, string>> = {
-  FST_CSRF_MISSING_SECRET: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
-  FST_CSRF_INVALID_TOKEN: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
+  FST_CSRF_MISSING_SECRET: `${expiredPage}. Go back, reload it, and try again.`,
+  FST_CSRF_INVALID_TOKEN: `${expiredPage}. Go back, reload it, and try again.`,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'A form of this console was expected.',
   TH_TOO_LARGE:
     'This form is larger than 2 MiB, and nothing was changed. Go back: your browser kept what you typed.',
@@ -242,14 +245,32 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
   const { status, text, code } = preparePageError(given, request, reply)
   const title = titles[status] ?? 'This did not work'
   const { principal, server: { kit: { base, renderer } } } = request
+  const again = formToSendAgain(given.code, request)
   const data = {
     title,
     status,
-    text: messages[given.code] ?? messages[code] ?? text,
+    again,
+    text: again && principal ? expiredPage : messages[given.code] ?? messages[code] ?? text,
     ...status === 404 && { path: request.url.split('?')[0] },
     back: principal ? renderer.linkToParentPage(request.url, principal) : { label: 'Sign in', href: `${base}/login` }
   }
   return renderer.send(reply, 'error', data, status)
+}
+
+/**
+ * Returns the submitted form for the error page, from which it can be sent again, if it was refused because the session
+ * had ended (401), or because its page was of another session; undefined if it contains credentials.
+ */
+function formToSendAgain (
+  code: string, { body, url, principal, server }: FastifyRequest
+): { readonly href: string, readonly fields: object, readonly label: string } | undefined {
+  const isRefused = principal === null || code.startsWith('FST_CSRF_')
+  if (!isRefused || server.scope === 'console-open' || !isObject(body)) return undefined
+  const [form, fields] = [body as SubmittedForm, valuesToShowAgain(body as SubmittedForm)]
+  // Without its credentials, a form would do something else.
+  const isLeftOut = ([name, value]: [string, unknown]): boolean => name !== '_csrf' && value !== '' && !(name in fields)
+  if (Object.entries(form).some(isLeftOut)) return undefined
+  return { href: url, fields, label: principal === null ? 'Continue' : `Send it as ${principal.username ?? ''}` }
 }
 
 /**

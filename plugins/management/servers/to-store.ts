@@ -10,7 +10,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { countValues, countWords } from '../../base/body/index.ts'
 import { errors, invalidInputError } from '../../base/errors/index.ts'
 import { canManage, keepsStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
-import { maskConfig, unmask } from '../../base/secrets/index.ts'
+import { createTextCheck, maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
 import { valuesStoredByUserAfterEdit, secretTargetsOf } from './authorship.ts'
 import { checkConfigQuota, checkConfigAllowed, requireManagedServer } from '../checks.ts'
@@ -203,9 +203,11 @@ function withOwner (
  */
 function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
   const locked = stored && undecryptableReasonOf(stored.config)
-  const { value: config, unknown } = locked === undefined
+  const { value: config, unknown: found } = locked === undefined
     ? unmask(sent, stored?.config, stored && maskConfig(stored.config))
     : unmask(sent, undefined, undefined)
+  const isText = found.length > 0 ? createTextCheck(sent) : undefined
+  const unknown = found.filter((path) => !isText?.(path))
   if (unknown.length > 0) {
     throw new errors.InvalidInput(
       `"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself` +

@@ -9,7 +9,9 @@ import { type SentTemplate, Template, TemplateGroup } from '../../../schemas/tem
 import { isCommentName, quoteName } from '../../../schemas/unknown-members.ts'
 import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { errors } from '../../base/errors/index.ts'
-import { isEmptyOrVariable, maskTokens, maskAll, maskConfig, type MaskSecret } from '../../base/secrets/index.ts'
+import {
+  isEmptyOrVariable, maskTokens, maskAll, maskConfig, maskOpenApi, type MaskSecret
+} from '../../base/secrets/index.ts'
 import { itemKinds } from '../../settings/index.ts'
 import { mapExpandableTexts, createNonExpandableCheck } from '../../upstream/index.ts'
 import { variableNamesIn, type TemplateVariables } from './variables.ts'
@@ -48,8 +50,13 @@ const localMembersIn = (config: Readonly<Json>): string[] =>
 
 /** Returns the names of the environment variables that a config refers to, in the members where they are expanded. */
 export function referencedVariables ({ env, headers, url, args, proxy, oauth, openapi }: Readonly<Json>): string[] {
-  const { url: document, security } = isObject(openapi) ? openapi : {}
-  return variableNamesIn(JSON.stringify([env, headers, url, args, proxy, oauth, document, security]))
+  const { url: document, schema, security } = isObject(openapi) ? openapi : {}
+  const inSchema: string[] = []
+  maskOpenApi(schema, (text) => {
+    inSchema.push(text)
+    return text
+  })
+  return variableNamesIn(JSON.stringify([env, headers, url, args, proxy, oauth, document, security, inSchema]))
 }
 
 /**

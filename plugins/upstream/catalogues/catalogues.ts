@@ -1,5 +1,5 @@
 import { messageOf } from '../../../db/errors.ts'
-import { remainingFreshness, staleAt, type Caching, type Freshness } from '../../../protocol/caching.ts'
+import type { Caching } from '../../../protocol/caching.ts'
 import { emptyCapabilityClass } from '../../../protocol/capabilities.ts'
 import { isSameCatalogue, type Catalogue, type ListingHistory, type ListKind } from '../../../protocol/lists.ts'
 import { ItemClaims, gatewayLimits } from '../../gateway/index.ts'
@@ -7,11 +7,12 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
 import { toCacheText, parseCacheText, type CachedCatalogues } from './cache-text.ts'
 import { OmissionLog } from '../status-log.ts'
+import { CatalogueFreshness } from './freshness.ts'
 import { OutdatedLists } from './outdated.ts'
 import { readCatalogue, UndeclaredToolsReader } from './read-catalogue.ts'
 import { ReadingPace } from './reading-pace.ts'
 import type { CataloguesDeps } from './deps.ts'
-import { catalogueSize, fitCatalogue } from './shares.ts'
+import { catalogueSize, fitCatalogue, fitOther, shareCatalogue, totalSize } from './shares.ts'
 import { upstreamLimits } from '../limits.ts'
 
 /** Max capability classes whose catalogues are stored on disk. */
@@ -31,8 +32,7 @@ export class UpstreamCatalogues {
   /** Scheduled readings that are in progress, with their start time (ms since the epoch). */
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, ReadingPace>()
-  /** How long, and from which time on, each catalogue may be cached according to the server. */
-  readonly #freshness = new WeakMap<Catalogue, Freshness>()
+  readonly #freshness = new CatalogueFreshness()
   readonly #undeclared = new UndeclaredToolsReader()
   #claims = new ItemClaims()
   /** Settles when the stored catalogues have been restored. */
@@ -55,7 +55,10 @@ export class UpstreamCatalogues {
   /** The times at which each item was first listed. */
   get claims (): ListingHistory { return this.#claims }
 
-  get all (): Catalogue[] { return [...this.#byClass.values()] }
+  /** The catalogues of all classes. Classes may share one. */
+  get all (): Catalogue[] { return [...new Set(this.#byClass.values())] }
+  /** The capability classes whose lists are known. */
+  get classes (): string[] { return [...this.#byClass.keys()] }
 
   /** Whether the lists for a capability class are known. */
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
@@ -160,29 +163,18 @@ export class UpstreamCatalogues {
    * @param slot the slot on whose link the server announces changes of the list
    */
   caching (catalogue: Catalogue, kind: ListKind, slot: Slot): Caching | undefined {
-    const fresh = this.#freshness.get(catalogue)
-    const stated = fresh?.lists[kind]
-    if (!fresh || !stated) return undefined
     const isChanging = this.#due.get(slot)?.isChanged === true || this.#refreshing.has(slot)
-    return {
-      ...stated,
-      ttlMs: isChanging ? 0 : remainingFreshness(stated.ttlMs, fresh.learnedAt, Date.now(), gatewayLimits.freshLists)
-    }
+    return this.#freshness.caching(catalogue, kind, isChanging)
   }
 
   /** Whether a slot's lists have expired and can be read now. If so, records the time as that of their renewal. */
   #isStale (slot: Slot, isAlone: boolean): boolean {
+    if (!slot.link || this.#reading.has(slot) || this.#refreshing.has(slot) || this.#due.has(slot)) return false
     const catalogue = isAlone ? this.of(slot, slot.key.capabilityClass) : slot.catalogue
-    const fresh = catalogue && this.#freshness.get(catalogue)
-    if (!fresh || !slot.link || this.#reading.has(slot) || this.#refreshing.has(slot) || this.#due.has(slot)) {
-      return false
-    }
-    const { freshLists } = gatewayLimits
     const now = Date.now()
     const pace = this.#paceOf(slot)
-    if (staleAt(fresh, slot.link.identity.capabilities, freshLists) > now || now - pace.renewedAt < freshLists.least) {
-      return false
-    }
+    const isFresh = this.#freshness.expiry(catalogue, slot.link.identity.capabilities) > now
+    if (isFresh || now - pace.renewedAt < gatewayLimits.freshLists.least) return false
     pace.renewedAt = now
     return true
   }
@@ -199,15 +191,19 @@ export class UpstreamCatalogues {
 
   /** Returns the total size of the catalogues, in bytes of memory. @param excluded a catalogue that does not count */
   #sizeBeside (excluded: Catalogue | undefined): number {
-    let size = 0
-    for (const catalogue of this.#byClass.values()) if (catalogue !== excluded) size += catalogueSize(catalogue)
-    for (const catalogue of this.#deps.ownCatalogues()) if (catalogue !== excluded) size += catalogueSize(catalogue)
-    return size
+    return totalSize([...this.#byClass.values(), ...this.#deps.ownCatalogues()], excluded)
   }
 
-  /** Omits items of a new catalogue beyond the owner's memory limit. @param former the catalogue that it replaces */
-  #fitting (catalogue: Catalogue, former: Catalogue | undefined): Catalogue {
-    return fitCatalogue(catalogue, this.#deps.allowance.remainingSize() - this.#sizeBeside(former), this.#deps.warn)
+  /** The lists of clients without capabilities. */
+  get #base (): Catalogue | undefined { return this.#byClass.get(emptyCapabilityClass) }
+
+  /** Limits the size of a new catalogue. @param former the catalogue that it replaces */
+  #fitting (catalogue: Catalogue, former: Catalogue | undefined, isBase: boolean): Catalogue {
+    const size = this.#sizeBeside(former)
+    const base = isBase ? undefined : this.#base
+    const others = base === undefined || former === base ? size : size - catalogueSize(base)
+    const kept = fitOther(catalogue, base, others, this.#deps.warn)
+    return fitCatalogue(kept, this.#deps.allowance.remainingSize() - size, this.#deps.warn)
   }
 
   #paceOf (slot: Slot): ReadingPace {
@@ -249,15 +245,16 @@ export class UpstreamCatalogues {
     if (wait > 0) { this.#readIn(wait, slot, isBase, true); return }
     const maxSize = this.#deps.allowance.remainingSize() - this.#sizeBeside(former)
     const omissions = new OmissionLog(this.#deps.warn)
-    const { catalogue: read, isComplete, fresh, fresh: { learnedAt } } =
-      await readCatalogue(link, former, maxSize, pace.timeout, this.#undeclared, omissions.add)
+    const { catalogue: read, isComplete, fresh } =
+      await readCatalogue(link, former, former ?? this.#base, maxSize, pace.timeout, this.#undeclared, omissions.add)
     omissions.end()
     if (isBase) this.#omissions = omissions.sentences
     this.#deps.allowance.recordRead(catalogueSize(read))
     if (this.#restoring) await this.#restoring
-    await this.#deps.examine(read, slot.user)
+    const known = isBase ? read : shareCatalogue(read, this.#base)
+    if (known !== this.#base) await this.#deps.examine(known, slot.user)
     const before = this.#byClass.get(capabilityClass)
-    const catalogue = this.#fitting(read, before)
+    const catalogue = this.#fitting(known, before, isBase)
     const isSame = before !== undefined && isSameCatalogue(before, catalogue)
     pace.recordReading(isComplete, isSame)
     if (!isComplete) this.#readIn(pace.retryDelay, slot, isBase, false)
@@ -266,13 +263,13 @@ export class UpstreamCatalogues {
       (this.#deps.isPerUser === true || Object.values(fresh.lists).some(({ isPublic }) => !isPublic))
     const isKnown = before !== undefined && !this.outdated.hasClass(capabilityClass)
     const isOwn = slot.key.affinity !== 'shared' && (isKnown || isPrivate)
-    const shown = isSame ? before : isOwn ? this.#fitting(read, slot.catalogue) : catalogue
+    const shown = isSame ? before : isOwn ? this.#fitting(known, slot.catalogue, isBase) : catalogue
     this.#freshness.set(shown, fresh)
     if (!isOwn) this.outdated.delete(capabilityClass)
     if (isOwn) this.#publishTo(slot, isSame ? undefined : shown)
     else if (!isSame) this.#publish(shown, slot, isBase && before !== undefined)
     // The lists of the gateway's own link are unchanged, so those of other classes are assumed to be unchanged, too.
-    else if (isBase) for (const each of this.all) Object.assign(this.#freshness.get(each) ?? {}, { learnedAt })
+    else if (isBase) this.#freshness.renew(this.all, fresh.learnedAt)
   }
 
   /** Publishes a change to one client only. @param own its catalogue; undefined if the class has the same one */
@@ -287,10 +284,12 @@ export class UpstreamCatalogues {
 
   /** Publishes a change to all clients of a class. @param forgetOthers whether to drop other classes' catalogues */
   #publish (catalogue: Catalogue, slot: Slot, forgetOthers: boolean): void {
-    const { capabilityClass } = catalogue
+    const { capabilityClass } = slot.key
+    const isShown = this.of(slot, capabilityClass) === catalogue
     slot.catalogue = undefined
     if (forgetOthers) this.#byClass.clear()
     this.#byClass.set(capabilityClass, catalogue)
+    if (isShown) return
     this.#known = true
     this.reportSize()
     this.#recordClaims()

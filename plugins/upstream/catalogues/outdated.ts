@@ -1,11 +1,10 @@
 import { emptyCapabilityClass } from '../../../protocol/capabilities.ts'
-import type { Catalogue } from '../../../protocol/lists.ts'
 import type { LinkKey } from '../links/link-key.ts'
 import type { Slot } from '../links/slot.ts'
 
 /** The members of `Catalogues` with the same names. */
 interface KnownLists {
-  readonly all: readonly Catalogue[]
+  readonly classes: readonly string[]
   readonly has: (capabilityClass: string) => boolean
   readonly hasRead: (slot: Slot) => boolean
 }
@@ -32,7 +31,7 @@ export class OutdatedLists {
 
   /** Records that the gateway's own link was opened: the lists of all other classes are those of earlier links. */
   addOthers (): void {
-    for (const { capabilityClass } of this.#catalogues.all) {
+    for (const capabilityClass of this.#catalogues.classes) {
       if (capabilityClass !== emptyCapabilityClass) this.add(capabilityClass)
     }
   }

@@ -26,6 +26,7 @@ type ListReading = Partial<ListRead>
 /**
  * Reads all lists of an upstream. If a list or its later pages cannot be read, its former items are kept.
  * @param before the catalogue that was read before; undefined if there is none
+ * @param known a catalogue that is kept in memory, whose items are reused; undefined if there is none
  * @param maxSize max memory of each list, in bytes
  * @param timeout max time to wait for the other lists once the first list has been read, in ms
  * @param undeclared reads the tools of a server that does not declare tools
@@ -36,6 +37,7 @@ type ListReading = Partial<ListRead>
 export async function readCatalogue (
   link: ListConnection,
   before: Catalogue | undefined,
+  known: Catalogue | undefined,
   maxSize: number,
   timeout: number,
   undeclared: UndeclaredToolsReader,
@@ -47,8 +49,10 @@ export async function readCatalogue (
   const isDeclared = (kind: ListKind): boolean => declaresList(capabilities, kind)
   const listed = allListKinds.filter((kind) => isDeclared(kind) || (kind === 'tools' && undeclared.isWorthAsking))
   const read = async (kind: ListKind): Promise<ListReading> => isDeclared(kind)
-    ? await readOne(link, kind, maxSize, warn)
-    : await undeclared.read(async () => await readFrom(link, kind, maxSize, warn), () => link.closed === true)
+    ? await readOne(link, kind, maxSize, warn, known?.lists[kind])
+    : await undeclared.read(
+      async () => await readFrom(link, kind, maxSize, warn, known?.lists[kind]), () => link.closed === true
+    )
   const readings = await readAll(listed.map(read), timeout)
   const lists = {} as Record<ListKind, readonly Item[]>
   const extras = {} as Record<ListKind, string>
@@ -129,10 +133,10 @@ async function readAll (
  * declares resources need not have templates.
  */
 async function readOne (
-  link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void
+  link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void, known?: readonly Item[]
 ): Promise<ListReading> {
   try {
-    return await readFrom(link, kind, maxSize, warn)
+    return await readFrom(link, kind, maxSize, warn, known)
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
     return error.code === rpcCode.methodNotFound ? { items: [], extra: '{}' } : { failure: error.message }
@@ -141,13 +145,13 @@ async function readOne (
 
 /** Reads all pages of one list. @throws RpcError; UpstreamError, also if the connection ends before the last page */
 async function readFrom (
-  link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void
+  link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void, known?: readonly Item[]
 ): Promise<ListRead> {
   const isGateway = parseSmallMember(link.identity.serverInfo, 'name') === gatewayName
   const mark = isGateway ? { _meta: JSON.stringify({ [instanceMetaKey]: instanceId }) } : {}
   const request = async (method: string, params: string): Promise<string> =>
     await link.request(method, withMembers(params, mark))
-  const list = await readList(kind, request, warn, maxSize)
+  const list = await readList(kind, request, warn, maxSize, known)
   if (list.failure !== undefined && link.closed === true) throw new UpstreamError('broken', list.failure)
   return list
 }

@@ -25,15 +25,18 @@ export interface ListRead {
  * @param request sends a request to the upstream; resolves to the result, as JSON text
  * @param warn called with sentences about omitted and corrected items
  * @param maxSize max memory of the items, in bytes; `upstreamLimits.listSize` if that is less
+ * @param known items that are kept in memory: those that are listed again are reused
  * @throws RpcError, UpstreamError if the first page cannot be read
  */
 export async function readList (
   kind: ListKind,
   request: (method: string, params: string) => Promise<string>,
   warn: (sentence: string) => void,
-  maxSize = Infinity
+  maxSize = Infinity,
+  known: readonly Item[] = []
 ): Promise<ListRead> {
-  return await new ListReader(kind, request, warn, Math.max(0, Math.min(maxSize, upstreamLimits.listSize))).read()
+  const max = Math.max(0, Math.min(maxSize, upstreamLimits.listSize))
+  return await new ListReader(kind, request, warn, max, known).read()
 }
 
 class ListReader {
@@ -41,6 +44,7 @@ class ListReader {
   readonly #request: (method: string, params: string) => Promise<string>
   readonly #warn: (sentence: string) => void
   readonly #maxSize: number
+  readonly #known: ReadonlyMap<string, Item>
   readonly #items: Item[] = []
   readonly #seen = new Set<string>()
   #size = 0
@@ -54,9 +58,11 @@ class ListReader {
     kind: ListKind,
     request: (method: string, params: string) => Promise<string>,
     warn: (sentence: string) => void,
-    maxSize: number
+    maxSize: number,
+    known: readonly Item[]
   ) {
     this.#kind = kind
+    this.#known = new Map(known.map((item) => [item.key, item]))
     this.#request = request
     this.#warn = (sentence) => { warn(`${kind}: ${sentence}`) }
     this.#maxSize = maxSize
@@ -104,9 +110,9 @@ class ListReader {
         extra = '{}'
       }
       if (budget.isSpent) await budget.yieldToEventLoop()
-      const [first, before] = [items.length, this.#size]
-      await this.#take(list, budget, page)
-      detach(items, first, this.#isFull || this.#size - before < result.length / 2)
+      const first = items.length
+      const size = await this.#take(list, budget, page)
+      if (this.#isFull || size < result.length / 2) this.#detach(first)
       if (this.#isFull || next === undefined || next === 'null') return { items, extra, caching }
       if (cursors.has(next)) {
         this.#repeatedPages = 0
@@ -122,7 +128,9 @@ class ListReader {
     }
   }
 
-  async #take (list: string, budget: LoopBudget, page: number): Promise<void> {
+  /** Takes the items of a page. @returns the size of those that were not known, in bytes of memory */
+  async #take (list: string, budget: LoopBudget, page: number): Promise<number> {
+    let size = 0
     const remarks = {
       warn: (sentence: string) => { this.#warn(sentence) },
       mended: (name: string, place: string) => {
@@ -148,12 +156,29 @@ class ListReader {
         break
       }
       this.#seen.add(item.key)
-      this.#items.push(item)
+      const known = this.#known.get(item.key)
+      const isKnown = known?.text === item.text
+      if (!isKnown) size += memoryOf(item.text)
+      this.#items.push(isKnown ? known : item)
     }
     if (page > 0 && repeated.length > 1 && this.#items.length === before) this.#repeatedPages++
     else {
       for (const key of repeated) {
         this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first one is used`)
+      }
+    }
+    return size
+  }
+
+  /**
+   * Replaces the texts of the items of a page (from index `first` on) by copies, if much of the page is not kept: as
+   * substrings, they would keep the whole page in memory.
+   */
+  #detach (first: number): void {
+    for (let at = first; at < this.#items.length; at++) {
+      const item = this.#items[at]
+      if (item && this.#known.get(item.key) !== item) {
+        this.#items[at] = { key: item.key, text: detachedCopy(item.text) }
       }
     }
   }
@@ -167,15 +192,6 @@ class ListReader {
     this.#size += memoryOf(text)
     return this.#size > this.#maxSize ? `only the items within ${this.#maxSize} bytes are included` : undefined
   }
-}
-
-/**
- * If much of a page is omitted, replaces the texts of its items (from index `first` on) by copies: as substrings, the
- * texts would keep the whole page in memory.
- */
-function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
-  if (!isMuchLeftOut) return
-  for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: detachedCopy(text) }
 }
 
 /** The parts of one page of a list, as JSON texts. */

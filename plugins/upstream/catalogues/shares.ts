@@ -1,4 +1,6 @@
-import { allListKinds, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
+import {
+  allListKinds, isSameCatalogue, type Catalogue, type Item, type ListKind
+} from '../../../protocol/lists.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
 import { upstreamLimits } from '../limits.ts'
@@ -65,11 +67,55 @@ export class CatalogueShares {
 const readBucketKey = (server: string, user: string | undefined): string =>
   user === undefined ? `server ${server}` : `user ${user}`
 
-/** Returns the size of a catalogue's items and instructions, in bytes of memory. */
-export function catalogueSize ({ lists, instructions = '' }: Catalogue): number {
+/** The sizes of catalogues that share items with another one, without these items. */
+const ownSizes = new WeakMap<Catalogue, number>()
+
+/** Returns the size of a catalogue's items and instructions, in bytes of memory. Shared items do not count. */
+export function catalogueSize (catalogue: Catalogue): number {
+  const { lists, instructions = '' } = catalogue
+  const own = ownSizes.get(catalogue)
+  if (own !== undefined) return own
   let size = memoryOf(instructions)
   for (const kind of allListKinds) for (const { text } of lists[kind]) size += memoryOf(text)
   return size
+}
+
+/** Returns the total size of catalogues, in bytes of memory; each counts once. @param excluded does not count */
+export function totalSize (catalogues: Iterable<Catalogue>, excluded: Catalogue | undefined): number {
+  let size = 0
+  for (const catalogue of new Set(catalogues)) if (catalogue !== excluded) size += catalogueSize(catalogue)
+  return size
+}
+
+/**
+ * Returns the server's base catalogue (that of clients without capabilities) in place of one that looks the same to
+ * clients, as most servers list the same to all clients. Of any other one, records the size without shared items.
+ * @param base undefined if there is none
+ */
+export function shareCatalogue (catalogue: Catalogue, base: Catalogue | undefined): Catalogue {
+  if (!base) return catalogue
+  if (base.version === catalogue.version && isSameCatalogue(base, catalogue)) return base
+  let size = memoryOf(catalogue.instructions ?? '')
+  for (const kind of allListKinds) {
+    const shared = new Set(base.lists[kind])
+    for (const item of catalogue.lists[kind]) if (!shared.has(item)) size += memoryOf(item.text)
+  }
+  ownSizes.set(catalogue, size)
+  return catalogue
+}
+
+/**
+ * Returns a catalogue of clients other than those of the base catalogue; the base catalogue if it does not fit.
+ * @param others the total size of the other ones, in bytes of memory
+ * @param warn called with a sentence if it does not fit
+ */
+export function fitOther (
+  catalogue: Catalogue, base: Catalogue | undefined, others: number, warn: (sentence: string) => void
+): Catalogue {
+  if (!base || catalogue === base || others + catalogueSize(catalogue) <= upstreamLimits.otherLists) return catalogue
+  warn(`its lists for certain capabilities, users or sessions are larger than ${upstreamLimits.otherLists} bytes in ` +
+    'total; further clients get its lists for clients without capabilities')
+  return base
 }
 
 /**

@@ -2,6 +2,7 @@ import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { createUserAuthorshipCheck } from '../../../schemas/stored-by-user.ts'
 import type { UserVariableValues } from '../../../schemas/user-variables.ts'
+import { maskOpenApi } from '../../base/secrets/index.ts'
 
 /** The package indexes that a stdio server's package manager uses (`systemConfig.install`). */
 export interface PackageIndexes { npmRegistry?: string, pythonIndexUrl?: string }
@@ -129,7 +130,8 @@ export function createNonExpandableCheck (
 
 /**
  * Returns a copy of a config in which `fill` has replaced the texts that may contain variables: those in `env`,
- * `headers`, `url`, `args`, `proxy`, `oauth`, `openapi.url` and `openapi.security`.
+ * `headers`, `url`, `args`, `proxy`, `oauth`, `openapi.url` and `openapi.security`, and the credentials in the
+ * addresses of `openapi.schema`.
  */
 export function mapExpandableTexts (config: ServerConfig, fill: ExpandText): ServerConfig {
   const fillAll = <Value>(value: Value, place: string): Value => {
@@ -153,6 +155,9 @@ export function mapExpandableTexts (config: ServerConfig, fill: ExpandText): Ser
       openapi: {
         ...openapi,
         ...(openapi.url !== undefined && { url: fill(openapi.url, 'openapi.url') }),
+        ...(openapi.schema !== undefined && {
+          schema: maskOpenApi(openapi.schema, (text) => fill(text, 'openapi.schema')) as typeof openapi.schema
+        }),
         ...(openapi.security && { security: fillAll(openapi.security, 'openapi.security') })
       }
     })

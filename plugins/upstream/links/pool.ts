@@ -1,5 +1,5 @@
 import { ownLinkCapabilities, sharedLinkCapabilities } from '../../../protocol/capabilities.ts'
-import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { lostServerClause, rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
 import type { LinkKey } from './link-key.ts'
@@ -98,7 +98,7 @@ export class SlotPool {
   async release (client: Client): Promise<void> {
     for (const slot of this.all) {
       for (const call of slot.link?.openCalls ?? []) {
-        if (call.client.id === client.id) call.cancel(new UpstreamError('closed', 'access was withdrawn'))
+        if (call.client.id === client.id) call.cancel(new UpstreamError('closed', lostServerClause))
       }
       for (const uri of slot.removeClient(client.id)) slot.link?.unsubscribe(uri).catch(() => {})
       if (slot.owner?.id === client.id || (slot.stopCarrying(client.id) && slot.isIdle)) await this.#end(slot)
@@ -157,11 +157,11 @@ export class SlotPool {
    * @throws RpcError -32001 if no slot can be ended
    */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
+    // A slot without a link can be ended at no cost.
+    const usedAt = ({ link }: Slot): number => link?.lastUsed ?? 0
     let oldest: Slot | undefined
     for (const slot of candidates) {
-      if (slot !== this.base && slot.isIdle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) {
-        oldest = slot
-      }
+      if (slot !== this.base && slot.isIdle && (!oldest || usedAt(slot) < usedAt(oldest))) oldest = slot
     }
     if (!oldest && reason === 'share') oldest = findUnanswered(candidates)
     if (!oldest) throw new RpcError(rpcCode.unavailable, sentence, reason)

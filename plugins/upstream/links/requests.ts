@@ -152,8 +152,9 @@ export class RequestRunner {
         )
       }
       case 'refused': return new RpcError(rpcCode.unavailable, `Server ${this.#name} failed: ${why}`, 'no-answer')
-      case 'closed':
-        return new RpcError(rpcCode.unavailable, `Server ${this.#name} did not answer: ${why}`, 'cancelled')
+      case 'closed': return new RpcError(
+        rpcCode.unavailable, `Server ${this.#name} did not answer: ${why}. The request may have run`, 'cancelled'
+      )
       default: return new RpcError(rpcCode.unavailable, `Server ${this.#name} did not answer: ${why}`, 'no-answer')
     }
   }

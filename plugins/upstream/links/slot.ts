@@ -54,6 +54,8 @@ export class Slot {
   lastTry = 0
   /** The number of retries since the link was last open. */
   failures = 0
+  /** Begins the next attempt to open the link. */
+  retryTimer: NodeJS.Timeout | undefined
   /** The passed-on headers of the last request on this slot, for messages without headers of their own. */
   passedHeaders: PassedHeaders | undefined
   /** The catalogue that was read on this link, if it differs from the one for the capability class. */

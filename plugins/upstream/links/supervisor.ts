@@ -77,7 +77,6 @@ export class ConnectionSupervisor {
   #hasLoggedSlow = false
   readonly #prepared: PreparedConfig
   #failures = 0
-  #retry: NodeJS.Timeout | undefined
   #closed = false
 
   constructor (config: ServerConfig, pool: SlotPool, catalogues: UpstreamCatalogues, deps: SupervisorDeps) {
@@ -140,7 +139,7 @@ export class ConnectionSupervisor {
   /** Tries at once to open the links that are needed, because a login or values have changed. */
   retry (slots: readonly Slot[]): void {
     for (const slot of slots) {
-      slot.lastTry = 0
+      if (slot.opening === undefined) slot.lastTry = 0
       const isWanted =
         slot === this.#pool.base || slot.subscriptions.size > 0 || !this.#catalogues.has(slot.key.capabilityClass)
       if (isWanted && !slot.hasEnded && !this.#closed) void this.ensureLink(slot).catch(() => {})
@@ -155,7 +154,7 @@ export class ConnectionSupervisor {
 
   close (): void {
     this.#closed = true
-    clearTimeout(this.#retry)
+    clearTimeout(this.#pool.base.retryTimer)
     this.#heartbeat.stop()
   }
 
@@ -163,7 +162,7 @@ export class ConnectionSupervisor {
   async #open (slot: Slot): Promise<Link> {
     if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
     const isBase = slot === this.#pool.base
-    if (isBase) clearTimeout(this.#retry)
+    clearTimeout(slot.retryTimer)
     const spacing = slot.lastTry + minRetryInterval - Date.now()
     if (spacing > 0) await new Promise((resolve) => { setTimeout(resolve, spacing) })
     slot.lastTry = Date.now()
@@ -244,7 +243,8 @@ export class ConnectionSupervisor {
 
   #disconnected (error: UpstreamError): void {
     this.#heartbeat.stop()
-    clearTimeout(this.#retry)
+    const { base } = this.#pool
+    clearTimeout(base.retryTimer)
     const wasStable = this.connectedAt !== undefined && Date.now() - this.connectedAt > delayResetTime
     this.#failures = wasStable ? 1 : this.#failures + 1
     this.connectedAt = undefined
@@ -254,16 +254,16 @@ export class ConnectionSupervisor {
     this.#setStatus(status, this.redact(`${error.message}${error.detail}`))
     // A retry would fail until the user acts. A remote server without keep-alive is reconnected on demand only.
     if (needsUser || (this.#isRemote && this.#config.enableKeepAlive === false)) return
-    this.#retry = setTimeout(() => {
-      void this.ensureLink(this.#pool.base).catch(() => {})
-    }, backoffDelay(this.#failures)).unref()
+    base.retryTimer =
+      setTimeout(() => { void this.ensureLink(base).catch(() => {}) }, backoffDelay(this.#failures)).unref()
   }
 
   /** Schedules an attempt to reopen a link with subscriptions. Attempts are repeated without limit. */
   #retryLater (slot: Slot): void {
     const isWanted = (): boolean => !slot.hasEnded && !this.#closed && slot.subscriptions.size > 0
     const open = (): void => { if (isWanted()) void this.ensureLink(slot).catch(() => {}) }
-    if (isWanted()) setTimeout(open, backoffDelay(++slot.failures)).unref()
+    clearTimeout(slot.retryTimer)
+    if (isWanted()) slot.retryTimer = setTimeout(open, backoffDelay(++slot.failures)).unref()
   }
 
   async #check (timeout: number): Promise<void> {

@@ -25,6 +25,27 @@ test('arguments of any size are converted and checked', async () => {
   assert.deepEqual(problemsOf({ properties: { text: hostile } }, { text: 1 }), ['text must be string'])
 })
 
+test('multiples of a decimal fraction are told from others as decimals', async () => {
+  for (const $schema of ['https://json-schema.org/draft/2020-12/schema', 'http://json-schema.org/draft-07/schema#']) {
+    const priceOf = (multipleOf: number): object => ({ $schema, properties: { price: { type: 'number', multipleOf } } })
+    for (const price of [0.07, 0.29, 4.35, -19.99, 1e7 + 0.37]) assert.deepEqual(problemsOf(priceOf(0.01), { price }), [])
+    assert.deepEqual(problemsOf(priceOf(1e-8), { price: 45.12345678 }), [])
+    assert.deepEqual(problemsOf(priceOf(0.01), { price: 4.355 }), ['price must be multiple of 0.01'])
+    assert.deepEqual(problemsOf(priceOf(1), { price: 3.0000001 }), ['price must be multiple of 1'])
+    assert.deepEqual(problemsOf(priceOf(0.123456789), { price: 1e308 }), ['price must be multiple of 0.123456789'])
+  }
+})
+
+test('keywords beside a reference count from 2019-09 on', async () => {
+  const schema = { properties: { a: { $ref: '#/definitions/s', maxLength: 1 } }, definitions: { s: { type: 'string' } } }
+  const draft7 = { $schema: 'http://json-schema.org/draft-07/schema#', ...schema }
+  assert.deepEqual(problemsOf(draft7, { a: 'long' }), [])
+  assert.deepEqual(problemsOf(draft7, { a: 5 }), ['a must be string'])
+  assert.deepEqual(problemsOf(schema, { a: 'long' }), ['a must NOT have more than 1 characters'])
+  const named = { $schema: draft7.$schema, $ref: '#/definitions/all', definitions: { all: { required: ['a'] } } }
+  assert.deepEqual(problemsOf(named, {}), ['a is required'])
+})
+
 test('a schema that takes for ever keeps nobody from calling the tool, and is not tried again for a while', async (t) => {
   setLimits(t, baseLimits.argumentChecks, { time: 200 })
   let now = 0
@@ -33,6 +54,7 @@ test('a schema that takes for ever keeps nobody from calling the tool, and is no
   const given = { ...trap, n: 'abc' }
   assert.deepEqual(await input.convert(given, 'ann'), { args: given, text: JSON.stringify(given) })
   assert.deepEqual((await input.convert({ n: 'abc' }, 'ben')).args, { n: 'abc' }, 'only the server validates')
+  assert.deepEqual((await input.convert({ n: '5' }, 'ben')).args, { n: 5 }, 'types are converted all the same')
   await assert.rejects(inputOf({ required: ['x'] }).convert({}, 'ann'), /x is required/, 'other schemas are tried')
   now += baseLimits.argumentChecks.backoff
   await assert.rejects(input.convert({ n: 'abc' }, 'ann'), /n must be number/)

@@ -205,7 +205,7 @@ test('neither the log nor the audit has one', async (t) => {
   for (const secret of Object.values(secrets)) {
     app.log.warn(`a line with ${secret}`)
     app.log.warn({ err: new Error(`an error with ${secret}`), more: { deep: `Bearer ${secret}` } }, 'failed')
-    app.upstreamHooks.emitLine('files', `a child prints ${secret}`)
+    app.upstreamHooks.onLine('files', `a child prints ${secret}`)
   }
   const by = { username: 'admin' }
   for (const secret of Object.values(secrets)) app.audit.addChange(by, { entity: 'group', name: secret, after: { description: `with ${secret}` } })

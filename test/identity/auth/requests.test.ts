@@ -169,6 +169,16 @@ test('names of the language and hostile names are names like others', async (t) 
   assert.equal(app.settings.current.servers.get('fine')?.config.enabled, false)
 })
 
+test('Host is checked on every loopback address, however HOST names it', async (t) => {
+  for (const HOST of ['127.1', '::ffff:127.0.0.1']) {
+    const { port } = await start(t, { env: { HOST } })
+    for (const [host, isServed] of [['evil.example', false], ['localhost', true], ['127.0.0.1', true], ['127.1', HOST === '127.1']] as const) {
+      const { status } = await raw(port, `GET /config HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      assert.equal(status !== 403, isServed, `${host} at ${HOST}`)
+    }
+  }
+})
+
 test('a name that is not ours is served nowhere, save that the process lives', async (t) => {
   const paths = [
     '/metrics', '/config', '/public-config', '/docs/json', '/docs/', '/api/openapi.json', '/api/openapi/servers',

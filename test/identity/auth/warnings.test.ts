@@ -7,6 +7,7 @@ import { readOriginRules } from '../../../plugins/identity/auth/origin.ts'
 import { exposureSigns } from '../../../plugins/identity/auth/exposure.ts'
 import { findBaseUrlSetting } from '../../../plugins/settings/base-url.ts'
 import { explainListenError } from '../../../plugins/base/config/listening.ts'
+import { OutboundAllowlist } from '../../../plugins/base/outbound/policy.ts'
 import { parseTrustProxy } from '../../../plugins/base/config/trust-proxy.ts'
 import { readEnv } from '../../../schemas/read-env.ts'
 import { startHub } from '../../helpers/hub.ts'
@@ -56,6 +57,20 @@ test('variables that cannot be right are named, with what they should be', async
   assert.deepEqual([...origins], ['https://app.example', 'http://b.example', 'chrome-extension://abcdef'])
 })
 
+test('a wrong value is shown without the user and the password in it', async () => {
+  for (const [name, text, shown] of [
+    ['BASE_URL', 'user:s3cret@hub', '…@hub'], ['BASE_URL', 'https//user:s3cret@hub', '…@hub'],
+    ['REGISTRY_URL', 'https://user:s3/cret@hub?x', 'https://…@hub?x'], ['TOOL_HUB_URL', 'http://user:s3@cret@hub', 'http://…@hub']
+  ] as const) {
+    assert.throws(() => readEnv({ [name]: text }), (error: Error) => error.message.includes(` cannot be "${shown}": `), text)
+  }
+  const wrong = (error: Error): boolean => error.message.includes(' "…@h": ') || error.message.includes(' "https://…@h": ')
+  assert.throws(() => readOriginRules('0.0.0.0', 'user:s3cret@h', ''), wrong)
+  assert.throws(() => readOriginRules('0.0.0.0', '', 'https://user:s3cret@h'), wrong)
+  assert.throws(() => new OutboundAllowlist('10.0.0.1,https://user:s3cret@h'), wrong)
+  assert.throws(() => parseTrustProxy('127.0.0.1,user:s3cret@h'), wrong)
+})
+
 test('a place that cannot be listened at is told of in a sentence', async () => {
   const [error] = await once(createServer().listen(0, '192.0.2.1'), 'error') as unknown[]
   assert.match(String(explainListenError(error, { HOST: '192.0.2.1', PORT: 3_000 })),
@@ -73,10 +88,11 @@ test('the signs that others than this machine come', async () => {
     ['::', 'a.example', 'no address', ['HOST=::', 'ALLOWED_HOSTS=a.example']]
   ]
   for (const [host, allowedHosts, baseUrl, signs] of table) {
-    assert.deepEqual(exposureSigns({ host, allowedHosts, address: findBaseUrlSetting({ install: { baseUrl } }, {}) }), signs)
+    const address = findBaseUrlSetting({ install: { baseUrl } }, {})
+    assert.deepEqual(exposureSigns({ host, listenAddress: host, allowedHosts, address }), signs)
   }
   const address = findBaseUrlSetting({ install: { baseUrl: 'http://localhost:3000' } }, { BASE_URL: 'https://hub.example.com' })
-  assert.deepEqual(exposureSigns({ host: '127.0.0.1', allowedHosts: '', address }), ['BASE_URL=https://hub.example.com'])
+  assert.deepEqual(exposureSigns({ host: 'own-name', listenAddress: '127.0.1.1', allowedHosts: '', address }), ['BASE_URL=https://hub.example.com'])
 })
 
 test('tools that are open to the world are warned of, even while bearer keys are required', async (t) => {
@@ -122,6 +138,7 @@ test('skipAuth is told loudly where others than this machine come, by whatever s
     'everybody who reaches it has admin rights, and can start processes. Turn it off']
   assert.deepEqual(await said(undefined, {}), [[40, local]])
   assert.deepEqual(await said('http://localhost:3000', {}), [[40, local]])
+  assert.deepEqual(await said(undefined, { HOST: '127.1' }), [[40, local]])
   assert.deepEqual(await said('https://hub.example.com', {}), [loud('install.baseUrl=https://hub.example.com')])
   assert.deepEqual(await said(undefined, { ALLOWED_HOSTS: 'hub.example.com' }), [loud('ALLOWED_HOSTS=hub.example.com')])
   assert.deepEqual(await said(undefined, { TRUST_PROXY: 'loopback' }), [loud('TRUST_PROXY=loopback')])

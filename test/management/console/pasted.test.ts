@@ -67,7 +67,7 @@ void test('a part of such a configuration', async () => {
 })
 
 void test('an OpenAPI document, and the address of one', async () => {
-  const schema = { openapi: '3.1.0', info: { title: 'Pet Store API' }, paths: {} }
+  const schema = { openapi: '3.1.0', info: { title: 'Pet Store API' }, servers: [{ url: 'https://api.petstore.com/v3' }], paths: {} }
   assert.deepEqual(read(JSON.stringify(schema)), [['pet-store', { type: 'openapi', openapi: { schema } }]])
   const url = 'https://api.petstore.com/v3/openapi.json'
   assert.deepEqual(read(url), [['petstore', { type: 'openapi', openapi: { url } }]])

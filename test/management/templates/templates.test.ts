@@ -275,13 +275,16 @@ test('a REST API from one gateway to another: its credentials stay, and its desc
     paths: { '/weather': { get: { operationId: 'weather', responses: { 200: { description: 'as it is' } } } } }
   }
   api.at('/api.json', ({ headers }, response) => { json(response, headers['x-static'] === secret ? schema : {}, headers['x-static'] === secret ? 200 : 401) })
+  const keyed = { ...schema, servers: [{ url: `${api.url}/{v}?key=${secret}`, variables: { v: { default: 'v1' } } }] }
   const security = { type: 'apiKey', name: 'X-Key', in: 'header', value: secret }
   const headers = { 'X-Static': secret }
   const first = await appFor(t, world({
     mcpServers: {
       fetched: { type: 'openapi', url: api.url, openapi: { url: `${api.url}/api.json?key=${secret}`, security }, headers },
       inline: { type: 'openapi', openapi: { schema, security: { type: 'http', scheme: 'bearer', token: secret }, passthroughHeaders: ['X-Request-Id'] }, visibility: 'public' },
-      text: { type: 'openapi', openapi: { schema: JSON.stringify(schema) } }
+      text: { type: 'openapi', openapi: { schema: JSON.stringify(schema) } },
+      keyed: { type: 'openapi', openapi: { schema: keyed } },
+      keyedText: { type: 'openapi', openapi: { schema: JSON.stringify(keyed) } }
     }
   }))
   const exported = await apiOf(first)('POST', '/templates/export', { name: 'apis' })
@@ -292,14 +295,18 @@ test('a REST API from one gateway to another: its credentials stay, and its desc
   const environment = { PATH: process.env.PATH, ...Object.fromEntries(template.requiredEnvVars.map((name) => [name, secret])) }
   const second = await appFor(t, world({}), {}, { environment })
   const imported = await apiOf(second)('POST', '/templates/import', template)
-  assert.deepEqual([imported.statusCode, at(imported.json(), 'data', 'serversCreated')], [200, 3], imported.body)
-  const names = ['fetched', 'inline', 'text']
+  assert.deepEqual([imported.statusCode, at(imported.json(), 'data', 'serversCreated')], [200, 5], imported.body)
+  const names = ['fetched', 'inline', 'text', 'keyed', 'keyedText']
   await until(() => names.every((name) => second.upstreams.get(name)?.status === 'connected'), () =>
     JSON.stringify(names.map((name) => second.upstreams.get(name)?.error)))
   for (const [name, header, value] of [['fetched', 'x-key', secret], ['inline', 'authorization', `Bearer ${secret}`], ['text', 'x-key', undefined]] as const) {
     const called = await apiOf(second)('POST', `/tools/call/${name}`, { toolName: 'weather', arguments: {} })
     assert.match(called.body, /ok/, called.body)
     assert.equal(api.last().headers[header], value, name)
+  }
+  for (const name of ['keyed', 'keyedText']) {
+    await apiOf(second)('POST', `/tools/call/${name}`, { toolName: 'weather', arguments: {} })
+    assert.equal(api.last().url, `/v1/weather?key=${secret}`, name)
   }
   const sentOn = second.settings.current.servers.get('inline')?.config.openapi
   assert.deepEqual([sentOn?.passthroughHeaders, sentOn?.schema], [['X-Request-Id'], schema])

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { appFor } from '../../helpers/app.ts'
-import { Browser, fieldsOf } from '../../helpers/console.ts'
+import { type Answer, Browser, fieldsOf } from '../../helpers/console.ts'
+import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { admin, alice, key } from '../../helpers/doors.ts'
+import { until } from '../../helpers/hub.ts'
 
 const mine = { command: 'node', args: ['-e', '0'], enabled: false, owner: 'admin', visibility: 'private' }
 const policy = { id: key.id, name: 'no', when: 'false', then: 'deny' }
@@ -20,6 +22,25 @@ async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser
   await browser.signIn('admin')
   return { app, browser }
 }
+
+void test('two tabs with the description of a tool: the second is told of the first', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const app = await appFor(t, { users: [admin], mcpServers: { fake: { url: upstream.url } } })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  await until(() => app.upstreams.get('fake')?.status === 'connected', 'the server never connected')
+  const path = '/servers/fake/tools/echo'
+  const stored = (): unknown => app.settings.current.servers.get('fake')?.config.tools?.echo?.description
+  const revisionIn = ({ text }: Answer): string => /name="revision" value="([^"]+)"/.exec(text)?.[1] ?? ''
+  const opened = { revision: revisionIn(await browser.get(path)) }
+  assert.equal((await browser.post(`${path}/override`, { ...opened, description: 'first' }, path)).status, 303)
+  const refused = await browser.post(`${path}/override`, { ...opened, description: 'second' }, path)
+  assert.equal(refused.status, 412)
+  assert.match(refused.text, /changed in the meantime[\s\S]*Currently stored[\s\S]*first[\s\S]*>\nsecond</)
+  assert.equal(stored(), 'first')
+  assert.equal((await browser.post(`${path}/override`, { revision: revisionIn(refused), description: 'second' }, path)).status, 303)
+  assert.equal(stored(), 'second')
+})
 
 interface Form {
   readonly name: string

@@ -29,6 +29,35 @@ void test('items that are ticked mean these, also where “All” was left as it
   assert.ok(!Array.isArray(tools()), 'the radio button counts where some were selected')
 })
 
+void test('aliases, the order, lists of servers that are off, and line breaks stay as they were', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const members = [
+    'gone',
+    { name: 'off', alias: 'x', tools: [], prompts: ['p'], resources: 'all' },
+    { name: 'fake', alias: 'y', tools: ['echo'], prompts: 'all', resources: 'all' }
+  ]
+  const groups = [{ id: key.id, name: 'office', description: 'One.\nTwo.', servers: members }]
+  const off = { command: 'node', enabled: false }
+  const app = await appFor(t, { users: [admin], mcpServers: { fake: { url: upstream.url }, off, more: off }, groups })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const path = `/groups/${key.id}`
+  const { servers: _, description = '', ...fields } = fieldsOf(await browser.get(path))
+  const send = async (...servers: string[]): Promise<object | undefined> => {
+    const payload = new URLSearchParams([
+      ...Object.entries({ ...fields, revision: fieldsOf(await browser.get(path)).revision ?? '' }),
+      ['description', description.replace('\n', '\r\n')],
+      ...servers.map((name): [string, string] => ['servers', name])
+    ])
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    assert.equal((await browser.ask({ method: 'POST', url: `/console${path}`, payload: payload.toString(), headers })).status, 303)
+    const { description: text, servers: stored } = app.groups.get({ username: 'admin', isAdmin: true } as never, key.id)
+    return [text, stored]
+  }
+  assert.deepEqual(await send('fake', 'off'), ['One.\nTwo.', members])
+  assert.deepEqual(await send('more', 'fake'), ['One.\nTwo.', ['gone', members[2], 'more']])
+})
+
 void test('a removal names the keys that are limited to the group, by its name or its id', async (t) => {
   const keyOf = (at: number, name: string, group: string): object =>
     ({ ...key, id: `${at}1111111-1111-4111-8111-111111111111`, name, token: `${key.token}${at}`, accessType: 'groups', allowedGroups: [group] })

@@ -41,6 +41,16 @@ void test('the form has the fields of the transport, with the words of the schem
   assert.doesNotMatch(page.text, /secret-of-mine/)
 })
 
+void test('an argument of several lines keeps them', async (t) => {
+  const args = ['-c', 'export A=1\nexec node x.mjs']
+  const { app, browser } = await start(t, { ...mine, args })
+  const fields = fieldsOf(await browser.get(path))
+  const [argument = ''] = [fields['arg/args/1']]
+  const done = await browser.send(path, { ...fields, do: 'save', 'arg/args/1': argument.replace('\n', '\r\n'), 'arg/description': 'Mine' })
+  assert.equal(done.status, 303)
+  assert.deepEqual([stored(app).args, stored(app).description], [args, 'Mine'])
+})
+
 void test('what is saved replaces what the form shows; secrets, overrides and unknown members stay', async (t) => {
   const { app, browser } = await start(t)
   const done = await browser.send(path, { ...fieldsOf(await browser.get(path)), do: 'save', 'arg/args/1': '1', 'arg/description': 'Mine', 'arg/options/timeout': '5000' })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
+import { type Answer, Browser, decoded } from '../../helpers/console.ts'
 import { admin, alice, key } from '../../helpers/doors.ts'
 import { initialize } from '../../helpers/client.ts'
 import type { Env } from '../../../schemas/env.ts'
@@ -131,6 +131,36 @@ void test('a session ends with sign-out, another password, demotion and deletion
     assert.equal((await browser.get('/overview', { headers: { 'x-console-refresh': '1' } })).status, 401)
   }
 })
+
+void test('what was typed is kept when the session has ended meanwhile', async (t) => {
+  const app = await start(t)
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const rule = { name: 'one', when: 'tool.name == "x" ||\n  false', then: 'deny', mode: 'enforce' }
+  const sent = { _csrf: await browser.csrf('/rules/new'), ...rule }
+  await browser.post('/sign-out', {})
+  const ended = await browser.send('/rules', sent)
+  assert.equal(ended.status, 401)
+  assert.match(ended.text, /Your session has ended, and nothing was changed[\s\S]*href="\/console\/login" target="_blank"/)
+  const secret = await browser.send('/rules', { ...sent, password: 'Same-1234' })
+  assert.equal(secret.status, 401)
+  assert.doesNotMatch(secret.text, /Same-1234|kept on this page/)
+  await browser.signIn('admin')
+  const expired = await browser.send('/rules', fieldsToSendAgain(ended))
+  assert.equal(expired.status, 403)
+  assert.match(expired.text, /Send it as admin/)
+  assert.equal(app.policies.entries.list().length, 0)
+  assert.equal((await browser.send('/rules', fieldsToSendAgain(expired))).status, 303)
+  assert.equal(app.policies.entries.list()[0]?.when, rule.when)
+  const other = new Browser(app)
+  await other.signIn('alice')
+  assert.equal((await other.send('/rules', fieldsToSendAgain(expired))).status, 404)
+})
+
+/** The hidden fields of the error page that keeps a form. */
+const fieldsToSendAgain = ({ text }: Answer): Record<string, string> => Object.fromEntries(
+  [...text.slice(text.indexOf('kept on this page')).matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+    .map(([, name = '', value = '']) => [name, decoded(value)]))
 
 void test('a form needs the token of a page of the same session', async (t) => {
   const app = await start(t, {}, { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } })

@@ -5,7 +5,7 @@ import { mainFile, SkillWorld, startLegacySkills } from '../../fakes/skills.ts'
 import { zip } from '../../fakes/zip.ts'
 import { appFor } from '../../helpers/app.ts'
 import { fieldOf, multipartOf, multipartType } from '../../helpers/bundles.ts'
-import { Browser } from '../../helpers/console.ts'
+import { Browser, fieldsOf } from '../../helpers/console.ts'
 import { admin, alice } from '../../helpers/doors.ts'
 import { until } from '../../helpers/hub.ts'
 
@@ -43,4 +43,23 @@ void test('skills of a server are listed, read and switched off; a built-in one 
   assert.match((await browser.get(`/built-ins/skills/${id}`)).text, /value="daily"/)
   await browser.post(`/built-ins/skills/${id}/remove`, {})
   assert.equal(app.settings.current.skills.size, 0)
+})
+
+void test('a saved built-in prompt keeps the titles and descriptions of its arguments', async (t) => {
+  const app = await appFor(t, { users: [admin] })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const kept = { name: 'x', title: 'The X', description: 'What x means', required: true }
+  const { id } = (await app.inject({
+    method: 'POST',
+    url: '/api/prompts',
+    headers: { 'x-auth-token': app.auth.createLoginToken(app.users.get('admin') as never) },
+    payload: { name: 'ask', template: '{{x}}', arguments: [kept, { name: 'gone' }] }
+  })).json<{ data: { id: string } }>().data
+  const path = `/built-ins/prompts/${id}`
+  const fields = fieldsOf(await browser.get(path))
+  assert.equal(fields.arguments, 'x*, gone')
+  assert.equal((await browser.send(path, { ...fields, arguments: 'y*, x' })).status, 303)
+  const { required: _, ...optional } = kept
+  assert.deepEqual(app.settings.current.prompts.get(id)?.arguments, [{ name: 'y', required: true }, optional])
 })

@@ -250,7 +250,7 @@ export class SchemaForm {
         }
       default:
         if (typed.trim() === '' && isRequired && this.#wantsText) return addError(errors, name, 'Enter a text.')
-        return typed === '' && !isRequired ? undefined : JSON.stringify(typed.replaceAll('\r\n', '\n'))
+        return typed === '' && !isRequired ? undefined : JSON.stringify(typed)
     }
   }
 

@@ -83,6 +83,11 @@ function ofJson (text: string): Found[] {
 }
 
 function ofValue (value: unknown, format: string): Found[] {
+  // The `servers` of an OpenAPI document are addresses of the API, not MCP servers.
+  if (isObject(value) && isDescription(value)) {
+    const { title } = isObject(value.info) ? value.info : {}
+    return [{ name: serverNameFromTitle(title), config: { type: 'openapi', openapi: { schema: value } } }]
+  }
   const document = readForeignDocument(value, orderedEntries)
   if (document && document.servers.length > 0) {
     const asked = new Map(document.inputs.map((input) => [input.id, input]))
@@ -94,10 +99,6 @@ function ofValue (value: unknown, format: string): Found[] {
     })
   }
   if (isObject(value)) {
-    if (isDescription(value)) {
-      const { title } = isObject(value.info) ? value.info : {}
-      return [{ name: serverNameFromTitle(title), config: { type: 'openapi', openapi: { schema: value } } }]
-    }
     if (isServer(value)) {
       const { name, ...config } = value
       return [{ name: typeof name === 'string' ? name : nameOf(config), config }]

@@ -1,6 +1,7 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { type CompiledDescription, DescriptionError, type OperationPlan } from '../plan.ts'
+import { type ConfiguredParameters, type IsConfigured, isConfiguredIn } from './configured.ts'
 import { ArgumentNames, type OperationIdentity, ToolNames } from './names.ts'
 import { describeParameters } from './parameters.ts'
 import { ReferenceResolver } from './refs.ts'
@@ -15,6 +16,8 @@ type Dict = Record<string, unknown>
 interface CompileOptions extends ToolTextLimits {
   /** The URL against which relative server URLs are resolved. */
   baseUrl: string | undefined
+  /** What the configuration adds to requests; default: nothing. */
+  configured?: ConfiguredParameters
   /** Max number of operations; the others are omitted, with a warning. */
   operations: number
   /** Max characters of the request plan of one operation; beyond that, the operation is omitted, with a warning. */
@@ -59,8 +62,10 @@ export function compileDescription (document: Dict, options: CompileOptions): Co
     compiled.credentialDefaults =
       credentialDefaultsOf(schemes, document.security, refs, compiled.serverUrl ?? options.baseUrl)
   }
+  const { configured = { headers: [], apiKey: undefined, origin: undefined } } = options
   const context = {
     document,
+    isConfigured: isConfiguredIn(compiled, configured),
     isSwagger,
     refs,
     schemas: new SchemaConverter(refs, !isSwagger && !versionOf(document).startsWith('3.0')),
@@ -180,6 +185,7 @@ interface OperationContext {
   document: Dict
   /** Whether the document is Swagger 2.0. */
   isSwagger: boolean
+  isConfigured: IsConfigured
   refs: ReferenceResolver
   schemas: SchemaConverter
   names: ToolNames
@@ -196,10 +202,14 @@ const namedOperation = ({ operation: { operationId }, method, path }: DescribedO
 
 /** Compiles one operation. @throws DescriptionError */
 function compileOperation (context: OperationContext, described: DescribedOperation): CompiledOperation {
-  const { document, isSwagger, refs, schemas, names, toolLimits, baseUrl } = context
+  const { document, isSwagger, isConfigured, refs, schemas, names, toolLimits, baseUrl } = context
   const { path, operation, pathItem } = described
   const method = described.method.toUpperCase()
-  const given = parametersOf(operation, pathItem, refs)
+  const plan: OperationPlan = { method, path, parameters: [] }
+  const server = serverUrlOf(operation.servers, baseUrl) ?? serverUrlOf(pathItem.servers, baseUrl)
+  if (server !== undefined) plan.server = server
+  if (Array.isArray(operation.security) && operation.security.length === 0) plan.anonymous = true
+  const given = parametersOf(operation, pathItem, refs).filter((parameter) => !isConfigured(parameter, plan))
   const { parameters, requestBody } = isSwagger
     ? operationFromSwagger(operation, given, document)
     : { parameters: given, requestBody: refs.resolveObject(operation.requestBody) }
@@ -207,13 +217,8 @@ function compileOperation (context: OperationContext, described: DescribedOperat
   const { path: template, parameters: describedParameters, unplaced } =
     describeParameters(parameters, path, argumentNames, schemas)
   const body = requestBody && describeBody(requestBody, argumentNames, refs, schemas)
-
-  const plan: OperationPlan = {
-    method, path: template, parameters: describedParameters.map(({ parameter }) => parameter)
-  }
-  const server = serverUrlOf(operation.servers, baseUrl) ?? serverUrlOf(pathItem.servers, baseUrl)
-  if (server !== undefined) plan.server = server
-  if (Array.isArray(operation.security) && operation.security.length === 0) plan.anonymous = true
+  plan.path = template
+  plan.parameters = describedParameters.map(({ parameter }) => parameter)
   if (body) plan.body = body.body
 
   const requiredParameters = plan.parameters.filter(({ required }) => required).map(({ argument }) => argument)

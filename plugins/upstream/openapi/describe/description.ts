@@ -6,6 +6,7 @@ import { type Outbound, outboundAccessOf } from '../../../base/outbound/index.ts
 import { withoutQuery } from '../call/credentials.ts'
 import { toHeader } from '../http-syntax.ts'
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
+import { configuredParametersOf } from './configured.ts'
 import { readDescription } from './reader.ts'
 import { upstreamLimits } from '../../limits.ts'
 
@@ -85,10 +86,8 @@ export class ApiDescription {
 
   async #read (document: Uint8Array = Buffer.alloc(0)): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
-    const compiled =
-      await readDescription(
-        { document, baseUrl: url ?? openapi?.url }, outboundAccessOf(this.#config), this.#closed.signal
-      )
+    const task = { document, baseUrl: url ?? openapi?.url, configured: configuredParametersOf(this.#config) }
+    const compiled = await readDescription(task, outboundAccessOf(this.#config), this.#closed.signal)
     this.#warnings = compiled.warnings.map((warning) => `its description: ${warning}`)
     for (const warning of this.#warnings) this.#deps.warn(warning)
     return compiled

@@ -96,9 +96,14 @@ export function toUnicodePattern (value: unknown): string | undefined {
 export const dropsPatternProperty = (patternProperties: unknown): boolean =>
   isObject(patternProperties) && Object.keys(patternProperties).some((name) => toUnicodePattern(name) === undefined)
 
-/** Whether the conversion drops a constraint of a schema because it is invalid. Subschemas are not checked. */
+/**
+ * Whether the conversion drops a constraint of a schema: an invalid keyword, the mapping of a `discriminator`, a
+ * `format`, which only annotates in JSON Schema 2020-12, or the schema itself because it is `readOnly`. Subschemas are
+ * not checked.
+ */
 function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
-  const { type, enum: values, pattern, patternProperties } = schema
+  const { type, enum: values, pattern, patternProperties, discriminator, format, readOnly } = schema
+  if (discriminator !== undefined || format !== undefined || readOnly === true) return true
   if (dropsPatternProperty(patternProperties)) return true
   if (pattern !== undefined && toUnicodePattern(pattern) === undefined) return true
   if (type !== undefined && type !== 'file' && ![type].flat().every(isTypeName)) return true

@@ -47,9 +47,13 @@ export class SchemaConverter {
     this.#convertArray(schema, out)
     this.#convertSubschemas(schema, out)
     const converted = Object.fromEntries(out)
-    // If a subschema of `not`, `if` or `oneOf` accepts more than the original, the schema could accept less.
-    const inverting: unknown[] = [schema.not, schema.if, ...Array.isArray(schema.oneOf) ? schema.oneOf : []]
-    const safe = inverting.some((each) => this.#losses.isLossy(each)) ? relaxSchema(converted) : converted
+    // If a subschema of `not`, `if` or `oneOf` accepts more than the original, the schema could accept less. With a
+    // `discriminator`, a value may match several subschemas of `oneOf`: only the one that it names applies.
+    const choices: unknown[] = Array.isArray(schema.oneOf) ? schema.oneOf : []
+    const isLossy =
+      (choices.length > 0 && schema.discriminator !== undefined) ||
+      [schema.not, schema.if, ...choices].some((each) => this.#losses.isLossy(each))
+    const safe = isLossy ? relaxSchema(converted) : converted
     return this.#isModern ? safe : withNullable(schema, safe)
   }
 

@@ -2,6 +2,7 @@
 // memory.
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
 import { compileDescription } from './compile.ts'
+import type { ConfiguredParameters } from './configured.ts'
 import { parseDocument } from './document.ts'
 import { upstreamLimits } from '../../limits.ts'
 
@@ -11,6 +12,8 @@ export interface ReadTask {
   readonly document: Uint8Array
   /** The URL against which relative server URLs are resolved. */
   readonly baseUrl: string | undefined
+  /** What the configuration adds to requests; default: nothing. */
+  readonly configured?: ConfiguredParameters
 }
 
 /** The compiled description, or the reason why the document cannot be used. */
@@ -22,10 +25,10 @@ const compileLimits = {
 }
 
 /** Parses and compiles a description. Called by the worker pool. */
-export function run ({ document, baseUrl }: ReadTask): ReadResult {
+export function run ({ document, baseUrl, configured }: ReadTask): ReadResult {
   try {
     const parsed = parseDocument(new TextDecoder().decode(document), { values, characters, depth })
-    const { tools, ...compiled } = compileDescription(parsed, { baseUrl, ...compileLimits })
+    const { tools, ...compiled } = compileDescription(parsed, { baseUrl, configured, ...compileLimits })
     return { compiled: { ...compiled, pages: pagesOf(tools) } }
   } catch (error) {
     if (error instanceof DescriptionError) return { problem: error.message }
