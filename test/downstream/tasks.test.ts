@@ -229,7 +229,9 @@ test('a task whose server announces a change with each answer is not read again 
       return `{"taskId":"1","status":"working","progress":${++reads}}`
     }
   }
-  const subscription = { onTaskChange: (_id: string, listener: () => void) => { announce = listener }, deliver: () => {} }
+  const subscription = {
+    onTaskChange: (_id: string, listener: () => void) => { announce = listener }, deliver: () => {}, createRequest: () => ({})
+  }
   const watch = new TaskWatch(gateway as unknown as Gateway, subscription as unknown as Subscription, '127.0.0.1', '1')
   await watch.begin()
   const ended = new AbortController()
