@@ -78,6 +78,13 @@ export class Shares {
     this.#change(owner, places)
   }
 
+  /** Like `add`, but returns false instead of throwing. */
+  tryAdd (owner: string, places: number): boolean {
+    if (this.exceededLimit(owner, places) !== undefined) return false
+    this.#change(owner, places)
+    return true
+  }
+
   /** Releases places. A negative number takes places, even beyond the limits. */
   remove (owner: string, places: number): void { this.#change(owner, -places) }
 

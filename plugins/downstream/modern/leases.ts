@@ -5,7 +5,7 @@ import type { LogLevel, Listener } from '../../../protocol/listener.ts'
 import type { Response } from '../../../protocol/message.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import { chargedOwnerOf, hasCredential, type View } from '../../settings/index.ts'
-import { ShareError, Shares } from '../../base/limits/index.ts'
+import { Shares } from '../../base/limits/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
 let lastClientNumber = 0
@@ -205,14 +205,8 @@ export class ModernClientPool {
 
   /** Reserves a place for an idle client. @returns false if no place is free, or the owner has used up its share */
   #reservePlace (client: ModernClient): boolean {
-    try {
-      this.#idle.add(client.owner, 1)
-      client.isCounted = true
-      return true
-    } catch (error) {
-      if (error instanceof ShareError) return false
-      throw error
-    }
+    client.isCounted = this.#idle.tryAdd(client.owner, 1)
+    return client.isCounted
   }
 
   #uncount (client: ModernClient): void {

@@ -63,19 +63,9 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
    * @returns false if too little is free even then, in total or for the owner
    */
   reserveMemory (owner: string, size: number): boolean {
-    if (this.#reserve(owner, size)) return true
+    if (this.#sizes.tryAdd(owner, size)) return true
     for (const call of [...this.#finished.values()]) call.forget()
-    return this.#reserve(owner, size)
-  }
-
-  #reserve (owner: string, size: number): boolean {
-    try {
-      this.#sizes.add(owner, size)
-      return true
-    } catch (error) {
-      if (error instanceof ShareError) return false
-      throw error
-    }
+    return this.#sizes.tryAdd(owner, size)
   }
 
   releaseMemory (owner: string, size: number): void { this.#sizes.remove(owner, size) }

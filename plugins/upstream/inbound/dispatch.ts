@@ -10,29 +10,20 @@ import type { MessageOrigin } from '../../../protocol/upstream-session.ts'
 import { ownerOfAddress } from '../../base/limits/index.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
+import type { UpstreamListener } from '../upstream-deps.ts'
 import { findMessageRecipient, type MessageRecipient } from './attribution.ts'
 import { dispatchEventStreamNotification } from './stream-events.ts'
 
 /** The dependencies of `dispatchQuestion` and `dispatchNotification`, for one server. */
-export interface DispatchDeps {
+export interface DispatchDeps extends Pick<UpstreamListener, 'onQuestion' | 'onNotification' | 'taskHandle'> {
   /** The server's name. */
   name: string
   /** Called when the upstream announces that a list has changed. */
   refresh: (slot: Slot) => void
   /** Called if a question has no certain recipient, because calls or tasks of several clients are open. */
   onContested: () => void
-  /** Called before a question is sent to a client. @throws RpcError to refuse it */
-  onQuestion: (question: Question, client: Client) => Promise<void>
-  /** Called with a notification for one client that is not sent on an open request; calls `send` to deliver it. */
-  onNotification: (paramsText: string, send: (paramsText: string) => void) => void
   /** Sends to each client that the slot serves, but skips a client if other principals have used the link. */
   broadcast: (slot: Slot, link: Link, method: string, paramsText: string) => void
-  /**
-   * Returns the id under which a client knows a task of this server; undefined if the client does not know the task.
-   * @param id the server's id of the task
-   * @param task the new state of the task as JSON text, if the message contains it
-   */
-  taskHandle: (client: Client, id: string, task?: string) => string | undefined
   /** Called when a notification is dropped, because it has no certain recipient or the recipient is gone. */
   onDropped: (method: string) => void
 }
