@@ -15,8 +15,8 @@ export function addKeyCommands (program: Command, run: CommandRun): void {
   key.command('create')
     .description('create a key, and show it once')
     .argument('<name>')
-    .option('--kind <kind>', 'user: what its owner sees, over MCP only; system: everything, including the management ' +
-      'API', 'user')
+    .option('--kind <kind>', 'user: what its owner sees, for MCP and tools only; system: everything, including the ' +
+      'management API', 'user')
     .option('--owner <username>', 'the owner; a system key is valid while its owner is an admin', 'admin')
     .option('--group <name>', 'only the routes of this group (repeatable)', collectOption, [])
     .option('--server <name>', 'only the routes of this server (repeatable)', collectOption, [])

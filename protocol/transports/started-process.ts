@@ -61,6 +61,8 @@ export function startFailureMessage (command: string, cwd: string | undefined, e
     case 'EACCES': return `${failure}: it is not executable`
     case 'EMFILE':
       return `${failure}: the gateway has reached its limit of open files: raise it (ulimit -n, LimitNOFILE)`
+    case 'ERR_INVALID_ARG_VALUE':
+      return `${failure}: "command", "args", "env" or "cwd" contains a NUL character: remove it`
     default: return `${failure}: ${error.code ?? error.message}`
   }
 }

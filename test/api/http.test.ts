@@ -248,12 +248,12 @@ test('pages of any origin may read documents, and no more', async (t) => {
   }
 })
 
-test('a key that opens MCP only is told so on the management API', async (t) => {
+test('a key that opens MCP and tools only is told so on the management API', async (t) => {
   const app = await appFor(t, { ...stored, systemConfig: { routing: { bearerAuthHeaderName: 'x-key' } } })
   for (const [headers, says] of [
-    [{ authorization: 'Bearer thk_own' }, /^This is a user key, which is for MCP only\. Log in/],
-    [{ 'x-key': 'thk_own' }, /^This is a user key, which is for MCP only\./],
-    [{ authorization: 'Bearer thk_scoped' }, /^This key has a limited scope, so it is for MCP only\./],
+    [{ authorization: 'Bearer thk_own' }, /^This is a user key, which is for MCP and \/api\/tools\/<server>\/<tool> only\. Log in/],
+    [{ 'x-key': 'thk_own' }, /^This is a user key, which is for MCP and \/api\/tools\/<server>\/<tool> only\./],
+    [{ authorization: 'Bearer thk_scoped' }, /^This key has a limited scope, so it is for MCP and \/api\/tools\/<server>\/<tool> only\./],
     [{ authorization: 'Bearer thk_other' }, /^The credential in the Authorization header is not valid here\./],
     [{}, /^Log in/]
   ] as const) {

@@ -508,6 +508,11 @@ test('answers', async (t) => {
       setTimeout(() => { response.destroy() }, 20)
     })
     await assert.rejects(client.call('get'), (error: unknown) => error instanceof UpstreamError && error.fault === 'broken')
+    for (const [encoding, reason] of [['gzip', ''], ['zstd', ': its content-encoding is not one of gzip, deflate and br']]) {
+      api.answer((_request, response) => { response.writeHead(200, { 'content-encoding': encoding }).end('{"not":"compressed"}') })
+      await assert.rejects(client.call('get'), (error: unknown) =>
+        error instanceof UpstreamError && error.messageForClients === `its answer cannot be decompressed${reason}`)
+    }
     const away = await described(t, 'http://127.0.0.1:1', { '/x': { get: op('get') } })
     await assert.rejects(away.call('get'),
       (error: unknown) => error instanceof UpstreamError && !error.didNotRun && error.messageForClients === 'it cannot be reached' && /127\.0\.0\.1:1/.test(error.detail))

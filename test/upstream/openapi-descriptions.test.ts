@@ -97,7 +97,8 @@ test('descriptions: names, places, versions and what is wrong with them', async 
                 items: { type: 'string' },
                 collectionFormat
               })),
-              { name: 'X-Ids', in: 'header', type: 'array', items: {} }
+              { name: 'X-Ids', in: 'header', type: 'array', items: {} },
+              { name: 'X-Rows', in: 'header', type: 'array', collectionFormat: 'pipes', items: { type: 'array', items: { type: 'integer' } } }
             ]
           },
           post: { operationId: 'post', parameters: [{ name: 'pet', in: 'body', required: true, schema: { $ref: '#/definitions/Pet' } }] }
@@ -108,7 +109,8 @@ test('descriptions: names, places, versions and what is wrong with them', async 
             consumes: ['application/x-www-form-urlencoded'],
             parameters: [
               { name: 'a', in: 'formData', type: 'string', required: true },
-              { name: 'list', in: 'formData', type: 'array', items: {}, collectionFormat: 'pipes' }
+              { name: 'list', in: 'formData', type: 'array', items: {}, collectionFormat: 'pipes' },
+              { name: 'rows', in: 'formData', type: 'array', items: { type: 'array', collectionFormat: 'ssv', items: {} } }
             ]
           }
         },
@@ -137,17 +139,17 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     for (const { inputSchema } of tools.values()) ajv.compile(inputSchema)
     assert.deepEqual(tools.get('get')?.inputSchema.properties.limit, { type: 'integer', exclusiveMaximum: 10 })
     const list = ['a b', 'c']
-    await client.call('get', { ids: list, limit: 5, csv: list, ssv: list, tsv: list, pipes: list, multi: list, 'X-Ids': list })
+    await client.call('get', { ids: list, limit: 5, csv: list, ssv: list, tsv: list, pipes: list, multi: list, 'X-Ids': list, 'X-Rows': [[1, 2], [3]] })
     assert.deepEqual(
-      [api.last().url, api.last().headers['x-ids']],
-      ['/v1/pets/a%20b%7Cc?limit=5&csv=a%20b,c&ssv=a%20b%20c&tsv=a%20b%09c&pipes=a%20b%7Cc&multi=a%20b&multi=c&api_key=k', 'a b,c']
+      [api.last().url, api.last().headers['x-ids'], api.last().headers['x-rows']],
+      ['/v1/pets/a%20b%7Cc?limit=5&csv=a%20b,c&ssv=a%20b%20c&tsv=a%20b%09c&pipes=a%20b%7Cc&multi=a%20b&multi=c&api_key=k', 'a b,c', '1,2|3']
     )
     assert.deepEqual(Object.keys(tools.get('post')?.inputSchema.properties ?? {}), ['ids', 'limit', 'name', 'parent'])
     await client.call('post', { ids: 'x', name: 'n', parent: { name: 'p' } })
     assert.equal(api.last().body.toString(), '{"name":"n","parent":{"name":"p"}}')
-    await client.call('form', { a: '1 2', list: ['x', 'y'] })
+    await client.call('form', { a: '1 2', list: ['x', 'y'], rows: [[1, 2], [3]] })
     assert.deepEqual([api.last().headers['content-type'], api.last().body.toString()],
-      ['application/x-www-form-urlencoded', 'a=1%202&list=x%7Cy'])
+      ['application/x-www-form-urlencoded', 'a=1%202&list=x%7Cy&rows=1%202,3'])
     await client.call('upload', { file: 'AQI=', note: 'hi' })
     assert.match(api.last().body.toString('latin1'), /name="file"; filename="file"\r\nContent-Type: application\/octet-stream\r\n\r\n/)
     assert.ok(api.last().body.includes(Buffer.from([13, 10, 1, 2, 13, 10])))

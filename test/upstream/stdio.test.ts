@@ -371,7 +371,9 @@ test('stdio: a child and its streams', async (t) => {
     const table: Array<[string, StartOptions, RegExp]> = [
       ['no-such-command-here', {}, /cannot start "no-such-command-here": no such command/],
       ['sh', { cwd: '/no/such/folder' }, /no folder "\/no\/such\/folder"/],
-      [path('package.json'), {}, /not executable/]
+      [path('package.json'), {}, /not executable/],
+      ['no\0de', {}, /contains a NUL character: remove it/],
+      ['sh', { env: { NAME: 'a\0b' } }, /contains a NUL character: remove it/]
     ]
     for (const [command, more, message] of table) {
       await assert.rejects(startChild(t, command, [], more),

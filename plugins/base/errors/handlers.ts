@@ -231,7 +231,7 @@ const joinInWords = (methods: readonly string[]): string => methods.join(', ').r
 export default fp(async (app) => {
   const format = errorHandlerByPath(app.config.basePath)
   const notFound = (request: FastifyRequest, reply: FastifyReply): void => {
-    const methods = request.method === 'OPTIONS' ? [] : app.methodsAt(request.url.split('?', 1)[0] ?? '')
+    const methods = app.methodsAt(request.url.split('?', 1)[0] ?? '')
     format(methods.length > 0 ? notAllowed(methods, reply) : new errors.NotFound(), request, reply)
   }
   await app.annexes.onEveryApp(app, (each) => {

@@ -139,7 +139,8 @@ function toUpstreamError (error: unknown, url: URL): UpstreamError {
     return new UpstreamError('broken', `its answer is too large: ${error.message}`, { isPublic: true })
   }
   if (error instanceof SyntaxError || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code)) {
-    return new UpstreamError('broken', `the answer of ${url.host} cannot be decompressed`)
+    const reason = error instanceof SyntaxError ? `: ${error.message}` : ''
+    return new UpstreamError('broken', `its answer cannot be decompressed${reason}`, { isPublic: true })
   }
   return new UpstreamError(
     unsentCodes.has(code) ? 'unreachable' : 'broken',

@@ -14,7 +14,8 @@ export function keyExpiryOf ({ expiresAt }: BearerKey): number {
 
 /** Converts an expiry to its stored form, in UTC. @param text an ISO 8601 time with a time zone @throws InvalidInput */
 export function parseKeyExpiry (text: string): string {
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text)) {
+  const hasForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text)
+  if (!hasForm || Number.isNaN(Date.parse(text))) {
     throw new errors.InvalidInput(
       '"expiresAt" must be a date and time with a time zone, such as "2030-01-31T12:00:00Z"'
     )

@@ -11,6 +11,11 @@ export interface Serialization {
   explode: boolean
   /** Whether reserved characters are not percent-encoded. */
   allowReserved?: true
+  /**
+   * The texts between the elements of arrays within the array, from the outside in; those further inside are sent as
+   * JSON.
+   */
+  innerDelimiters?: string[]
 }
 
 /** How an argument of the tool becomes a parameter of the request. */

@@ -196,7 +196,9 @@ test('a key that has expired counts as disabled', async (t) => {
   t.intercept(Date, 'now', { value: () => now })
   const soon = { ...keyOf('soon', 'ann', 'e'), kind: 'system', owner: undefined, expiresAt: new Date(now + 500).toISOString() }
   const hub = await served(t, { up: { url: upstream.url } }, { bearerKeys: [bearerKey(), expired, unreadable, soon] })
-  const api = async (method: string, path: string, key: string, body?: Json): Promise<{ status: number, data?: Json }> => {
+  const api = async (
+    method: string, path: string, key: string, body?: Json
+  ): Promise<{ status: number, message?: string, data?: Json }> => {
     const reply = await fetch(`${hub.url}/api/auth/keys${path}`, {
       method,
       headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
@@ -220,8 +222,10 @@ test('a key that has expired counts as disabled', async (t) => {
   assert.equal((await api('GET', '', soon.token)).status, 401)
 
   const key = bearerKey().token
-  for (const expiresAt of ['garbage', '2030-02-31T00:00:00Z', '2030-01-01', '2030-01-01T00:00:00']) {
-    assert.equal((await api('POST', '', key, { name: 'x', accessType: 'all', owner: 'admin', expiresAt })).status, 400, expiresAt)
+  for (const expiresAt of ['garbage', '2030-01-01', '2030-01-01T00:00:00', '2030-01-01T25:00:00Z', '2030-02-31T00:00:00Z']) {
+    const { status, message } = await api('POST', '', key, { name: 'x', accessType: 'all', owner: 'admin', expiresAt })
+    const says = expiresAt.includes('-31T') ? /^400 .*the day 2030-02-31 does not exist/ : /^400 .*must be a date and time with a time zone/
+    assert.match(`${status} ${message}`, says, expiresAt)
   }
   const made = await api('POST', '', key, { name: 'x', accessType: 'all', owner: 'admin', expiresAt: '2099-01-01T01:00:00+01:00' })
   assert.deepEqual([made.status, made.data?.expiresAt], [201, '2099-01-01T00:00:00.000Z'])

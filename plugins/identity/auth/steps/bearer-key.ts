@@ -37,8 +37,9 @@ export function keyRefusalReason (
 ): string | undefined {
   for (const header of [headers.authorization, headers[bearerKeyHeaderName(snapshot)]]) {
     const key = typeof header === 'string' ? keys.find(bearerTokenIn(header) ?? header.trim()) : undefined
-    if (key?.kind === 'user') return 'This is a user key, which is for MCP only. '
-    if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a limited scope, so it is for MCP only. '
+    const only = 'for MCP and /api/tools/<server>/<tool> only. '
+    if (key?.kind === 'user') return `This is a user key, which is ${only}`
+    if (key && (key.accessType ?? 'all') !== 'all') return `This key has a limited scope, so it is ${only}`
   }
   return undefined
 }

@@ -17,17 +17,24 @@ export const memberJsonTexts = (text: string): Map<string, string> =>
 
 const isNull = (text: string): boolean => text === 'null'
 
-/** Parses a JSON text for serialization. Elements and members that are null are omitted. */
-function valueOf (text: string): Value {
-  if (text.startsWith('[')) {
-    return { kind: 'array', elements: elementsOf(text).filter((element) => !isNull(element)).map(toPlainText) }
-  }
+/**
+ * Parses a JSON text for serialization. Elements and members that are null are omitted.
+ * @param innerDelimiters see `Serialization`
+ */
+function valueOf (text: string, innerDelimiters: readonly string[] = []): Value {
+  if (text.startsWith('[')) return { kind: 'array', elements: elementTexts(text, innerDelimiters) }
   if (text.startsWith('{')) {
     const members = [...memberJsonTexts(text)].filter(([, member]) => !isNull(member))
     return { kind: 'object', entries: members.map(([name, member]) => [name, toPlainText(member)]) }
   }
   return { kind: 'scalar', text: toPlainText(text) }
 }
+
+const elementTexts = (text: string, [delimiter, ...inner]: readonly string[]): string[] =>
+  elementsOf(text).filter((element) => !isNull(element)).map((element) =>
+    delimiter !== undefined && element.startsWith('[')
+      ? elementTexts(element, inner).join(delimiter)
+      : toPlainText(element))
 
 const encodeCharacter = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
@@ -62,10 +69,10 @@ const prefixOf = (style: Serialization['style']): string =>
  * @param text the argument as JSON text
  */
 export function expandParameter (
-  { in: location, name, style, explode, json, withSlashes }: Parameter, text: string
+  { in: location, name, style, explode, json, withSlashes, innerDelimiters }: Parameter, text: string
 ): string {
   const encode = location !== 'path' ? (value: string): string => value : withSlashes ? encodeSegments : percentEncode
-  const value: Value = json ? { kind: 'scalar', text: toOneLine(text) } : valueOf(text)
+  const value: Value = json ? { kind: 'scalar', text: toOneLine(text) } : valueOf(text, innerDelimiters)
   const prefix = prefixOf(style)
   const separator = prefix === '' ? encode(delimiterOf(style)).replace('%2C', ',') : explode ? prefix : ','
   const isMatrix = style === 'matrix'
@@ -93,13 +100,13 @@ export function expandParameter (
  * @param text the argument as JSON text
  */
 export function toNameValuePairs (
-  name: string, { style, explode, allowReserved }: Serialization, text: string
+  name: string, { style, explode, allowReserved, innerDelimiters }: Serialization, text: string
 ): string[] {
   if (isNull(text)) return []
   const encode = allowReserved ? percentEncodeReserved : percentEncode
   const key = percentEncode(name)
   if (style === 'deepObject') return deepPairs(key, text, encode)
-  const value = valueOf(text)
+  const value = valueOf(text, innerDelimiters)
   const separator = percentEncode(delimiterOf(style)).replace('%2C', ',')
   switch (value.kind) {
     case 'scalar':

@@ -1,6 +1,8 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { bodyFormatOf, isHeaderName } from '../http-syntax.ts'
-import { DescriptionError, type Parameter, type ParameterLocation, type SerializationStyle } from '../plan.ts'
+import {
+  DescriptionError, type Parameter, type ParameterLocation, type Serialization, type SerializationStyle
+} from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
 import { type ArgumentNames, descriptionWithRequestName } from './names.ts'
 import type { SchemaConverter } from './schema.ts'
@@ -111,6 +113,7 @@ function describeParameter (
   }
   if (given.required === true || location === 'path') parameter.required = true
   if (given.allowReserved === true && location === 'query') parameter.allowReserved = true
+  setInnerDelimiters(parameter, given)
   const [[mediaType, mediaTypeObject] = []] = isObject(given.content) ? Object.entries(given.content) : []
   if (mediaType !== undefined && isObject(mediaTypeObject) && bodyFormatOf(mediaType) === 'json') parameter.json = true
   const schema = schemas.convert(isObject(mediaTypeObject) ? mediaTypeObject.schema : given.schema)
@@ -119,6 +122,13 @@ function describeParameter (
       typeof given.description === 'string' ? given.description : undefined, name, parameter.argument
     )
   return { parameter, schema: description === undefined ? schema : { ...schema, description } }
+}
+
+/** Sets the delimiters of inner arrays that a parameter of Swagger 2.0, or an encoding made of one, states. */
+export function setInnerDelimiters (serialization: Serialization, { innerDelimiters }: ParameterObject): void {
+  if (!Array.isArray(innerDelimiters)) return
+  const delimiters = innerDelimiters.filter((each) => typeof each === 'string')
+  if (delimiters.length > 0) serialization.innerDelimiters = delimiters
 }
 
 /**

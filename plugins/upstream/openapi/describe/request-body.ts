@@ -3,6 +3,7 @@ import { bodyFormatOf, isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody, Serialization, SerializationStyle } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
 import { type ArgumentNames, descriptionWithRequestName } from './names.ts'
+import { setInnerDelimiters } from './parameters.ts'
 import type { ReferenceResolver } from './refs.ts'
 import type { SchemaConverter } from './schema.ts'
 
@@ -181,9 +182,8 @@ function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: Re
 }
 
 /** Returns the serialization that an Encoding Object states; undefined if it states none. */
-function serializationOf (
-  { style: givenStyle, explode, allowReserved }: Record<string, unknown>
-): Serialization | undefined {
+function serializationOf (encoding: Record<string, unknown>): Serialization | undefined {
+  const { style: givenStyle, explode, allowReserved } = encoding
   if (givenStyle === undefined && explode === undefined && allowReserved === undefined) return undefined
   const style = isStyle(givenStyle) ? givenStyle : 'form'
   const serialization: Serialization = {
@@ -191,6 +191,7 @@ function serializationOf (
     explode: style === 'deepObject' || (typeof explode === 'boolean' ? explode : style === 'form')
   }
   if (allowReserved === true) serialization.allowReserved = true
+  setInnerDelimiters(serialization, encoding)
   return serialization
 }
 

@@ -7,23 +7,34 @@ type Dict = Record<string, unknown>
 const stringsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 
-/** Returns the OpenAPI 3 serialization for a `collectionFormat` in a location (`in` of the parameter). */
-function serializationOf (collectionFormat: unknown, location: unknown): { style: string, explode: boolean } {
+/**
+ * Returns the OpenAPI 3 serialization for the `collectionFormat` of an array in a location (`in` of the parameter).
+ * OpenAPI 3 cannot express that of arrays within the array; it is passed on as `innerDelimiters`.
+ */
+function serializationOf (
+  { collectionFormat, items }: Dict, location: unknown
+): { style: string, explode: boolean, innerDelimiters: string[] } {
   const defaultStyle = location === 'query' || location === 'formData' ? 'form' : 'simple'
+  const innerDelimiters = innerDelimitersOf(items)
   switch (collectionFormat) {
-    case 'multi': return { style: defaultStyle, explode: true }
-    case 'ssv': return { style: 'spaceDelimited', explode: false }
-    case 'pipes': return { style: 'pipeDelimited', explode: false }
-    case 'tsv': return { style: 'tabDelimited', explode: false }
-    default: return { style: defaultStyle, explode: false }
+    case 'multi': return { style: defaultStyle, explode: true, innerDelimiters }
+    case 'ssv': return { style: 'spaceDelimited', explode: false, innerDelimiters }
+    case 'pipes': return { style: 'pipeDelimited', explode: false, innerDelimiters }
+    case 'tsv': return { style: 'tabDelimited', explode: false, innerDelimiters }
+    default: return { style: defaultStyle, explode: false, innerDelimiters }
   }
 }
 
 /**
- * The delimiter between the elements of an array that is one part of a multipart form, by `collectionFormat`. OpenAPI 3
- * cannot express this; it is passed on as `delimiter` in the Encoding Object.
+ * The delimiters by `collectionFormat`. OpenAPI 3 cannot express that of an array that is one part of a multipart form
+ * either; it is passed on as `delimiter` in the Encoding Object.
  */
 const delimiters: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: '\t', pipes: '|' }
+
+function innerDelimitersOf (items: unknown): string[] {
+  if (!isObject(items) || items.type !== 'array') return []
+  return [delimiters[String(items.collectionFormat)] ?? ',', ...innerDelimitersOf(items.items)]
+}
 
 /** Returns the schema of a parameter: the members that are schema keywords. */
 function schemaOf ({
@@ -77,8 +88,8 @@ export function operationFromSwagger (
 
 function toParameter (parameter: Dict): Dict {
   const schema = schemaOf(parameter)
-  const { name, in: location, required, description, collectionFormat } = parameter
-  const serialization = schema.type === 'array' ? serializationOf(collectionFormat, location) : {}
+  const { name, in: location, required, description } = parameter
+  const serialization = schema.type === 'array' ? serializationOf(parameter, location) : {}
   return { name, in: location, required, description, schema, ...serialization }
 }
 
@@ -96,10 +107,10 @@ function formBody (fields: readonly Dict[], consumes: readonly string[]): Dict {
   const isMultipart = isOnlyMultipart || fields.some((field) => field.type === 'file')
   const required = named.filter(([, field]) => field.required === true).map(([name]) => name)
   const properties = Object.fromEntries(named.map(([name, field]) => [name, schemaOf(field)]))
-  const encodingOf = ({ collectionFormat }: Dict): Dict =>
+  const encodingOf = (field: Dict): Dict =>
     isMultipart
-      ? { delimiter: delimiters[typeof collectionFormat === 'string' ? collectionFormat : 'csv'] }
-      : serializationOf(collectionFormat, 'formData')
+      ? { delimiter: delimiters[typeof field.collectionFormat === 'string' ? field.collectionFormat : 'csv'] }
+      : serializationOf(field, 'formData')
   const arrays = named.filter(([, field]) => field.type === 'array')
   const encoding = Object.fromEntries(arrays.map(([name, field]) => [name, encodingOf(field)]))
   const schema = { type: 'object', properties, required }
