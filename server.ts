@@ -214,8 +214,8 @@ async function lockDataDir (dataDir: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof LockHeldError)) return
     throw new Error(
-      `DATA_DIR ${dataDir} is used by another gateway (process ${error.pid ?? 'unknown'}) with other settings. ` +
-      'Set DATA_DIR to another folder for this one, or stop the other.'
+      `DATA_DIR ${dataDir} is used by another gateway (process ${error.pid ?? 'unknown'}). Stop that process first, ` +
+      'or start this one with another DATA_DIR and another SETTINGS_PATH.'
     )
   }
 }
