@@ -109,6 +109,13 @@ test('a wrong option is a wrong usage, under the name that was given', async (t)
   ] as const) {
     assert.deepEqual(await cli(env)(...args), { code: 2, out: '', err: `tool-hub: ${sentence}\n` }, args.join(' '))
   }
+  for (const [args, message] of [
+    [['status', '--nope'], 'unknown option \'--nope\''], [['key', 'revoke'], 'missing required argument \'key\''],
+    [['logs', '-n', 'x'], '-n: expected a number'], [['group'], 'Specify a subcommand: --help lists them']
+  ] as const) {
+    const { code, out, err } = await cli(env)(...args, '--json')
+    assert.deepEqual([code, out, JSON.parse(err)], [2, '', { success: false, message }], args.join(' '))
+  }
 })
 
 test('what a server says steers no terminal', async () => {
