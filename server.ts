@@ -74,7 +74,7 @@ async function start (): Promise<void> {
     [...earlyWarnings.splice(0), ...durationUnitWarnings(environment), ...misspeltVariableWarnings(environment)]
   for (const sentence of warnings) warn(sentence)
   closeWithGrace({
-    delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
+    delay: 9_800, logger: { error: (message: unknown) => { app.log.error(message) } }
   }, async ({ err, signal }) => {
     // Not `fatal`, which flushes the output synchronously and would never return if the output is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
@@ -214,8 +214,8 @@ async function lockDataDir (dataDir: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof LockHeldError)) return
     throw new Error(
-      `DATA_DIR ${dataDir} is used by another gateway (process ${error.pid ?? 'unknown'}) with other settings. ` +
-      'Set DATA_DIR to another folder for this one, or stop the other.'
+      `DATA_DIR ${dataDir} is used by another gateway (process ${error.pid ?? 'unknown'}). Stop that process first, ` +
+      'or start this one with another DATA_DIR and another SETTINGS_PATH.'
     )
   }
 }

@@ -4,6 +4,7 @@ import { basename, dirname, resolve, sep } from 'node:path'
 import { parseEnv } from 'node:util'
 import { entityNames } from '../db/entities.ts'
 import { messageOf } from '../db/errors.ts'
+import { describeSyntaxError } from '../db/json/parse.ts'
 import { orderedEntries } from '../db/order.ts'
 import { inFileCollectionNames } from '../db/records.ts'
 import { uniqueName } from '../plugins/management/index.ts'
@@ -135,7 +136,10 @@ async function parse (path: string, io: Io): Promise<unknown> {
   try {
     return format === undefined ? parseJsonc(text) : parseText(withoutBom(text), format)
   } catch (error) {
-    throw new CommandError(`${path} is not ${format ?? 'JSON'}: ${messageOf(error)}`)
+    const reason = messageOf(error)
+    throw new CommandError(format === undefined
+      ? `${path} is not JSON: ${describeSyntaxError(reason, withoutBom(text))}`
+      : `${path} is not ${format}: ${reason}`)
   }
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Value } from '@sinclair/typebox/value'
 import { messageOf } from '../db/errors.ts'
+import { FileLock } from '../db/file-lock.ts'
 import {
   isSameStorage, type AccessFile, readEnvironment, readAccessFile, storageLocation
 } from '../plugins/base/config/index.ts'
@@ -9,7 +10,7 @@ import { quotedValue } from '../schemas/read-env.ts'
 import { createHttpApiClient, type ManagementApiClient } from './api.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { createProcessIo, type Environment, type Io } from './io.ts'
-import { gatewayPathsOf } from './gateway-paths.ts'
+import { gatewayPathsOf, lockedError } from './gateway-paths.ts'
 import { requestLocalGateway } from './request.ts'
 
 /**
@@ -47,10 +48,13 @@ export async function connectToManagementApi (
   }
   const paths = gatewayPathsOf(env, io.cwd)
   const local = await findRunningGateway(paths.dataDir)
-  if (local && isSameStorage(storageLocation(paths.settings, env.DB_URL), local)) {
+  const storage = storageLocation(paths.settings, env.DB_URL)
+  if (local && isSameStorage(storage, local)) {
     return createHttpApiClient(local.url, local.token, true)
   }
   if (needsGateway) {
+    const holder = env.DB_URL === undefined ? new FileLock(storage.settings).findHolder() : undefined
+    if (holder !== undefined) throw lockedError(holder, env, paths)
     const other = local ? ` The one at ${local.url} uses ${local.database ?? local.settings}.` : ''
     const place = env.DB_URL === undefined ? paths.settings : 'the database of DB_URL'
     const missing = env.DB_URL === undefined && !existsSync(paths.settings) ? ', which does not exist' : ''

@@ -11,7 +11,7 @@ import { openVault } from '../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../schemas/durations.ts'
 import type { Env } from '../schemas/env.ts'
 import { ManagementApiClient } from './api.ts'
-import type { GatewayPaths } from './gateway-paths.ts'
+import { lockedError, type GatewayPaths } from './gateway-paths.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { createProcessIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
@@ -72,17 +72,7 @@ export async function createOfflineApiClient (
   } catch (error) {
     await storage?.store.close()
     const { cause } = error as { cause?: unknown }
-    if (cause instanceof LockHeldError) throw new CommandError(lockedMessage(cause, env, paths), exitCodes.unreachable)
+    if (cause instanceof LockHeldError) throw lockedError(cause.pid, env, paths)
     throw new CommandError(messageOf(error), exitCodes.unreachable)
   }
 }
-
-/**
- * Returns the error message for settings that another process has locked without leaving its credential in DATA_DIR: a
- * gateway that is still starting, or one that uses another DATA_DIR.
- */
-const lockedMessage = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: GatewayPaths): string =>
-  `Process ${pid ?? '(unknown)'} uses ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
-  `${join(dataDir, 'command-line.json')} does not belong to it: a gateway seems to be starting. Try again in a ` +
-  'moment. If it started earlier, set DATA_DIR to the folder that the gateway uses. A gateway that does not listen ' +
-  'on a loopback address needs --url and TOOL_HUB_KEY.'

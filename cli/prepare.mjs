@@ -1,5 +1,5 @@
 // The script `prepare` of package.json: builds after `npm ci`. Without the bundler (`npm ci --omit=dev`), it prints a
-// hint and succeeds.
+// hint and succeeds, except before `npm pack`: a tarball without the build would have no program.
 import { execSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -12,4 +12,5 @@ else if (!has('dist/server.js')) {
     'Nothing was built, since esbuild is not installed. Run "npm ci && npm run build" (then, if you like, ' +
     '"npm prune --omit=dev"), or copy dist/ from another build, or install a tarball from "npm pack".'
   )
+  if (['pack', 'publish'].includes(process.env.npm_command)) process.exitCode = 1
 }

@@ -30,11 +30,20 @@ export async function runCommandLine (argv: readonly string[], io: Io): Promise<
     await program.parseAsync(argv, { from: 'user' })
     return run.exitCode
   } catch (error) {
-    // Commander has already printed its own errors.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
-    return printError(error, io, { isJson: program.opts<{ json?: boolean }>().json === true, prefix: 'tool-hub: ' })
+    const form = { isJson: isJson(program), prefix: 'tool-hub: ' }
+    if (!(error instanceof CommanderError)) return printError(error, io, form)
+    if (error.exitCode === 0) return exitCodes.ok
+    // Without `--json`, commander has already printed the error.
+    if (form.isJson) printError(new Error(usageMessage(error)), io, form)
+    return exitCodes.usage
   }
 }
+
+const isJson = (program: Command): boolean => program.opts<{ json?: boolean }>().json === true
+
+/** Returns the message of a wrong usage. Commander's own code `commander.help` means that a subcommand is missing. */
+const usageMessage = ({ code, message }: CommanderError): string =>
+  code === 'commander.help' ? 'Specify a subcommand: --help lists them' : message.replace(/^error: /, '')
 
 /**
  * Creates the commander program with all commands.
@@ -42,7 +51,7 @@ export async function runCommandLine (argv: readonly string[], io: Io): Promise<
  */
 function programOf (run: CommandRun, env: Record<string, string | undefined>): Command {
   const { stdout, stderr } = run
-  const program = new Command('tool-hub')
+  const program: Command = new Command('tool-hub')
     .description('A gateway that puts many MCP servers behind one endpoint. Without a command, it starts.')
     .version(packageVersion(), '-v, --version')
     .option('--config <file>', 'the settings file (SETTINGS_PATH)')
@@ -51,7 +60,7 @@ function programOf (run: CommandRun, env: Record<string, string | undefined>): C
     .option('--no-color', 'no colours (NO_COLOR)')
     .configureOutput({
       writeOut: (text) => { stdout.write(text) },
-      writeErr: (text) => { stderr.write(text) },
+      writeErr: (text) => { if (!isJson(program)) stderr.write(text) },
       getOutHelpWidth: () => stdout.columns ?? 80,
       getErrHelpWidth: () => stderr.columns ?? 80
     })

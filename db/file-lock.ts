@@ -64,6 +64,12 @@ export class FileLock {
   /** Whether this object holds the lock. */
   get isHeld (): boolean { return this.#isHeld }
 
+  /** Returns the pid of the live process that holds the lock; undefined if there is none. */
+  findHolder (): number | undefined {
+    const holder = this.#read()
+    return holder && isAlive(holder) ? holder.pid : undefined
+  }
+
   /**
    * Acquires the lock, unless this object holds it already. Does not wait for another holder.
    * @throws LockHeldError when another process holds the lock; the system's error when the lock file cannot be written

@@ -49,9 +49,7 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
     return createFileStorage(new JsonFileStore(settingsPath, warn), vault, undefined, usageFolder)
   }
   // Imported on demand, so that the drivers are not loaded for settings in a file.
-  const [
-    { openDatabase, missingDatabaseMessage }, { PostgresStore }, { PostgresCounters }, { createPorts }
-  ] = await Promise.all([
+  const [{ openDatabase }, { PostgresStore }, { PostgresCounters }, { createPorts }] = await Promise.all([
     import('./postgres/open.ts'),
     import('./postgres/settings/store.ts'),
     import('./postgres/ports/counters.ts'),
@@ -59,7 +57,12 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
   ])
   const driver = await openDatabase({ dbUrl, startupTimeout, info, warn, mustExist })
   const seed = async (): Promise<Seed> => {
-    if (mustExist) throw new Error(missingDatabaseMessage(driver.location))
+    if (mustExist) {
+      throw new Error(
+        `The database at ${driver.location} is empty: nothing has been stored in it. The first start of the gateway ` +
+        '(tool-hub serve) initializes it.'
+      )
+    }
     return await readSeed(settingsPath)
   }
   const store = new PostgresStore({ driver, vault, warn, seed })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { access, constants, copyFile, mkdir, readFile, rm, readdir } from 'node:fs/promises'
+import { access, constants, copyFile, mkdir, readFile, rm, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
@@ -81,6 +81,7 @@ export async function unpackBackup (path: string, folder: string): Promise<{
 }> {
   try {
     await access(path).catch(() => { throw new ArchiveError('the file does not exist, or this user may not read it') })
+    if ((await stat(path)).isDirectory()) throw new ArchiveError('it is a folder')
     await unpackBackupArchive(path, folder, backupBounds)
     const description: unknown = JSON.parse(await readFile(join(folder, backupFiles.description), 'utf8').catch(() =>
       'null'))

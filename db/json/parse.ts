@@ -45,7 +45,7 @@ export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
  * Converts a message of JSON.parse: removes the excerpt of the text, which may contain a secret, and replaces the
  * position by line and column.
  */
-function describeSyntaxError (message: string, text: string): string {
+export function describeSyntaxError (message: string, text: string): string {
   const plain =
     message.replace(/, (\.\.\.)?".*$/s, '').replace(/ in JSON at position ([0-9]+).*$/s, (_, position: string) => {
       const before = text.slice(0, Number(position)).split('\n')

@@ -78,7 +78,7 @@ async function assertTables (driver: DatabaseDriver): Promise<boolean> {
 }
 
 /** Returns the error message for a location at which there is no database of Tool-Hub. */
-export const missingDatabaseMessage = (location: string): string =>
+const missingDatabaseMessage = (location: string): string =>
   `There is no Tool-Hub database at ${location}, and none was created. Check DB_URL, and that its user may read the ` +
   'tables; the first start of the gateway (tool-hub serve) creates them.'
 

@@ -27,6 +27,8 @@ test('backup and restore: JSON, names that begin with a dash, and failures of th
   assert.deepEqual([nowhere.code, /^\S+nope\/b\.zip cannot be written: its folder does not exist \(ENOENT\)\. Choose a file/.test(nowhere.err)], [1, true], nowhere.err)
   const isFolder = await cli(env)('--json', 'backup', '--force', folder)
   assert.match((JSON.parse(isFolder.err) as { message: string }).message, /cannot be written: it is a folder/)
+  const ofFolder = await cli(env)('restore', folder)
+  assert.match(ofFolder.err, /^The backup \S+ cannot be used: it is a folder\. Nothing was changed\.\n$/)
   const refused = await cli(env)('restore', '--json', file)
   assert.match((JSON.parse(refused.err) as { message: string }).message, /exists and was not changed/)
   const restored = JSON.parse((await cli(env)('restore', file, '--replace', '--json')).out) as { location: string, bundles: string[], remarks: string[] }
@@ -106,6 +108,13 @@ test('a wrong option is a wrong usage, under the name that was given', async (t)
     [['import', 'none.json', '--input', '=k'], '--input: expected id=value']
   ] as const) {
     assert.deepEqual(await cli(env)(...args), { code: 2, out: '', err: `tool-hub: ${sentence}\n` }, args.join(' '))
+  }
+  for (const [args, message] of [
+    [['status', '--nope'], 'unknown option \'--nope\''], [['key', 'revoke'], 'missing required argument \'key\''],
+    [['logs', '-n', 'x'], '-n: expected a number'], [['group'], 'Specify a subcommand: --help lists them']
+  ] as const) {
+    const { code, out, err } = await cli(env)(...args, '--json')
+    assert.deepEqual([code, out, JSON.parse(err)], [2, '', { success: false, message }], args.join(' '))
   }
 })
 

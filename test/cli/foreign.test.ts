@@ -534,6 +534,12 @@ test('files of other clients: what is expanded, switched off, and left out', asy
       await assert.rejects(imported(join(folder, name)), new RegExp(`is not ${what}: .*\\(line [12], column`))
     }
   })
+  await t.test('a mistake in JSON is told in one line, with its place', async () => {
+    await writeFile(join(folder, 'wrong.json'), '{\n  // c\n  "mcpServers": { "a": { "command": "x" }\n    "b": {} } }')
+    await assert.rejects(imported(join(folder, 'wrong.json')), /wrong\.json is not JSON: .*, line 4, column 5$/)
+    await writeFile(join(folder, 'wrong.json'), '{ "mcpServers": {\n    "a": nope\n  }\n}')
+    await assert.rejects(imported(join(folder, 'wrong.json')), /is not JSON: [^\n]*$/)
+  })
   await t.test('TOML of Codex, and YAML of Continue', async () => {
     const codex = [
       'model = "gpt"', '[mcp_servers.files]', 'command = "npx"', 'args = ["-y", "files"]', 'startup_timeout_sec = 20', 'tool_timeout_sec = 90',

@@ -163,4 +163,6 @@ test('an installation without the bundler builds nothing and says so, and npm st
   assert.deepEqual([scripts.prepare, scripts.prestart], ['node cli/prepare.mjs', 'node cli/built.mjs'])
   assert.match((await execute(process.execPath, ['cli/prepare.mjs'], { cwd: folder })).stderr, /Nothing was built.*npm run build/)
   await assert.rejects(execute(process.execPath, ['cli/built.mjs'], { cwd: folder }), /There is no dist/)
+  const packing = { ...process.env, npm_command: 'pack' }
+  await assert.rejects(execute(process.execPath, ['cli/prepare.mjs'], { cwd: folder, env: packing }), /Nothing was built/)
 })

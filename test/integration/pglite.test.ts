@@ -128,7 +128,7 @@ test('an embedded database that holds nothing yet takes nothing of the settings 
   await cp(await emptyFolder(), data, { recursive: true })
   const env = readEnv({ SETTINGS_PATH: settings, DB_URL: `pglite://${data}` })
   const open = async (): Promise<void> => { await (await createOfflineApiClient(env, gatewayPathsOf(env))).close() }
-  await assert.rejects(open(), /There is no Tool-Hub database at/)
-  await assert.rejects(open(), /There is no Tool-Hub database at/, 'the first one has closed it')
+  await assert.rejects(open(), /The database at .* is empty: nothing has been stored in it/)
+  await assert.rejects(open(), /The database at .* is empty: nothing has been stored in it/, 'the first one has closed it')
   assert.equal(existsSync(join(folder, '.tool-hub')), false)
 })

@@ -52,7 +52,7 @@ test('a second gateway over other settings does not take the DATA_DIR of the fir
   const second = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: dataDir }, wait: false })
   await until(() => second.child.exitCode !== null, () => `it has not ended: ${second.output()}`)
   assert.equal(second.child.exitCode, 1)
-  assert.match(second.output(), /DATA_DIR .* is used by another gateway \(process \d+\) with other settings/)
+  assert.match(second.output(), /DATA_DIR .* is used by another gateway \(process \d+\)\. Stop that process first/)
   assert.equal(await readFile(join(dataDir, 'command-line.json'), 'utf8'), written)
   assert.equal(await first.stop(), 0)
   const third = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: dataDir } })
