@@ -185,7 +185,9 @@ export class CallApprovals {
     const stored = await this.#deps.store.find(id)
     if (stored === undefined || !this.#canDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const { approval } = stored
-    if (this.#isOwn(principal, approval)) throw new errors.Forbidden('You cannot decide about your own call')
+    if (this.#isOwn(principal, approval)) {
+      throw new errors.Forbidden('You cannot decide about your own call, or about a call with a key that you created')
+    }
     const decided: Approval = { ...approval, state, decidedBy: usernameOf(principal) ?? '' }
     const isNew = this.#isOpen(approval) && approval.state !== state
     if (!isNew || !(await this.#replace(stored, decided))) {

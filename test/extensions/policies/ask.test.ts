@@ -317,7 +317,11 @@ test('nobody approves a call of his own by another credential of his', async (t)
     ['a key of his team', await keyOf(operator, { kind: 'user', owner: '@ops' }), [bob, byKey], eve]
   ] as const) {
     const path = `/approvals/${idIn(await callTool(await openSession(app, '/mcp', key)))}/approve`
-    for (const headers of own) assert.equal((await api('POST', path, undefined, headers)).status, 403, what)
+    for (const headers of own) {
+      const { status, body } = await api('POST', path, undefined, headers)
+      assert.equal(status, 403, what)
+      assert.match(String(body.message), /your own call, or about a call with a key that you created/)
+    }
     assert.equal((await api('POST', path, undefined, other)).status, 200, what)
   }
 })
