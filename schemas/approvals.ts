@@ -8,7 +8,9 @@ export const ApprovalRecord = Type.Object(
   {
     id: Type.String(),
     state: ApprovalState,
-    username: Type.String({ description: 'The caller; empty for a caller without credentials' }),
+    username: Type.String({
+      description: 'The caller; `@` and the team for a key of a team; empty for a caller without credentials'
+    }),
     server: Type.String(),
     tool: Type.String({ description: 'The tool\'s own name; for a resource its URI' }),
     kind: StringEnum(['tool', 'prompt', 'resource']),

@@ -14,7 +14,9 @@ export const UsageQuery = Type.Object({
 /** The usage of one day by the user, key, server or tool that `by` selects. With `tool`, `server` is present, too. */
 export const UsageRecord = Type.Object({
   day: Type.String(),
-  user: Type.Optional(Type.String({ description: 'Empty for callers without a username' })),
+  user: Type.Optional(Type.String({
+    description: '`@` and the team for keys of a team; empty for callers without credentials'
+  })),
   key: Type.Optional(Type.String({ description: 'The id of a key; empty for callers without one' })),
   server: Type.Optional(Type.String()),
   tool: Type.Optional(Type.String({ description: 'Empty for prompts and resources' })),

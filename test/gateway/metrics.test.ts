@@ -121,6 +121,30 @@ test('metrics: what activities count as an error is none of the calls that are o
   assert.deepEqual(counts.map(([, outcome, count]) => [outcome, count]), [['ok', '1'], ['tool_error', '2'], ['error', '1']])
 })
 
+test('metrics: a removed server frees its name and its place', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const app = await appFor(t, settings({ one: { url: upstream.url }, two: { url: upstream.url } }))
+  await until(() => app.upstreams.countByStatus().connected === 2)
+  const session = await openSession(app, '/mcp', KEY)
+  for (const name of ['one', 'two']) await session.request('tools/call', { name: `${name}-echo`, arguments: { message: 'x' } })
+  const headers = { authorization: `Bearer ${KEY}` }
+  assert.equal((await app.inject({ method: 'DELETE', url: '/api/servers/one', headers })).statusCode, 200)
+  const { body } = await app.inject({ url: '/metrics', headers })
+  const counted = [...body.matchAll(/^toolhub_calls_total\{server="(\w+)"/gm)].map(([, server]) => server)
+  assert.deepEqual(counted, ['two'])
+
+  const servers = new Set<string>(['last'])
+  const calls = new CallMetrics((server) => servers.has(server))
+  for (let at = 0; at < 300; at++) {
+    servers.add(`s${at}`)
+    assert.equal(calls.labelOf(`s${at}`), `s${at}`)
+    servers.delete(`s${at}`)
+    calls.remove(`s${at}`)
+    assert.equal(calls.labelOf(`s${at}`), 'other')
+  }
+  assert.equal(calls.labelOf('last'), 'last')
+})
+
 test('metrics: METRICS_TOKEN opens them, and nothing else', async (t) => {
   const METRICS_TOKEN = 'a token for the metrics alone'
   const variable = '$' + '{METRICS_TOKEN}'

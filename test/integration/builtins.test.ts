@@ -158,6 +158,21 @@ test('the management API', async (t) => {
   })
 })
 
+test('no resource takes the URI of a skill\'s file, and no skill that of a resource', async (t) => {
+  const app = await appFor(t, settings({}))
+  const api = apiOf(app)
+  const content = '---\nname: notes\ndescription: How to take notes\n---\n'
+  const files = { 'a b.txt': 'YQ==' }
+  const skill = idOf((await api('POST', '/skills', { content, files })).json())
+  for (const uri of ['skill://notes/SKILL.md', 'skill://notes/a%20b.txt']) {
+    assert.equal((await api('POST', '/resources', { ...rules, uri })).statusCode, 409, uri)
+  }
+  assert.equal((await api('POST', '/resources', { ...rules, uri: 'skill://notes/c.txt' })).statusCode, 201)
+  const refused = await api('PUT', `/skills/${skill}`, { files: { ...files, 'c.txt': 'Yw==' } })
+  assert.deepEqual([refused.statusCode, at(refused.json(), 'message')], [409, 'Another built-in has the URI "skill://notes/c.txt"'])
+  assert.equal((await api('PUT', `/skills/${skill}`, { files: { 'd.txt': 'ZA==' } })).statusCode, 200)
+})
+
 test('how many there may be, and how large', async (t) => {
   const prompts = Array.from({ length: gatewayLimits.builtIns.items }, (_, at) => ({ id: `${at}`, name: `p${at}`, template: 'x' }))
   const resources = Array.from({ length: 16 }, (_, at) => ({ id: `${at}`, uri: `note://${at}`, content: 'x'.repeat(1024 * 1024 - 10_000) }))

@@ -3,7 +3,7 @@ import type { Activity } from '../../../db/ports/activities.ts'
 import { RuleRefusalError, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { redactionMargin } from '../../base/secrets/index.ts'
-import { toBearerKeyIdentity, type Principal } from '../../settings/index.ts'
+import { teamReference, toBearerKeyIdentity, type Principal } from '../../settings/index.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -98,6 +98,10 @@ export const operatorUsername = 'system'
  */
 export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
   username ?? (kind === 'system-key' ? user === key ? operatorUsername : user : undefined)
+
+/** Returns the name under which a caller is counted and shown: the username, or `@` and the team that owns the key. */
+export const callerNameOf = (principal: Principal): string | undefined =>
+  usernameOf(principal) ?? (principal.team === undefined ? undefined : teamReference(principal.team))
 
 /**
  * Returns the first text of a result with `isError`; a fixed text if there is none, if the result is too long, or if

@@ -85,6 +85,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
     },
     credentialOf: ({ principal }) => app.auth.lastingCredentialOf(principal),
     viewOf,
+    isByAdmin: async ({ credential }) => (await app.auth.principalOfCredential(credential))?.isAdmin === true,
     hasServer: ({ event }) => {
       const server = app.settings.current.servers.get(event.provider)
       return server !== undefined && isServer(server, event)

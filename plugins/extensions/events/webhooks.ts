@@ -37,6 +37,8 @@ export interface WebhookDeps {
    * @throws StorageError
    */
   readonly viewOf: (subscription: EventSubscription) => Promise<View | undefined>
+  /** Whether the principal of a subscription is an admin now, even if it no longer sees the event. */
+  readonly isByAdmin: (subscription: EventSubscription) => Promise<boolean>
   /** Whether the server of a subscription still exists and was not replaced by another one of the same name. */
   readonly hasServer: (subscription: EventSubscription) => boolean
   readonly logError: (error: unknown, sentence: string) => void
@@ -248,11 +250,12 @@ export class Webhooks {
    * @throws StorageError
    */
   async end (subscription: EventSubscription): Promise<void> {
-    const { records, sender, logError } = this.#deps
+    const { records, sender, isByAdmin, logError } = this.#deps
     if (!await records.remove(subscription.id)) return
     const body = `{"type":"terminated","error":${accessRevokedError.toText()}}`
-    // Whether the principal is an admin is no longer known, so private addresses are not allowed.
-    sender.post(destinationOf(subscription, false), `msg_terminated_${subscription.id}`, body)
+    isByAdmin(subscription)
+      .then(async (trusted) =>
+        await sender.post(destinationOf(subscription, trusted), `msg_terminated_${subscription.id}`, body))
       .catch((error: unknown) => { logError(error, 'the end of a subscription could not be announced') })
     this.#unsubscribeAtServer(subscription)
   }

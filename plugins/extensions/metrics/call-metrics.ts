@@ -29,6 +29,10 @@ interface Sample { metricName?: string, labels: Record<string, string | number>,
 export class CallMetrics {
   readonly #countsByServer = new Map<string, ServerCounts>()
   readonly #otherServers = newServerCounts()
+  readonly #exists: (server: string) => boolean
+
+  /** @param exists whether a server, or a provider of the gateway, has this name now */
+  constructor (exists: (server: string) => boolean) { this.#exists = exists }
 
   /** Counts one request. @param seconds the time from the arrival of the request to its response */
   add (server: string, method: string, outcome: Outcome, seconds: number): void {
@@ -42,8 +46,11 @@ export class CallMetrics {
     row.totalSeconds += seconds
   }
 
-  /** Returns the label of a server: its name, or `other` if there are too many servers. */
+  /** Returns the label of a server: its name, or `other` if there are too many servers, or it was removed. */
   labelOf (server: string): string { return this.#countsOf(server) === this.#otherServers ? 'other' : server }
+
+  /** Removes the counters of a removed server: its name and its place may be used again. */
+  remove (server: string): void { this.#countsByServer.delete(server) }
 
   /** Registers the metrics `toolhub_calls_total` and `toolhub_call_seconds`. */
   register (register: Registry): void {
@@ -67,15 +74,16 @@ export class CallMetrics {
   }
 
   #allCounts (): Array<[string, ServerCounts]> {
-    return this.#countsByServer.size < maxLabelledServers
-      ? [...this.#countsByServer]
-      : [...this.#countsByServer, ['other', this.#otherServers]]
+    return this.#otherServers.countsByOutcome.some((count) => count > 0)
+      ? [...this.#countsByServer, ['other', this.#otherServers]]
+      : [...this.#countsByServer]
   }
 
   #countsOf (server: string): ServerCounts {
     let row = this.#countsByServer.get(server)
     if (row) return row
-    if (this.#countsByServer.size >= maxLabelledServers) return this.#otherServers
+    // The last calls of a removed server end after its removal.
+    if (this.#countsByServer.size >= maxLabelledServers || !this.#exists(server)) return this.#otherServers
     this.#countsByServer.set(server, row = newServerCounts())
     return row
   }

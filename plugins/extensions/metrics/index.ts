@@ -25,7 +25,9 @@ interface Metrics {
 
 /** `app.metrics`: the metrics of the gateway, for Prometheus. The library is loaded when they are first read. */
 export default fp(async (app) => {
-  const calls = new CallMetrics()
+  // Names of the gateway's own providers begin with `$`, those of servers do not.
+  const calls = new CallMetrics((server) => server.startsWith('$') || app.access.snapshot.servers.has(server))
+  const countsByServer: Array<Map<string, number>> = []
   const added: AddedMetric[] = []
   const loadRegistry = loadOnce(async () =>
     (await import('./registry.ts')).createMetricRegistry(app, calls, added))
@@ -41,6 +43,7 @@ export default fp(async (app) => {
     count: (name, help, read) => { added.push(['counter', name, help, read]) },
     countByServer: (name, help) => {
       const counts = new Map<string, number>()
+      countsByServer.push(counts)
       added.push(['counter', name, help, () => counts, 'server'])
       return (server, events) => {
         const label = calls.labelOf(server)
@@ -60,8 +63,18 @@ export default fp(async (app) => {
       }).join('\n')
     }
   })
+  app.settings.on('changed', (next, former) => {
+    if (next.servers === former.servers) return
+    for (const name of former.servers.keys()) {
+      if (next.servers.has(name)) continue
+      calls.remove(name)
+      for (const counts of countsByServer) counts.delete(name)
+    }
+  })
   const countQuestion =
     app.metrics.countByServer('toolhub_questions_total', 'Requests from upstream servers to clients')
   app.gateway.addHook('onQuestion', (server) => { countQuestion(server, 1) })
-},
-{ name: 'metrics', dependencies: ['config', 'connections', 'refusals', 'access', 'gateway', 'downstream', 'upstream'] })
+}, {
+  name: 'metrics',
+  dependencies: ['config', 'settings', 'connections', 'refusals', 'access', 'gateway', 'downstream', 'upstream']
+})

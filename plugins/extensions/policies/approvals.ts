@@ -6,7 +6,7 @@ import { RuleRefusalError } from '../../../protocol/errors.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { Semaphore } from '../../base/limits/index.ts'
 import { toBearerKeyIdentity, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
-import { operatorUsername, usernameOf } from '../activities/describe.ts'
+import { callerNameOf, operatorUsername, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import { callDigestOf, type CallToApprove } from './call-digest.ts'
 
@@ -121,7 +121,7 @@ export class CallApprovals {
     { digest, owner, shownArgs }: { digest: string, owner: string, shownArgs: string }
   ): Promise<Approval> {
     const createdAt = this.#deps.now()
-    const username = usernameOf(principal) ?? ''
+    const username = callerNameOf(principal) ?? ''
     const approval: Approval = {
       id: randomUUID(),
       state: 'pending',
@@ -185,7 +185,9 @@ export class CallApprovals {
     const stored = await this.#deps.store.find(id)
     if (stored === undefined || !this.#canDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const { approval } = stored
-    if (this.#isOwn(principal, approval)) throw new errors.Forbidden('You cannot decide about your own call')
+    if (this.#isOwn(principal, approval)) {
+      throw new errors.Forbidden('You cannot decide about your own call, or about a call with a key that you created')
+    }
     const decided: Approval = { ...approval, state, decidedBy: usernameOf(principal) ?? '' }
     const isNew = this.#isOpen(approval) && approval.state !== state
     if (!isNew || !(await this.#replace(stored, decided))) {

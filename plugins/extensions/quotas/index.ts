@@ -8,7 +8,7 @@ import { runPeriodically } from '../../base/limits/index.ts'
 import { WorkerPool } from '../../base/threads/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { toBearerKeyIdentity, OrderedEntityEntries, type Principal } from '../../settings/index.ts'
-import { isRecordableCall, usernameOf } from '../activities/describe.ts'
+import { isRecordableCall, callerNameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import { Quotas } from './quotas.ts'
 import { toolOf } from './targets.ts'
@@ -104,7 +104,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     const isCall = isRecordableCall(call)
     const resultTokens = tokens.get(exchange) ?? (hasCountedTokens(call, answer) ? estimateTokens(answer) : undefined)
     if ((!isCall && resultTokens === undefined) || error instanceof RuleRefusalError) return
-    const user = usernameOf(principal) ?? ''
+    const user = callerNameOf(principal) ?? ''
     usage.count({
       user,
       key: toBearerKeyIdentity(principal).keyId ?? '',

@@ -1,8 +1,8 @@
 import type { Quota } from '../../../schemas/quotas.ts'
 import { quotaKeyPrefix, type Snapshot } from '../../../db/store.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { toBearerKeyIdentity, teamReference, teamsOf } from '../../settings/index.ts'
-import { usernameOf } from '../activities/describe.ts'
+import { toBearerKeyIdentity, teamsOf } from '../../settings/index.ts'
+import { callerNameOf } from '../activities/describe.ts'
 
 const minuteInMs = 60_000
 /** Returns the period of a quota, in ms. */
@@ -25,8 +25,7 @@ export function quotaSubjectsOf (
 ): Subjects {
   const { exchange: { view: { principal } }, provider } = call
   const tool = toolOf(call)
-  // A caller with a team's key has no user; the team takes the place of the user.
-  const user = usernameOf(principal) ?? (principal.team && teamReference(principal.team))
+  const user = callerNameOf(principal)
   const { keyId } = toBearerKeyIdentity(principal)
   return {
     // All callers without a user count as one user, ''.

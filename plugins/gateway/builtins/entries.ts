@@ -23,6 +23,10 @@ export interface BuiltInKindDefinition<Item extends BuiltIn, Shown> {
   readonly change: (id: string, value: Item | undefined) => Change
   /** The name or URI by which clients identify the item. */
   readonly keyOf: (item: Item) => string
+  /** All names or URIs by which clients get the item or its files. Default: `keyOf` only. */
+  readonly keysOf?: (item: Item) => readonly string[]
+  /** The names or URIs of built-in items of another kind, which this kind must not have. */
+  readonly otherKeys?: (snapshot: Snapshot) => readonly string[]
   /** @throws InvalidInput */
   readonly check: (item: Item) => void
   readonly show: (item: Item) => Shown
@@ -70,7 +74,8 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
       const former = this.#find(snapshot, id)
       const item = this.#merge(former, sent)
       this.#kind.check(item)
-      const isNew = this.#kind.keyOf(item) !== this.#kind.keyOf(former) || former.enabled === false
+      const formerKeys = this.#keysOf(former)
+      const isNew = this.#keysOf(item).some((key) => !formerKeys.includes(key)) || former.enabled === false
       if (isNew && item.enabled !== false) this.#checkKey(snapshot, item)
       this.#checkRoom(snapshot, item)
       return [this.#kind.change(id, item)]
@@ -99,14 +104,21 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
     return item
   }
 
+  #keysOf (item: Item): readonly string[] { return this.#kind.keysOf?.(item) ?? [this.#kind.keyOf(item)] }
+
   /** Checks that no other item, and no item of an admin's server, has the name or URI. @throws Duplicate */
   #checkKey (snapshot: Snapshot, item: Item): void {
-    const { noun, claims, keyOf, stored } = this.#kind
+    const { noun, claims, keyOf, stored, otherKeys } = this.#kind
     const key = keyOf(item)
     for (const other of stored(snapshot).values()) {
       if (other.id !== item.id && keyOf(other) === key) {
         throw new errors.Duplicate(`There is already a built-in ${noun} ${JSON.stringify(key)}`)
       }
+    }
+    const others = new Set(otherKeys?.(snapshot))
+    const taken = this.#keysOf(item).find((each) => others.has(each))
+    if (taken !== undefined) {
+      throw new errors.Duplicate(`Another built-in has the URI ${JSON.stringify(taken)}`)
     }
     const server = this.#gateway.surface(adminView, gatewayClient).adminsServer(claims, key)
     if (server !== undefined) {

@@ -4,6 +4,7 @@ import {
 import { reservedNameProblem } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { BuiltInKindDefinition } from './entries.ts'
+import { skillUris } from './skill-files.ts'
 import { gatewayLimits } from '../limits.ts'
 
 /** Matches control characters, lone surrogates, characters that reorder text, and line and paragraph separators. */
@@ -73,6 +74,7 @@ export const resourceKind: BuiltInKindDefinition<BuiltInResource, ResourceRecord
   stored: ({ resources }) => resources,
   change: (key, value) => ({ entity: 'resources', key, value }),
   keyOf: ({ uri }) => uri,
+  otherKeys: ({ skills }) => [...skills.values()].flatMap(skillUris),
   check: ({ uri, name, content }) => {
     const { uri: longest } = gatewayLimits.builtIns
     if (uri.length > longest) refuse('uri', `must have at most ${longest} characters`)

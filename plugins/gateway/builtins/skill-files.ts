@@ -13,6 +13,10 @@ export const skillMainFile = 'SKILL.md'
 export const skillUri = (name: string, path = skillMainFile): string =>
   `skill://${name}/${path.split('/').map(encodeURIComponent).join('/')}`
 
+/** The URIs of all files of a built-in skill. */
+export const skillUris = ({ name, files }: Pick<BuiltInSkill, 'name' | 'files'>): string[] =>
+  Object.keys(files).map((path) => skillUri(name, path))
+
 /** The size and digest with which clients verify a file. @param base64 its content */
 export function fileDigestAndSize (base64: string): { digest: string, size: number } {
   const bytes = Buffer.from(base64, 'base64')

@@ -4,7 +4,7 @@ import { errors } from '../../base/errors/index.ts'
 import { findGroupByName, type Principal, type Settings } from '../../settings/index.ts'
 import type { Gateway } from '../gateway.ts'
 import { BuiltInEntries, type BuiltInKindDefinition } from './entries.ts'
-import { fileDigestAndSize, skillMainFile, parseSkillFiles, skillUri } from './skill-files.ts'
+import { fileDigestAndSize, skillMainFile, parseSkillFiles, skillUri, skillUris } from './skill-files.ts'
 
 const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
 
@@ -17,6 +17,8 @@ const skillKind: BuiltInKindDefinition<BuiltInSkill, SkillRecord> = {
   stored: ({ skills }) => skills,
   change: (key, value) => ({ entity: 'skills', key, value }),
   keyOf: ({ name }) => skillUri(name),
+  keysOf: skillUris,
+  otherKeys: ({ resources }) => [...resources.values()].map(({ uri }) => uri),
   check: () => {},
   show: ({ id, name, frontmatter, files, global = true, groups = [], enabled = true }) => ({
     id,

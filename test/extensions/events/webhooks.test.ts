@@ -295,6 +295,13 @@ test('webhooks: a user sees and removes the own ones, an admin all', async (t) =
   assert.deepEqual(await idsOf('admin'), [])
 })
 
+test('webhooks: an admin\'s webhook at a private address is told that its subscription has ended', async (t) => {
+  const { hub, receiver } = await setting(t)
+  const { result: { id } } = await ask(hub, 'events/subscribe', subscribing(receiver.url))
+  assert.equal((await manage(hub, 'DELETE', `/events/subscriptions/${String(id)}`)).status, 200)
+  await until(() => terminated(receiver), 'the client was not told')
+})
+
 test('webhooks: a new user does not see the failed messages of a former one of his name', async (t) => {
   const { hub, world, receiver } = await setting(t, { env: local, more: people() })
   await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })

@@ -17,6 +17,12 @@ const found: ReadonlyArray<readonly [text: string, masked: string]> = [
   ['order 1234 4111 1111 1111 1111', 'order 1234 [card]'],
   ['DE89 3704 0044 0532 0130 00 is it; GB82WEST12345698765432', '[iban] is it; [iban]'],
   ['+49 171 1234567, (555) 234-5678, 0049 171 1234567, 030 12345678, tel:+1-202-555-0143', '[phone], [phone], [phone], [phone], tel:[phone]'],
+  ['01 23 45 67 89, 06.12.34.56.78, 06-12-34-56-78; 06 1234 5678', '[phone], [phone], [phone]; [phone]'],
+  ['02 9876 5432, 03-1234-5678, 08-123 456 78, 0711 99 88 77 66', '[phone], [phone], [phone], [phone]'],
+  // Discord, Square, Azure, Grafana, Notion.
+  [`${Buffer.from('812345678901234567').toString('base64')}.GaB3dE.${'aB3-dE6_g'.repeat(4)}hi`, '[secret]'],
+  [`EAAA${'lB3-dE6_gH9k'.repeat(5)} ${'aB3'}8Q~${'dE6.gH9-k'.repeat(4).slice(0, 34)}`, '[secret] [secret]'],
+  [`glc_${'eyJvIjoiMTIz'.repeat(6)}== secret_${'aB3dE6gH9'.repeat(4)}kL2mN4p`, '[secret] [secret]'],
   ['AKIAIOSFODNN7EXAMPLE', '[secret]'],
   ['aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY', 'aws_secret_access_key = [secret]'],
   ['token=ghp_abcdefghijklmnopqrstuvwxyz0123456789', 'token=[secret]'],
@@ -55,6 +61,7 @@ const ordinary = [
   '2026-11-30 10:00:00 192.168.100.200 12345678 550e8400-e29b-41d4-a716-446655440000 v1.2.3-4 555-1234',
   'task-force-report-of-spring-2026 monkey-0123456789abcdef0123456789abcdef AAKIAIOSFODNN7EXAMPLES',
   'sk-loading-spinner-small-blue-icon ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx https://host:8080/a@b',
+  '01 02 03 04 05 06 07 08 09 10, 01-02-2026, 05.06.2026 10:20, 01.02.03.04, EAAAAAAAAA secret_agent',
   'A text about keys, tokens and passwords: none is here.'
 ]
 

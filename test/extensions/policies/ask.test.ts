@@ -310,14 +310,20 @@ test('nobody approves a call of his own by another credential of his', async (t)
   const system = { kind: 'system', accessType: 'all' }
   const byKey = { authorization: `Bearer ${await keyOf(bob, system)}` }
   const operator = { authorization: `Bearer ${KEY}` }
-  for (const [what, key, own, other] of [
-    ['a key that he made', await keyOf(bob, system), [bob, byKey], eve],
-    ['a key that he owns', await keyOf(operator, { ...system, owner: 'bob' }), [bob, byKey], eve],
-    ['a key that he made for another user', await keyOf(eve, { kind: 'user', owner: 'bob' }), [bob, byKey, eve], operator],
-    ['a key of his team', await keyOf(operator, { kind: 'user', owner: '@ops' }), [bob, byKey], eve]
+  for (const [what, key, own, other, username] of [
+    ['a key that he made', await keyOf(bob, system), [bob, byKey], eve, 'system'],
+    ['a key that he owns', await keyOf(operator, { ...system, owner: 'bob' }), [bob, byKey], eve, 'bob'],
+    ['a key that he made for another user', await keyOf(eve, { kind: 'user', owner: 'bob' }), [bob, byKey, eve], operator, 'bob'],
+    ['a key of his team', await keyOf(operator, { kind: 'user', owner: '@ops' }), [bob, byKey], eve, '@ops']
   ] as const) {
     const path = `/approvals/${idIn(await callTool(await openSession(app, '/mcp', key)))}/approve`
-    for (const headers of own) assert.equal((await api('POST', path, undefined, headers)).status, 403, what)
+    const shown = at((await api('GET', '/approvals?state=pending')).body.data, 0, 'username')
+    assert.equal(shown, username, what)
+    for (const headers of own) {
+      const { status, body } = await api('POST', path, undefined, headers)
+      assert.equal(status, 403, what)
+      assert.match(String(body.message), /your own call, or about a call with a key that you created/)
+    }
     assert.equal((await api('POST', path, undefined, other)).status, 200, what)
   }
 })

@@ -110,6 +110,8 @@ test('a team\'s quota counts its keys and those whom their logins make members; 
     assert.deepEqual(passed, expected, JSON.stringify(target))
     await managed(hub, 'DELETE', `/quotas/${String(id)}`)
   }
+  const usage = await managed(hub, 'GET', '/usage?by=user') as unknown as Json[]
+  assert.deepEqual(usage.map(({ user }) => user).sort(), ['@red', 'ada', 'eve'])
 })
 
 test('callers without a user count together where each user counts', async (t) => {

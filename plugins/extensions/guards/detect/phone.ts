@@ -12,7 +12,11 @@ const forms: readonly Form[] = [
   // North America.
   { pattern: '(?:1[ .-])?(?:\\([2-9]\\d\\d\\) ?|[2-9]\\d\\d[ .-])[2-9]\\d\\d[ .-]\\d{4}', min: 10, max: 11 },
   // National, with the trunk prefix 0 and an area code.
-  { pattern: '\\(?0[1-9]\\d{1,4}\\)?[ /-]{1,3}\\d{3,8}(?:[ -]\\d{2,5}){0,3}', min: 9, max: 12 }
+  { pattern: '\\(?0[1-9]\\d{1,4}\\)?[ /-]{1,3}\\d{3,8}(?:[ -]\\d{2,5}){0,3}', min: 9, max: 12 },
+  { pattern: '0[1-9]\\d{1,3}[ /-]\\d{2}(?:[ -]\\d{2}){3}', min: 11, max: 13 },
+  // National, with an area code of one digit. Longer rows of two-digit numbers are no phone numbers.
+  { pattern: '0[1-9][ -]\\d{3,4}(?:[ -]\\d{2,4}){1,2}', min: 9, max: 10 },
+  { pattern: '(?<!\\d[ .-])0[1-9](?:[ .-]\\d{2}){4}(?![ .-]\\d)', min: 10, max: 10 }
 ]
 
 const patterns = forms.map(({ pattern }) => `(${pattern})`).join('|')

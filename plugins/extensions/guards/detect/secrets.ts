@@ -8,14 +8,17 @@ const shapes: readonly string[] = [
   // AWS: secret keys after their names.
   '(?:aws_?secret_?access_?key|AWS_SECRET_ACCESS_KEY|[sS]ecretAccessKey)["\']?\\s{0,4}[:=]\\s{0,4}["\']?' +
     '([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])',
-  // Telegram.
+  // Telegram; Discord: the base64 of the bot's id, which is a number.
   '\\d{8,10}:AA[\\w-]{33}(?![\\w-])',
+  '[MNO][A-Za-z0-9]{22,27}\\.[\\w-]{6}\\.[\\w-]{27,38}(?![\\w-])',
   // Payment providers.
   '(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,255}',
   'sq0(?:atp|csp)-[\\w-]{22,43}',
+  'EAAA[\\w-]{60}(?![\\w-])',
   // Google, Azure, HashiCorp, Databricks.
   'AIza[\\w-]{35}(?![\\w-])',
   '(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{43,88}={0,2})',
+  '[\\w.~-]{3}\\dQ~[\\w.~-]{31,34}(?![\\w.~-])',
   'hv[sbr]\\.[\\w-]{24,255}',
   'dapi[a-f0-9]{32}(?:-\\d)?(?![a-f0-9])',
   // Model providers.
@@ -24,7 +27,7 @@ const shapes: readonly string[] = [
   // Mail and other services.
   'SG\\.[\\w-]{16,32}\\.[\\w-]{16,64}',
   'key-[a-f0-9]{32}(?![a-f0-9])',
-  'ntn_[A-Za-z0-9]{40,60}',
+  '(?:ntn_[A-Za-z0-9]{40,60}|secret_[A-Za-z0-9]{43}(?![A-Za-z0-9]))',
   // The gateway's own keys and tokens.
   'th[klctr]_[\\w-]{20,255}',
   // JSON Web Tokens, whose parts begin with the base64 of `{"`.
@@ -55,6 +58,7 @@ const distinctShapes: readonly string[] = [
   'lin_api_[A-Za-z0-9]{40}',
   'sntry[su]_[\\w+/=.-]{40,512}',
   'glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}',
+  'glc_[A-Za-z0-9+/]{32,512}={0,2}',
   'ATATT3[\\w=-]{60,255}',
   'AGE-SECRET-KEY-1[A-Z0-9]{58}'
 ]
