@@ -27,7 +27,7 @@ void test('a guard that is refused comes back at its field with what was typed a
   assert.doesNotMatch(text, /<script>alert/)
   assert.match((await browser.post('/guards', { ...guard, detect: 'blood' })).text, /id="detect-problem"[\s\S]*detect\.0: must be one of/, 'a part of a value')
   const { detect: _, ...nothing } = guard
-  assert.match((await browser.post('/guards', nothing)).text, /id="detect-problem"[\s\S]*Must name something to search for/)
+  assert.match((await browser.post('/guards', nothing)).text, /value="secrets" autofocus[\s\S]*id="detect-problem"[\s\S]*Must name something to search for/)
   assert.match((await browser.post('/guards', { ...guard, 'webhook.secret': secret })).text, /id="webhook\.url-problem"/, 'a new secret is not dropped')
   assert.match((await browser.post('/guards', { ...guard, 'webhook.url': 'https://x.example', 'webhook.secret': secret, 'webhook.timeoutMs': '1.5' })).text, /id="webhook\.timeoutMs-problem"/)
   assert.deepEqual(app.guards.list(), [])
