@@ -33,6 +33,17 @@ void test('a guard that is refused comes back at its field with what was typed a
   assert.deepEqual(app.guards.list(), [])
 })
 
+void test('names of tools with a comma stay as they are stored', async (t) => {
+  const stored = { id: key.id, name: 'one', on: 'both', tools: ['a,b', 'x y'], detect: ['card'], action: 'mask' }
+  const app = await appFor(t, { users: [admin], guards: [stored] })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const path = `/guards/${key.id}`
+  const shown = fieldsOf(await browser.get(path))
+  assert.equal((await browser.post(path, { ...shown, detect: 'card', tools: `${shown.tools ?? ''}\nc,d` }, path)).status, 303)
+  assert.deepEqual(app.guards.list()[0]?.tools, ['a,b', 'x y', 'c', 'd'])
+})
+
 void test('guards are added, changed without their secret, ordered, switched and removed', async (t) => {
   const app = await appFor(t, { users: [admin] })
   const browser = new Browser(app)
