@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { exactDraftOf, formatJson } from '../../plugins/management/index.ts'
 import { argumentFieldsIn, type SubmittedForm, parseJsonObjectOrProblem, formFieldText } from './page.ts'
 
 /**
@@ -26,9 +27,12 @@ export function readArgumentsForm (app: FastifyInstance, sent: SubmittedForm, sc
   if (mode === 'json') {
     const args = parseJsonObjectOrProblem(text, 'Arguments are')
     if (typeof args === 'string') return { mode, json: text, values, errors: { json: args } }
-    return button === 'form'
-      ? { mode: 'form', json: text, values: form.toDraft(args), errors: {} }
-      : { mode, json: text, values, errors: {}, args: text.trim() === '' ? '{}' : text }
+    const json = text.trim() === '' ? '{}' : text
+    if (button !== 'form') return { mode, json: text, values, errors: {}, args: json }
+    const draft = exactDraftOf(form, json)
+    return draft
+      ? { mode: 'form', json: text, values: draft, errors: {} }
+      : { mode, json: text, values, errors: { json: 'The form cannot show these arguments without a change.' } }
   }
   if (/^(?:add|remove|choose):/.test(button)) {
     return { mode, json: '', values: form.applyButton(values, button), errors: {} }
@@ -36,6 +40,6 @@ export function readArgumentsForm (app: FastifyInstance, sent: SubmittedForm, sc
   const read = form.read(values)
   if ('errors' in read) return { mode, json: '', values, errors: read.errors }
   return button === 'json'
-    ? { mode: 'json', json: JSON.stringify(JSON.parse(read.json), undefined, 2), values, errors: {} }
+    ? { mode: 'json', json: formatJson(read.json), values, errors: {} }
     : { mode, json: '', values, errors: {}, args: read.json }
 }

@@ -114,7 +114,8 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
  * @param former the guard to replace, if any
  */
 function toGuard (sent: SubmittedForm, former?: Guard): object {
-  const [servers, tools] = [sent.servers, sent.tools].map((field) => namesIn(formFieldText(field), true))
+  const [servers, tools] = (['servers', 'tools'] as const).map((member) =>
+    namesIn(formFieldText(sent[member]), true, former?.[member]))
   const detect = formFieldValues(sent.detect)
   const [url, secret] = [formFieldText(sent['webhook.url']).trim(), formFieldText(sent['webhook.secret'])]
   const timeout = formFieldText(sent['webhook.timeoutMs']).trim()

@@ -57,8 +57,9 @@ const signedInPages: FastifyPluginAsync = async (app) => {
   setRouteScope(app, 'console')
   const { base } = app.kit
   // A form is refused once its body is read, so that the error page can keep what was typed.
-  const isForm = ({ method, headers }: FastifyRequest): boolean =>
-    method === 'POST' && /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
+  const form = 'application/x-www-form-urlencoded'
+  const isForm = ({ method, headers, server }: FastifyRequest): boolean =>
+    method === 'POST' && headers['content-type']?.split(';')[0] === form && server.hasContentTypeParser(form)
   app.addHook('onRequest', async (request, reply) => {
     if (request.principal || isForm(request)) return
     const isPage = request.method === 'GET' && request.headers['x-console-refresh'] === undefined

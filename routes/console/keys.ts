@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { linkedSnippets } from '../../plugins/base/config/index.ts'
-import type { PageData } from '../../plugins/management/index.ts'
+import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import {
   parseEnabledUpdate, mcpEndpointUrl, filterByText, formFieldValues, createPageRouter, createRemoveAction,
-  formFieldText, createToggleAction, type Visit
+  formFieldText, createToggleAction, type SubmittedForm, type Visit
 } from './page.ts'
 import { asksForOtherChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { paginate } from './lists.ts'
@@ -48,6 +48,9 @@ const routes: FastifyPluginAsync = async (app) => {
       renderer.send(reply, 'key-new', { ...newKeyPage(visit), values: form })
       return undefined
     }
+    if (Date.parse(expiryIn(form)) <= Date.now()) {
+      throw new ApiError(400, { message: '"expiresAt": this day is over, so the key could not be used' })
+    }
     const created = (await api.ask(request, 'POST', '/auth/keys', newKeyIn(principal, form))).data as Key
     const { name, token } = created
     const endpoint = `${mcpEndpointUrl(app, request)}${routeIn(created)}`
@@ -89,17 +92,19 @@ function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key):
   return accessType === 'all' || first === undefined ? '' : `/${encodeURIComponent(first)}`
 }
 
+/** Returns the expiry in a submitted form; '' if there is none. A date without a time means its end, in UTC. */
+function expiryIn (form: SubmittedForm): string {
+  const text = formFieldText(form.expiresAt)
+  return /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T23:59:59Z` : text
+}
+
 /**
  * Returns the request body for a new key. Users without admin rights can only create keys of the kind `user` that open
  * everything that the user can see.
  */
-function newKeyIn ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
-  const expires = formFieldText(form.expiresAt)
-  const own = {
-    name: formFieldText(form.name),
-    // A date without a time means the end of that day, in UTC.
-    ...expires !== '' && { expiresAt: /^\d{4}-\d\d-\d\d$/.test(expires) ? `${expires}T23:59:59Z` : expires }
-  }
+function newKeyIn ({ isAdmin }: Principal, form: SubmittedForm): object {
+  const expiresAt = expiryIn(form)
+  const own = { name: formFieldText(form.name), ...expiresAt !== '' && { expiresAt } }
   if (!isAdmin) return own
   const kind = formFieldText(form.kind) === 'system' ? 'system' : 'user'
   return {

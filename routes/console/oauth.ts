@@ -35,7 +35,8 @@ export const oauthPages: FastifyPluginAsync = async (app) => {
         ...principal.isAdmin
           ? [clientsPart(base, await askForClients(Math.max(1, Math.trunc(Number(clientsPage)) || 1)), urlOfClients)]
           : [],
-        consentsPart(base, (await ask('/oauth/consents'))?.data as readonly Consent[] | undefined),
+        consentsPart(base, (await ask('/oauth/consents'))?.data as readonly Consent[] | undefined,
+          principal.isAdmin ? disabledText : disabledTextForUsers),
         loginsPart(base, await servers.listWithLoginUrls(principal), { page: loginsPage, clients: clientsPage ?? '' })
       ]
     }
@@ -58,6 +59,7 @@ export const oauthAdminPages: FastifyPluginAsync = async (app) => {
 }
 
 const disabledText = 'The authorization server is off. Turn it on in the settings: oauthServer.enabled.'
+const disabledTextForUsers = 'The authorization server is off. Only an admin can turn it on.'
 const actionsColumn = { title: 'Actions', isHidden: true }
 /** Returns the host of a URI. A URI without a host, such as one that opens an app, is returned unchanged. */
 const hostOf = (uri: string): string => URL.canParse(uri) ? new URL(uri).host || uri : uri
@@ -102,10 +104,10 @@ function clientsPart (base: string, answer: ApiAnswer | undefined, urlOf: (page:
   }
 }
 
-const consentsPart = (base: string, consents: readonly Consent[] | undefined): object => ({
+const consentsPart = (base: string, consents: readonly Consent[] | undefined, whenDisabled: string): object => ({
   id: 'consents',
   heading: 'Applications you have allowed',
-  empty: consents ? 'None.' : disabledText,
+  empty: consents ? 'None.' : whenDisabled,
   caption: 'Consents',
   columns: [{ title: 'Application' }, { title: 'Permissions' }, actionsColumn],
   rows: (consents ?? []).map(({ clientId, clientName, scopes }) => ({

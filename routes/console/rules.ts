@@ -28,9 +28,10 @@ const routes: FastifyPluginAsync = async (app) => {
       const others = observed.map((each) => `${each.name} ${decisionWords[each.decision]}`)
       return {
         decision,
-        text: policy === null
-          ? 'No rule matches: the call is allowed.'
-          : escapeInvisible(`${policy.name} ${decisionWords[decision]}. ${reason}.`),
+        // If the server or the tool does not exist, the reason says so.
+        text: escapeInvisible(policy === null
+          ? `${reason.replace(/^No policy matches/, 'No rule matches: the call is allowed')}.`
+          : `${policy.name} ${decisionWords[decision]}. ${reason}.`),
         under: others.length === 0 ? undefined : escapeInvisible(`Only observed: ${others.join(', ')}.`)
       }
     } catch (error) {

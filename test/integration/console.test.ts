@@ -37,6 +37,22 @@ void test('states change while one looks, switches change in place, and a search
   await until(async () => await tab.locator('tbody th').count() === 1)
 })
 
+void test('a switch that gets no answer says so', async (t) => {
+  const tab = await signedIn(t, browser, hub.url, { viewport: { width: 1280, height: 844 } })
+  await tab.goto(`${hub.url}/console/servers/fake`)
+  await tab.route('**/items', async (route) => { await route.abort() })
+  const button = tab.locator('[role=switch]').first()
+  await button.click()
+  await tab.waitForSelector('#not-sent', { state: 'visible' })
+  assert.equal(await button.getAttribute('aria-checked'), 'true')
+  await tab.unroute('**/items')
+  for (const isOn of ['false', 'true']) {
+    await button.click()
+    await until(async () => await button.getAttribute('aria-checked') === isOn)
+    assert.equal(await tab.isVisible('#not-sent'), false)
+  }
+})
+
 void test('a search is answered though its list changes during the request', async (t) => {
   const tab = await signedIn(t, browser, hub.url, { viewport: { width: 1280, height: 844 } })
   await tab.goto(`${hub.url}/console/servers`)

@@ -53,9 +53,12 @@ async function follow (form: HTMLFormElement, button: HTMLButtonElement): Promis
       if (note) note.textContent = [count, message].filter((part) => typeof part === 'string' && part !== '').join(': ')
     })
   } catch {
+    const hadFocus = panel.contains(document.activeElement)
     panel.hidden = true
     const lost = 'The connection was lost. It is not known whether the call was completed.'
-    panel.after(noteOf(controller.signal.aborted ? 'Cancelled.' : lost))
+    const section = noteOf(controller.signal.aborted ? 'Cancelled.' : lost)
+    panel.after(section)
+    if (hadFocus) section.focus()
   } finally {
     cancel?.removeEventListener('click', stop)
     unmarkBusyButton(button)
@@ -66,6 +69,7 @@ function noteOf (text: string): HTMLElement {
   const section = document.createElement('section')
   section.className = 'sheet'
   section.id = 'result'
+  section.tabIndex = -1
   const body = document.createElement('p')
   body.className = 'body'
   body.setAttribute('role', 'status')
@@ -95,12 +99,20 @@ async function readEvents (
   if (!isComplete) throw new Error('The stream ended without its last event')
 }
 
-/** Replaces `#trial` (the form and its result) by that of the received page; if the page has none, `#main`. */
+/**
+ * Replaces `#trial` (the form and its result) by that of the received page; if the page has none, `#main`. If the
+ * replaced part had the focus, the result gets it, so that screen readers announce it; or else a question, or an error.
+ */
 function showResult (html: string): void {
   const page = new DOMParser().parseFromString(html, 'text/html')
   const id = page.querySelector('#trial') ? '#trial' : '#main'
   const [shown, next] = [document.querySelector(id), page.querySelector(id)]
   if (shown === null || next === null) return
-  shown.replaceWith(document.importNode(next, true))
+  const hadFocus = shown.contains(document.activeElement)
+  const fresh = document.importNode(next, true)
+  shown.replaceWith(fresh)
+  const places = ['#result', '.question', '[aria-invalid=true]', 'button[value=call]']
+  const place = places.map((each) => fresh.querySelector<HTMLElement>(each)).find((each) => each !== null)
+  if (hadFocus) place?.focus({ preventScroll: true })
   document.querySelector('#result, .banner.error')?.scrollIntoView({ block: 'nearest' })
 }

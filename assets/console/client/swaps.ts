@@ -1,6 +1,9 @@
+import { unmarkBusyButton } from './busy.ts'
+
 /** The members of htmx's request context that are used here. */
 interface RequestContext {
   target: Element
+  sourceElement: Element
   select?: string
   swap: string
   response: { status: number, raw: Response }
@@ -13,6 +16,19 @@ interface RequestContext {
  * the response.
  */
 export function correctHtmxSwaps (): void {
+  // There is no response: the gateway is away.
+  document.addEventListener('htmx:error', (event) => {
+    const { ctx } = (event as CustomEvent<{ ctx?: Pick<RequestContext, 'sourceElement'> }>).detail
+    const button = ctx?.sourceElement.querySelector<HTMLElement>('button.switch')
+    const banner = document.querySelector<HTMLElement>('#not-sent')
+    if (!button || !banner) return
+    unmarkBusyButton(button)
+    banner.hidden = false
+  })
+  document.addEventListener('htmx:after:swap', () => {
+    const banner = document.querySelector<HTMLElement>('#not-sent')
+    if (banner) banner.hidden = true
+  })
   document.addEventListener('htmx:after:request', (event) => {
     const { ctx } = (event as CustomEvent<{ ctx: RequestContext }>).detail
     const path = new URL(ctx.response.raw.url).pathname

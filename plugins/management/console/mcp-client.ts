@@ -176,7 +176,6 @@ export class McpClient {
     request: FastifyRequest, path: string, viewer: ViewerIdentity, kind: string
   ): Promise<{ items: Json[], tokens: number } | { problem: string }> {
     const items: Json[] = []
-    let size = 0
     let cursor: unknown
     for (let page = 0; page < maxPages; page++) {
       const params = JSON.stringify(cursor === undefined ? {} : { cursor })
@@ -185,11 +184,11 @@ export class McpClient {
       if (result === undefined) return { problem: problem ?? 'No list was returned.' }
       const part = result[kind]
       if (Array.isArray(part)) items.push(...part.filter(isObject))
-      size += received.reduce((sum, { length }) => sum + length, 0)
       cursor = result.nextCursor
       if (cursor === undefined || cursor === null) break
     }
-    return { items, tokens: estimateTokens(size) }
+    // As on all pages, only the items count.
+    return { items, tokens: items.reduce((sum, item) => sum + estimateTokens(JSON.stringify(item).length), 0) }
   }
 }
 

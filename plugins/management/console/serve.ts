@@ -250,7 +250,7 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
     title,
     status,
     again,
-    text: again && principal ? expiredPage : messages[given.code] ?? messages[code] ?? text,
+    text: again && principal ? `${expiredPage}.` : messages[given.code] ?? messages[code] ?? text,
     ...status === 404 && { path: request.url.split('?')[0] },
     back: principal ? renderer.linkToParentPage(request.url, principal) : { label: 'Sign in', href: `${base}/login` }
   }

@@ -18,6 +18,9 @@ void test('the configuration of a client, with comments', async () => {
 })
 
 void test('what has no effect is named', async () => {
+  const twice = parsePastedServers('{"mcpServers":{"a":{"command":"one"},"b":{"command":"b"},"a":{"command":"two"}}}')
+  assert.deepEqual(twice.map(({ name, config: { command } }) => [name, command]), [['a', 'two'], ['b', 'b']])
+  assert.match(twice[0]?.remarks.join() ?? '', /two members of one name/)
   const [server] = parsePastedServers(JSON.stringify({ mcpServers: { a: { ...memory, autoApprove: ['x'] } } }))
   assert.match(server?.remarks.join() ?? '', /autoApprove/)
 })

@@ -10,6 +10,7 @@ test('images and audio that the console does not display are files with a type a
   for (const type of ['image/svg+xml', 'image/bmp', 'text/html', 'image/png"']) {
     assert.deepEqual(resultOf('image', type), [['file', `3 bytes of ${type}`]])
   }
+  assert.deepEqual(resultOf('image', 'image/bmp', 'AAECAw=='), [['file', '4 bytes of image/bmp']])
   assert.deepEqual(resultOf('image', undefined), [['file', '3 bytes of an unknown type']])
   assert.deepEqual(resultOf('image', 'image/png', '"not base64'), [['file', '8 bytes of image/png']])
   const resource = { uri: 'file:///a/b.svg', mimeType: 'image/svg+xml', blob: 'AAAA' }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { SchemaForm, type FormField } from '../../../plugins/management/console/forms/schema-form.ts'
+import { readArgumentsForm } from '../../../routes/console/arguments.ts'
 
 const schema = {
   type: 'object',
@@ -52,7 +53,7 @@ void test('what is left empty is left out', async () => {
 void test('values have the types of the schema', async () => {
   assert.deepEqual(read({
     ...needed,
-    'arg/body': 'a\r\nb',
+    'arg/body': 'a\nb',
     'arg/draft': 'false',
     'arg/state': '1',
     'arg/labels/0': 'x',
@@ -102,6 +103,18 @@ void test('arguments that were typed as JSON come into the form', async () => {
     owner: 'octo', body: 'x', count: 2, draft: true, state: 'open', labels: ['a', 'b'], place: { x: 1, inner: { x: 2 } }, due: { date: 'y' }, free: { z: 1 }
   }
   assert.deepEqual(read(form.toDraft(args)), args)
+})
+
+void test('arguments that the form would change stay JSON', async () => {
+  const switched = (json: string): unknown =>
+    readArgumentsForm({ kit: { formOf: () => form } } as never, { mode: 'json', do: 'form', json }, schema).mode
+  for (const same of ['{}', '{"body":"a\\nb","place":{"x":0.10}}', '{"free":{"z":[1]}}']) {
+    assert.equal(switched(same), 'form', same)
+  }
+  for (const other of [
+    '{"extra":true}', '{"place":{"x":1,"more":[1]}}', '{"state":"none"}', '{"labels":"a"}', '{"labels":["a\\r\\nb"]}', '{"owner":null}',
+    '{"owner":5}', '{"count":"3"}', '{"count":12345678901234567890}', '{"free":1,"free":2}'
+  ]) assert.equal(switched(other), 'json', other)
 })
 
 void test('schemas that make no form become JSON, and none is followed for ever', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
 import { Browser } from '../../helpers/console.ts'
-import { admin } from '../../helpers/doors.ts'
+import { admin, alice } from '../../helpers/doors.ts'
 
 test('more applications than one page has are on the next ones', async (t) => {
   const oauthClients = Array.from({ length: 60 }, (_, at) => ({
@@ -22,4 +22,15 @@ test('more applications than one page has are on the next ones', async (t) => {
   assert.match(second, /href="\/console\/oauth\?clients=1"/)
   assert.deepEqual(listed((await browser.get('/oauth?clients=99')).text), listed(second), 'the last page')
   assert.deepEqual(listed((await browser.get('/oauth?clients=x')).text), listed(first))
+})
+
+test('users are not told to change a setting', async (t) => {
+  const app = await appFor(t, { users: [admin, alice], teams: [{ name: 'crew', members: ['alice'] }] })
+  const [hers, his] = [new Browser(app), new Browser(app)]
+  await hers.signIn('alice')
+  await his.signIn('admin')
+  assert.match((await hers.get('/oauth')).text, /Only an admin can turn it on/)
+  assert.match((await his.get('/oauth')).text, /Turn it on in the settings/)
+  assert.doesNotMatch((await hers.get('/teams')).text, /Login groups|Servers<\/th>/, 'what she may not see is no column')
+  assert.match((await his.get('/teams')).text, /Login groups[\s\S]*Servers<\/th>/)
 })

@@ -27,10 +27,21 @@ void test('a guard that is refused comes back at its field with what was typed a
   assert.doesNotMatch(text, /<script>alert/)
   assert.match((await browser.post('/guards', { ...guard, detect: 'blood' })).text, /id="detect-problem"[\s\S]*detect\.0: must be one of/, 'a part of a value')
   const { detect: _, ...nothing } = guard
-  assert.match((await browser.post('/guards', nothing)).text, /id="detect-problem"[\s\S]*Must name something to search for/)
+  assert.match((await browser.post('/guards', nothing)).text, /value="secrets" autofocus[\s\S]*id="detect-problem"[\s\S]*Must name something to search for/)
   assert.match((await browser.post('/guards', { ...guard, 'webhook.secret': secret })).text, /id="webhook\.url-problem"/, 'a new secret is not dropped')
   assert.match((await browser.post('/guards', { ...guard, 'webhook.url': 'https://x.example', 'webhook.secret': secret, 'webhook.timeoutMs': '1.5' })).text, /id="webhook\.timeoutMs-problem"/)
   assert.deepEqual(app.guards.list(), [])
+})
+
+void test('names of tools with a comma stay as they are stored', async (t) => {
+  const stored = { id: key.id, name: 'one', on: 'both', tools: ['a,b', 'x y'], detect: ['card'], action: 'mask' }
+  const app = await appFor(t, { users: [admin], guards: [stored] })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const path = `/guards/${key.id}`
+  const shown = fieldsOf(await browser.get(path))
+  assert.equal((await browser.post(path, { ...shown, detect: 'card', tools: `${shown.tools ?? ''}\nc,d` }, path)).status, 303)
+  assert.deepEqual(app.guards.list()[0]?.tools, ['a,b', 'x y', 'c', 'd'])
 })
 
 void test('guards are added, changed without their secret, ordered, switched and removed', async (t) => {

@@ -25,6 +25,8 @@ void test('a list is seen with the eyes that were chosen, and calls run as the r
   const mine = await browser.get('/playground?route=&eyes=self')
   assert.match(mine.text, /secret-echo.*open-echo/s)
   assert.doesNotMatch(mine.text, /<img src=x/)
+  const cost = /4 tools · ([\d,]+) tokens/.exec(mine.text)?.[1]
+  assert.equal(/All 4 tools<[^\d]*<span class="numbers nowrap">([\d,]+)/.exec((await browser.get('/overview')).text)?.[1], cost)
   const hers = await browser.get('/playground?route=&eyes=user:alice')
   assert.match(hers.text, /open-echo/)
   assert.doesNotMatch(hers.text, /secret-echo/)

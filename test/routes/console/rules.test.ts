@@ -33,6 +33,7 @@ void test('rules are added, ordered, switched, tested and removed', async (t) =>
   const tested = await browser.get(`/rules?username=alice&server=up&tool=delete&arguments=${encodeURIComponent('{"n": 1}')}`)
   assert.match(tested.text, /First denies\. Its condition is true\./)
   assert.match((await browser.get('/rules?username=&server=up&tool=read&arguments=')).text, /No rule matches: the call is allowed/)
+  assert.match((await browser.get('/rules?username=&server=nope&tool=read&arguments=')).text, /is allowed\. But there is no server &quot;nope&quot;\./)
   assert.match((await browser.get('/rules?username=alice&server=up&tool=read&arguments=%7B')).text, /role="alert"/)
   await browser.post(`/rules/${first.id}/toggle`, { enabled: 'false' })
   assert.equal(app.policies.entries.get(first.id).enabled, false)

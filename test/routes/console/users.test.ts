@@ -32,6 +32,11 @@ async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser
   return { app, browser }
 }
 
+void test('a search without a match says so', async (t) => {
+  const { browser } = await start(t)
+  assert.match((await browser.get('/users?q=zzz')).text, /No user matches/)
+})
+
 void test('removing a user names what ends and what passes on', async (t) => {
   const { app, browser } = await start(t)
   const page = decoded((await browser.get('/users/carol/remove')).text)

@@ -66,3 +66,6 @@ export function readJsonField (
     return { errors: { [name]: `This is not JSON: ${messageOf(error)}.` } }
   }
 }
+
+/** Returns a text as it is, and any other value as JSON. */
+export const textOfValue = (value: unknown): string => typeof value === 'string' ? value : JSON.stringify(value)

@@ -70,7 +70,7 @@ function mediaBlock (data: string, mimeType: unknown, name: string): ResultBlock
   const src = `data:${type ?? ''};base64,${data}`
   const kind = shownMedia.exec(src)?.[1]
   if (type !== undefined && (kind === 'image' || kind === 'audio')) return { kind, src, mimeType: type }
-  const text = `${Math.floor(data.length * 3 / 4).toLocaleString('en')} bytes of ${type ?? 'an unknown type'}`
+  const text = `${Buffer.byteLength(data, 'base64').toLocaleString('en')} bytes of ${type ?? 'an unknown type'}`
   // The media type makes browsers save the file, not show it.
   return { kind: 'file', text, src: `data:application/octet-stream;base64,${data}`, name }
 }

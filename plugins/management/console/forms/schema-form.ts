@@ -4,7 +4,7 @@ import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
 import {
   addError, countItems, type Draft, type FieldErrors, fieldNameOf, type FormField, hasFilledFields, maxItems,
-  readJsonField
+  readJsonField, textOfValue
 } from './draft.ts'
 import { fillMap, fieldsOfMap, readMap } from './map-fields.ts'
 import { type Schema, type FieldShape, type FormContext, fieldShapeOf } from './schema.ts'
@@ -69,6 +69,12 @@ export class SchemaForm {
     this.#context = this.#newContext(this.#depth)
     const json = this.#read(this.#schema, argumentsFieldName, true, draft, errors, 0) ?? '{}'
     return Object.keys(errors).length > 0 ? { errors } : { json }
+  }
+
+  /** Converts the valid values of a draft to JSON text. @throws InvalidInput as `read` */
+  readValid (draft: Draft): string {
+    this.#context = this.#newContext(this.#depth ?? 0)
+    return this.#read(this.#schema, argumentsFieldName, true, draft, {}, 0) ?? '{}'
   }
 
   /** Converts arguments to a draft. @throws InvalidInput if their lists make the form too large */
@@ -182,7 +188,7 @@ export class SchemaForm {
               ? []
               : [{ value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }],
             ...values.map((value, at) => ({
-              value: String(at), text: shownValue(value), isChosen: chosen === String(at)
+              value: String(at), text: textOfValue(value), isChosen: chosen === String(at)
             }))
           ]
         }
@@ -288,9 +294,7 @@ export class SchemaForm {
       case 'json':
         draft[name] = JSON.stringify(value, undefined, 2)
         return
-      default: draft[name] = typeof value === 'string' ? value : JSON.stringify(value)
+      default: draft[name] = textOfValue(value)
     }
   }
 }
-
-const shownValue = (value: unknown): string => typeof value === 'string' ? value : JSON.stringify(value)

@@ -2,6 +2,7 @@ import { messageOf } from '../../../../db/errors.ts'
 import { orderedEntries } from '../../../../db/order.ts'
 import { rememberTextOrder } from '../../../../db/text-order.ts'
 import { isObject } from '../../../../protocol/json.ts'
+import { withoutAnyDuplicates } from '../../../../protocol/json-ambiguity.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { translateConfig } from '../../../../schemas/foreign-config.ts'
 import { type EditorInput, readForeignDocument } from '../../../../schemas/foreign-document.ts'
@@ -79,7 +80,11 @@ interface Found {
 
 function ofJson (text: string): Found[] {
   const json = jsoncToJson(text)
-  return ofValue(rememberTextOrder(json, parse('JSON', () => JSON.parse(json) as unknown), orderedLevels), 'JSON')
+  const value = rememberTextOrder(json, parse('JSON', () => JSON.parse(json) as unknown), orderedLevels)
+  const [first, ...others] = ofValue(value, 'JSON')
+  if (first === undefined || withoutAnyDuplicates(json) === json) return first ? [first, ...others] : []
+  const remark = 'The text has two members of one name in an object, such as two servers: only the last one counts'
+  return [{ ...first, remarks: [remark, ...first.remarks ?? []] }, ...others]
 }
 
 function ofValue (value: unknown, format: string): Found[] {
