@@ -24,6 +24,9 @@ const requiredCapabilities = new Map<string, typeof inputCapabilities[number]>([
   ['roots/list', 'roots']
 ])
 
+/** Whether MCP defines this method of server requests. `ping`, which concerns one connection, is not among them. */
+export const isServerRequestMethod = (method: string): boolean => requiredCapabilities.has(method)
+
 /**
  * Checks that a client declares the capability that a server request requires, including its mode and optional
  * features. Requests with unknown methods are allowed.

@@ -118,7 +118,7 @@ interface FailureDetails {
   readonly isAnswered?: boolean
 }
 
-/** Why a running request is cancelled when its client can no longer see the server. */
+/** Why a request fails whose client can no longer see the server. */
 export const lostServerClause = 'it was removed, renamed or disabled, or access was withdrawn'
 
 /** Thrown if an upstream gives no answer, or an unusable one. The message is for operators. */

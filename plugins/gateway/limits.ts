@@ -141,7 +141,8 @@ export const gatewayLimits = {
 
   /**
    * Max wait of a list until a connected server has stated what it lists for clients with a new set of capabilities, in
-   * ms; beyond that, the list omits the server.
+   * ms; beyond that, the list has what the server lists to clients without capabilities, or omits the server if that is
+   * unknown, too. Merged lists do not wait if that is known.
    */
   newClass: 5_000,
 

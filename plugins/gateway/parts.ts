@@ -1,7 +1,10 @@
 import type { Tasks } from '../../db/ports/tasks.ts'
+import { isServerRequestMethod } from '../../protocol/capabilities.ts'
+import { rpcCode, RpcError } from '../../protocol/errors.ts'
+import type { Client, Question } from '../../protocol/exchange.ts'
 import type { ProviderHost } from '../../protocol/provider.ts'
 import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
-import type { Access } from '../settings/index.ts'
+import type { Access, View } from '../settings/index.ts'
 import { EventCursors } from './event-cursors.ts'
 import { OpenEventsStreams } from './event-streams.ts'
 import { Forwarder } from './forward.ts'
@@ -57,7 +60,10 @@ export function createProviderHost (
       notifier.scheduleNotifications()
       for (const hook of hooks.onListsChanged) hook()
     },
-    onQuestion: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
+    onQuestion: async (provider, question, client) => {
+      requireKnownQuestion(question, client)
+      for (const hook of hooks.onQuestion) await hook(provider, question, client)
+    },
     onNotification: (...notification) => { passNotification(hooks, ...notification) },
     broadcast: (provider, method, paramsText, serves) => {
       passNotification(hooks, provider, paramsText, (text) => { notifier.broadcast(provider, method, text, serves) })
@@ -68,4 +74,15 @@ export function createProviderHost (
       return handle
     }
   }
+}
+
+/**
+ * Checks that a provider may send a question to a client. On routes of several servers, the client cannot know which
+ * one sends it, so only the methods that MCP defines are allowed.
+ * @throws RpcError -32601 for an unknown method
+ */
+function requireKnownQuestion ({ method }: Question, { listener }: Client): void {
+  const view = listener?.view as View | undefined
+  if (view?.scope.kind === 'server' || isServerRequestMethod(method)) return
+  throw new RpcError(rpcCode.methodNotFound, `The client does not support ${method}`)
 }

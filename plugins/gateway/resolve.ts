@@ -1,4 +1,4 @@
-import { rpcCode, RpcError } from '../../protocol/errors.ts'
+import { lostServerClause, rpcCode, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { NamedKind } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
@@ -71,10 +71,12 @@ export class ItemResolver {
     return this.#surfaces.of(view, client)
   }
 
-  /** @throws RpcError -32001 if the view has a single provider, and nothing is known about it */
+  /** @throws RpcError -32001 if the view has a single provider, and nothing is known about it, or it is gone */
   requireCatalogue ({ scope }: View, surface: Surface, client: Client): void {
     if (scope.kind !== 'server' || surface.capabilities.size > 0) return
-    throw new NotConnectedError(scope.name, this.#providers.get(scope.name), client)
+    throw surface.providers.includes(scope.name)
+      ? new NotConnectedError(scope.name, this.#providers.get(scope.name), client)
+      : new NotConnectedError(scope.name, undefined, client, undefined, lostServerClause)
   }
 
   /** Waits for a provider's catalogue for this client. @throws RpcError -32001 if it is unknown and cannot be read */

@@ -1,6 +1,7 @@
 import type { Client, Question } from '../../protocol/exchange.ts'
 import type { ProviderHost } from '../../protocol/provider.ts'
 import type { CatalogueReviewer } from './catalogues/review.ts'
+import type { ListLoaderDeps } from './catalogues/list-loader.ts'
 import type { CatalogueLimitsAndStorage } from './catalogues/shares.ts'
 import type { ConnectionSettings } from './links/connect.ts'
 import type { ChildCounts } from './links/pool.ts'
@@ -40,11 +41,7 @@ export interface UpstreamDeps {
   openValues: (changed: ValuesListener) => ServerValues | undefined
   allowance: CatalogueLimitsAndStorage
   review: CatalogueReviewer
-  /**
-   * `isUserOwned`: whether a user without admin rights owns the server. `shouldWaitFor`: whether a merged list for this
-   * client waits until the server's lists have been read for the first time.
-   */
-  waiting: { isUserOwned: () => boolean, shouldWaitFor: (client: Client) => boolean }
+  waiting: Pick<ListLoaderDeps, 'isUserOwned' | 'shouldWaitFor' | 'successor'>
 }
 
 /** A `ProviderHost` that ignores all events; used until the gateway is connected. */

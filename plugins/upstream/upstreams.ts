@@ -256,7 +256,8 @@ export class Upstreams implements ProviderSource {
         isUserOwned: () => userOf(config) !== undefined,
         // All clients wait for the servers that this process started with; only owners wait for servers that they add
         // or reload.
-        shouldWaitFor: ({ user }) => isFirst || user === userOf(config)
+        shouldWaitFor: ({ user }) => isFirst || user === userOf(config),
+        successor: async () => { await this.waitUntilClosed(name); return isCurrent() ? undefined : this.get(name) }
       },
       listener: {
         log: statusLog.remark,

@@ -273,4 +273,8 @@ test('the page of the API has the title and the icon of the project', async (t) 
   assert.equal(shown.statusCode, 200)
   const { body: script } = await app.inject('/hub/docs/static/swagger-initializer.js')
   assert.ok(script.includes(Buffer.from(shown.rawPayload).toString('base64')), 'in the top bar as well')
+  for (const file of ['nothing.js', '..%2f..%2fpackage.json']) {
+    assert.equal((await app.inject(`/hub/docs/static/${file}`)).statusCode, 404, file)
+    assert.equal((await app.inject({ method: 'PUT', url: `/hub/docs/static/${file}` })).statusCode, 405, file)
+  }
 })

@@ -142,6 +142,23 @@ test('what is asked of a server that is still connecting waits for it: on its ow
   assert.match(failure(dead), /"dead-end" is not connected: it is still connecting/)
 })
 
+test('a call that waits for a new server to connect goes on waiting when the server is reloaded or changed', async (t) => {
+  for (const how of ['reload', 'change']) {
+    let isSilent = true
+    const slow = await startUpstream(t, { on: ({ method }) => method === 'initialize' && isSilent ? 'never' : undefined })
+    const hub = await startHub(t, { settings: settings({ s: http(slow.url) }) })
+    const session = await Session.open(`${hub.url}/mcp`)
+    const args = { message: 'hello' }
+    const calls = Promise.all([session.call('s-echo', args), managed(hub, 'POST', '/tools/call/s', { toolName: 'echo', arguments: args })])
+    await until(() => slow.count('initialize') > 0)
+    assert.equal(await statusOf(hub, 's'), 'connecting')
+    isSilent = false
+    if (how === 'reload') await managed(hub, 'POST', '/servers/s/reload')
+    else await managed(hub, 'PUT', '/servers/s', { config: http(slow.url, { headers: { 'x-changed': 'yes' } }) })
+    assert.deepEqual((await calls).map(text), ['hello', 'hello'], how)
+  }
+})
+
 test('what is no request of a client\'s own runs nothing', async (t) => {
   const { hub, upstream } = await startOne(t, { tools: [tool('echo'), tool('wipe')] }, { tools: { wipe: { enabled: false } } })
   const session = await Session.open(`${hub.url}/mcp/a`)

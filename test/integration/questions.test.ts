@@ -13,6 +13,7 @@ import { startUpstream, tool, type Answer, type Call } from '../fakes/fault-http
 import { startGates, type Gates } from '../fakes/gates.ts'
 import { bearerKey, npmServer, startHub, until, type Cleanup } from '../helpers/hub.ts'
 import { stdioFake } from '../helpers/stdio-fake.ts'
+import { served } from '../helpers/served.ts'
 
 const ISOLATIONS = ['auto', 'shared', 'session', 'user'] as const
 const KINDS = ['sampling', 'elicitation', 'roots'] as const
@@ -275,6 +276,24 @@ test('a question by hand: its bytes, its answer, and a stranger\'s answer', asyn
       else assert.equal(text(result), 'user said no')
     })
   }
+})
+
+test('a question with an unknown method reaches clients of a single server, and is refused on merged routes', async (t) => {
+  const upstream = await startUpstream(t, {
+    tools: [tool('ask')],
+    on: async ({ method, ask }) =>
+      method === 'tools/call' ? { content: [{ type: 'text', text: JSON.stringify(await ask('vendor/ask', {})) }] } : undefined
+  })
+  const hub = await served(t, { s: { url: upstream.url } })
+  const merged = await Session.open(`${hub.url}/mcp`, { capabilities: ALL })
+  const call = { jsonrpc: '2.0', id: 'c', method: 'tools/call' }
+  const refused = await merged.start({ ...call, params: { name: 's-ask', arguments: {} } })
+  assert.match(text((await refused.wait(({ id, method }) => id === 'c' || method === 'vendor/ask')).result), /-32601/)
+  const single = await Session.open(`${hub.url}/mcp/s`, { capabilities: ALL })
+  const stream = await single.start({ ...call, params: { name: 'ask', arguments: {} } })
+  const { id } = await stream.wait(({ method }) => method === 'vendor/ask')
+  await single.post({ jsonrpc: '2.0', id, result: { vendor: 1 } })
+  assert.match(text((await stream.wait((message) => message.id === 'c')).result), /"result":\{"vendor":1\}/)
 })
 
 test('server-everything and server-filesystem ask their clients', async (t) => {

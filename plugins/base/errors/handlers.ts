@@ -232,7 +232,9 @@ export default fp(async (app) => {
   const format = errorHandlerByPath(app.config.basePath)
   const notFound = (request: FastifyRequest, reply: FastifyReply): void => {
     const methods = app.methodsAt(request.url.split('?', 1)[0] ?? '')
-    format(methods.length > 0 ? notAllowed(methods, reply) : new errors.NotFound(), request, reply)
+    // A path with a wildcard, such as that of static files, allows the method even where there is nothing.
+    const isOtherMethod = methods.length > 0 && !methods.includes(request.method)
+    format(isOtherMethod ? notAllowed(methods, reply) : new errors.NotFound(), request, reply)
   }
   await app.annexes.onEveryApp(app, (each) => {
     // If Fastify cannot read a body, it sets `Connection: close`. A client that is still sending would then get a reset

@@ -11,7 +11,7 @@ import type { UpstreamCatalogues } from './catalogues.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-interface ListLoaderDeps {
+export interface ListLoaderDeps {
   readonly placement: Placement
   readonly catalogues: UpstreamCatalogues
   readonly supervisor: ConnectionSupervisor
@@ -27,6 +27,8 @@ interface ListLoaderDeps {
   readonly isUserOwned: () => boolean
   /** Whether a merged list for this client waits until the server's lists have been read for the first time. */
   readonly shouldWaitFor: (client: Client) => boolean
+  /** Waits until the upstream is closed, and returns the one that has replaced it; undefined if there is none. */
+  readonly successor?: () => Promise<Pick<ListLoader, 'loadLists'> | undefined>
 }
 
 /**
@@ -92,7 +94,8 @@ export class ListLoader {
     const slot = isSingleServer || isShown || waitsForUsers()
       ? placement.listingSlot(client)
       : placement.pool.base
-    const done = this.#read(slot).catch(() => {})
+    const done =
+      this.#read(slot).catch(async () => { await this.#loadFromSuccessor(client, isSingleServer) }).catch(() => {})
     const isLeftOut = isShown || !(isAwaited || (!catalogues.isKnown && shouldWaitFor(client)))
     return isLeftOut ? changed : [...changed, { done, maxWait }]
   }
@@ -132,6 +135,12 @@ export class ListLoader {
       if (reading && maxWait > 0) readings.push({ done: reading.done, maxWait })
     }
     return readings
+  }
+
+  /** Waits for the lists of the upstream that has replaced this one, because the server was reloaded or changed. */
+  async #loadFromSuccessor (client: Client, isSingleServer: boolean): Promise<void> {
+    const successor = await this.#deps.successor?.()
+    await Promise.all(successor?.loadLists(client, isSingleServer).map(({ done }) => done) ?? [])
   }
 
   /** Returns the max time that an answer waits for the unknown lists of a capability class, in ms. */

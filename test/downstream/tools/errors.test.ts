@@ -70,6 +70,20 @@ test('an answer that does not come, and a server that is away', async (t) => {
   assert.equal(unknown.statusCode, 404, 'a tool that is known not to be there')
 })
 
+test('a call that waits for a server to connect is told when the server is removed', async (t) => {
+  const upstream = await startUpstream(t, { on: ({ method }) => method === 'initialize' ? 'never' : undefined })
+  const app = await appFor(t, settings({ up: { url: upstream.url } }))
+  let isWaiting = false
+  const waitForLists = app.gateway.waitForLists.bind(app.gateway)
+  app.gateway.waitForLists = async (...asked) => { isWaiting = true; await waitForLists(...asked) }
+  const headers = { authorization: `Bearer ${KEY}` }
+  const call = app.inject({ method: 'POST', url: '/api/tools/call/up', headers, payload: { toolName: 'x' } }).then((reply) => reply)
+  await until(() => isWaiting)
+  assert.equal((await app.inject({ method: 'DELETE', url: '/api/servers/up', headers })).statusCode, 200)
+  const { statusCode, body } = await call
+  assert.match(`${statusCode} ${body}`, /^502 .*not connected: it was removed/)
+})
+
 test('toHttpError: each reason has its status', async () => {
   const calls = new InFlightCalls({ handle: async () => '{}', redact: (_server, text) => text.replaceAll('secret', '***') })
   const table: Record<ErrorReason, [number, status: number]> = {
