@@ -23,12 +23,17 @@ export class ShownTool implements SearchableTool {
   readonly name: string
   readonly ownName: string
   readonly server: string
+  readonly content: ShownTool
   readonly #text: string
   readonly #description: string | undefined
 
-  /** @param name the name in the view */
-  constructor (name: string, { provider, key }: ItemTarget, { text, description }: ListEntry) {
+  /**
+   * @param name the name in the view
+   * @param same a tool that differs at most by its name in the view
+   */
+  constructor (name: string, { provider, key }: ItemTarget, { text, description }: ListEntry, same?: ShownTool) {
     this.name = name
+    this.content = same?.content ?? this
     this.ownName = key
     this.server = provider
     this.#text = text
@@ -42,9 +47,13 @@ export class ShownTool implements SearchableTool {
   get inputSchema (): unknown { return parseTool(this.#text).inputSchema }
 
   /** Whether a tool with this name, target and list entry is the same as this one. */
-  isSameTool (name: string, { provider, key }: ItemTarget, { text, description }: ListEntry): boolean {
-    return this.name === name && this.server === provider && this.ownName === key &&
-      this.#text === text && this.#description === description
+  isSameTool (name: string, target: ItemTarget, entry: ListEntry): boolean {
+    return this.name === name && this.hasContent(target, entry)
+  }
+
+  /** Whether a tool with this target and list entry differs at most by its name in the view. */
+  hasContent ({ provider, key }: ItemTarget, { text, description }: ListEntry): boolean {
+    return this.server === provider && this.ownName === key && this.#text === text && this.#description === description
   }
 }
 
@@ -64,7 +73,8 @@ function cachedShownTool (name: string, target: ItemTarget, entry: ListEntry): S
   if (!tools) shownToolsByItem.set(item, tools = [])
   let tool = tools.find((each) => each.isSameTool(name, target, entry))
   if (!tool) {
-    tools.push(tool = new ShownTool(name, target, entry))
+    tool = new ShownTool(name, target, entry, tools.find((each) => each.hasContent(target, entry)))
+    tools.push(tool)
     if (tools.length > maxShownTools) tools.shift()
   }
   return tool

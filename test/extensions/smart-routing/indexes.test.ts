@@ -36,6 +36,23 @@ test('the indexes of many views have a bound, and those that nobody searches do 
   assert.ok(!indexes.shouldUpdateEarly('view 11'), 'nobody searches it any more')
 })
 
+test('a view whose tools get other names keeps its index, and views with equal tools share it', async (t) => {
+  const items = ['send_parcel', 'open_shop'].map((key) => ({ key, text: JSON.stringify({ name: key }) }))
+  const withAlias = (alias: string): Surface => {
+    const targets = new Map(items.map((item) => [`${alias}-${item.key}`, { provider: 'post', key: item.key, item }]))
+    return { parts: { tools: { targets, list: { entries: items } } } } as unknown as Surface
+  }
+  const indexes = new ViewIndexes((error) => { assert.fail(String(error)) })
+  await indexes.update('view', withAlias('a')).updated
+  const parsed = t.capture(JSON, 'parse', JSON.parse)
+  for (const [view, alias] of [['view', 'b'], ['other', 'c']] as const) {
+    const { index, updated } = indexes.update(view, withAlias(alias))
+    await updated
+    assert.equal(index.search('send a parcel', 5)[0]?.tool.name, `${alias}-send_parcel`)
+  }
+  assert.equal(parsed().length, 0, 'the tools were analysed once')
+})
+
 test('an index of skills that could not be created is created by the next search', async () => {
   let failures = 1
   const skills = {

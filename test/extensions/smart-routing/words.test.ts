@@ -334,8 +334,12 @@ test('thousands of tools are indexed in turns', async () => {
   const turn = (): void => { turns++; if (!isBuilt) setImmediate(turn) }
   setImmediate(turn)
   const index = await indexed(tools)
-  isBuilt = true
   assert.ok(turns > 20, `${turns} turns`)
+  const before = turns
+  await index.update([])
+  isBuilt = true
+  assert.ok(turns - before > 2, `removed in ${turns - before} turns`)
+  await index.update(tools)
   for (const query of ['send an email', 'wie komme ich nach Hamburg', 'delte the calender event']) assert.equal(index.search(query, 10).length, 10)
   const more = [...tools, tool('late', 'xylophone_tuner', 'Tunes xylophones')]
   await index.update(more)

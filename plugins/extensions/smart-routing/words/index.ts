@@ -29,6 +29,7 @@ const common = { tools: 500, part: 0.1 }
 
 /** The analysis of a tool, shared by all indexes. */
 const analysisOf = memoized(analyseTool)
+const contentOf = (tool: SearchableTool): SearchableTool => tool.content ?? tool
 
 interface IndexedTool { readonly tool: SearchableTool, readonly analysis: Analysis }
 
@@ -69,7 +70,8 @@ export class ToolIndex {
     this.#lexicon ??= await loadLexicon()
     while (this.#appliedTools !== this.#newestTools) {
       const list = this.#newestTools
-      this.#removeUnwanted()
+      await this.#removeUnwanted()
+      if (list !== this.#newestTools) continue
       const budget = new LoopBudget()
       let inserted = 0
       for (const tool of list) {
@@ -84,23 +86,33 @@ export class ToolIndex {
     }
   }
 
-  #removeUnwanted (): void {
+  /** Removes the tools that are no longer searched. A new tool with the same content takes over the slot. */
+  async #removeUnwanted (): Promise<void> {
+    const added = new Map<SearchableTool, SearchableTool>()
+    for (const tool of this.#newestTools) if (!this.#slotOf.has(tool)) added.set(contentOf(tool), tool)
     const removedAnalyses = new Map<number, Analysis>()
-    for (const [tool, slot] of this.#slotOf) {
+    for (const [tool, slot] of [...this.#slotOf]) {
       const indexed = this.#slots[slot]
       if (this.#searchedTools.has(tool) || !indexed) continue
-      removedAnalyses.set(slot, indexed.analysis)
       this.#slotOf.delete(tool)
+      const same = added.get(contentOf(tool))
+      if (same) {
+        added.delete(contentOf(tool))
+        this.#slotOf.set(same, slot)
+        this.#slots[slot] = { tool: same, analysis: indexed.analysis }
+        continue
+      }
+      removedAnalyses.set(slot, indexed.analysis)
       this.#slots[slot] = undefined
       this.#servers.remove(slot, tool.server, indexed.analysis.name)
     }
     if (removedAnalyses.size === 0) return
-    this.#vocabulary.remove(removedAnalyses, this.#slots.length)
+    await this.#vocabulary.remove(removedAnalyses, this.#slots.length)
     this.#freeSlots.push(...removedAnalyses.keys())
   }
 
   #insert (tool: SearchableTool): void {
-    const analysis = analysisOf(tool)
+    const analysis = analysisOf(contentOf(tool))
     const slot = this.#freeSlots.pop() ?? this.#slots.length
     this.#slots[slot] = { tool, analysis }
     this.#slotOf.set(tool, slot)

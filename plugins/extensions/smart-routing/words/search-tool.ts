@@ -8,6 +8,8 @@ export interface SearchableTool {
   readonly title?: string
   /** The description with overrides applied. */
   readonly description?: string
+  /** A tool that differs at most by `name`, whose analysis and place in an index this one uses; default: itself. */
+  readonly content?: SearchableTool
   /** The parsed JSON Schema. */
   readonly inputSchema?: unknown
 }

@@ -50,19 +50,18 @@ function countDifferentBits (a: number, b: number): number {
 
 /** A list of words with an array of their bit sets. Comparing bit sets first makes a search ten times as fast. */
 export class WordList<Entry extends ComparableWord = ComparableWord> {
-  readonly #words: Entry[] = []
-  readonly #bits: number[] = []
+  #words: Entry[] = []
+  #bits: number[] = []
 
   add (word: Entry): void {
     this.#words.push(word)
     this.#bits.push(word.bits)
   }
 
-  delete (word: Entry): void {
-    const at = this.#words.indexOf(word)
-    if (at === -1) return
-    this.#words.splice(at, 1)
-    this.#bits.splice(at, 1)
+  /** Deletes all words but those for which `isKept` returns true. */
+  retain (isKept: (word: Entry) => boolean): void {
+    this.#words = this.#words.filter(isKept)
+    this.#bits = this.#words.map(({ bits }) => bits)
   }
 
   [Symbol.iterator] (): Iterator<Entry> { return this.#words[Symbol.iterator]() }

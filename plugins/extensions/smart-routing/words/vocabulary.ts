@@ -1,3 +1,4 @@
+import { LoopBudget } from '../../../../protocol/yield.ts'
 import { maxWeight, type Analysis } from './analysis.ts'
 import { letterBits, WordList, type ComparableWord } from './typos.ts'
 
@@ -47,27 +48,34 @@ export class Vocabulary {
   }
 
   /**
-   * Removes tools. A term is processed once, however many of the removed tools contain it.
+   * Removes tools. A term is processed once, however many of the removed tools contain it. Yields to the event loop.
    * @param slots the slots, with the analyses that were added for them
    * @param count the number of all slots
    */
-  remove (slots: ReadonlyMap<number, Analysis>, count: number): void {
+  async remove (slots: ReadonlyMap<number, Analysis>, count: number): Promise<void> {
     const changed = new Set<Entry>()
+    const budget = new LoopBudget()
     for (const { tokens } of slots.values()) {
       for (const { term } of tokens) {
         const entry = this.#entries.get(term)
         if (entry) changed.add(entry)
       }
+      if (budget.isSpent) await budget.yieldToEventLoop()
     }
     // The array covers all slots, since reads beyond its end are slow.
     const isRemoved = new Uint8Array(count)
     for (const slot of slots.keys()) isRemoved[slot] = 1
+    const shrunk = new Set<WordList<Entry>>()
     for (const entry of changed) {
+      if (budget.isSpent) await budget.yieldToEventLoop()
       entry.places = entry.places.filter((place) => isRemoved[toolSlotOf(place)] !== 1)
       if (entry.places.length > 0) continue
       this.#entries.delete(entry.term)
-      this.startingWith(entry.word.charCodeAt(0), entry.word.length)?.delete(entry)
+      const words = this.startingWith(entry.word.charCodeAt(0), entry.word.length)
+      if (words) shrunk.add(words)
     }
+    // Deleting the words one by one would take quadratic time.
+    for (const words of shrunk) words.retain(({ places }) => places.length > 0)
   }
 
   get (term: string): Entry | undefined { return this.#entries.get(term) }
