@@ -68,7 +68,7 @@ function translateExclusive (
  * Whether a value contains no `$ref`. Many OpenAPI parsers follow each `$ref`, even one in data, which would break the
  * document or make the parser fetch a URL.
  */
-function isRefFree (value: unknown): boolean {
+export function isRefFree (value: unknown): boolean {
   return typeof value !== 'object' || value === null || !JSON.stringify(value).includes('"$ref"')
 }
 
