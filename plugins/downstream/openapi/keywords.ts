@@ -45,6 +45,30 @@ export function translateKeywords (schema: JsonObject): JsonObject {
   return out
 }
 
+/** The keywords that restrict values: a translation that lacks one accepts more values than the original. */
+const assertionKeywords = new Set([
+  'multipleOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'uniqueItems',
+  'minProperties', 'maxProperties', 'enum'
+])
+
+/** Whether a translation keeps all constraints of a schema. Constraints in subschemas are not considered. */
+export function keepsAllConstraints (schema: JsonObject, translated: JsonObject): boolean {
+  for (const key of Object.keys(schema)) if (assertionKeywords.has(key) && !Object.hasOwn(translated, key)) return false
+  const { type, required, exclusiveMinimum, exclusiveMaximum } = schema
+  const hasKnownTypes =
+    type === undefined ||
+      [type].flat().every((each) => each === 'null' || (typeof each === 'string' && typeNames.includes(each)))
+  return (
+    hasKnownTypes &&
+    (required === undefined || isStringArray(required)) &&
+    [exclusiveMinimum, exclusiveMaximum].every((each) =>
+      each === undefined || typeof each === 'boolean' || isNumber(each)) &&
+    !(Object.hasOwn(schema, 'const') && Object.hasOwn(schema, 'enum'))
+  )
+}
+
+const isStringArray = (value: unknown): boolean => Array.isArray(value) && value.every(isString)
+
 /**
  * Translates an exclusive bound, which is a number in JSON Schema, and a boolean beside the inclusive bound in OpenAPI
  * 3.0.3. If a schema has both bounds, the narrower one is used.
@@ -130,8 +154,8 @@ export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): 
     const keys = Object.keys(other)
     if (keys.length === 0) continue
     if (keys[0] === '$ref') separate.push(other)
-    // `anyOf` has the same meaning beside any other keywords.
-    else if (keys.length === 1 && keys[0] === 'anyOf' && !Object.hasOwn(out, 'anyOf')) Object.assign(out, other)
+    // A combining keyword has the same meaning beside any other keywords.
+    else if (isCombination(keys) && !Object.hasOwn(out, keys[0] ?? '')) Object.assign(out, other)
     // Other keywords may affect each other, so they are merged only with annotations.
     else if (Object.keys(out).every((key) => annotationKeywords.has(key))) Object.assign(out, { ...other, ...out })
     else separate.push(other)
@@ -140,3 +164,6 @@ export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): 
   if (separate.length === 1 && separate[0] && Object.keys(out).length === 0) return separate[0]
   return { ...out, allOf: [...(Array.isArray(out.allOf) ? out.allOf as JsonObject[] : []), ...separate] }
 }
+
+const isCombination = (keys: readonly string[]): boolean =>
+  keys.length === 1 && ['anyOf', 'oneOf', 'not'].includes(keys[0] ?? '')

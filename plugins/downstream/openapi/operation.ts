@@ -75,7 +75,7 @@ function parametersOf (schema: unknown, translator: SchemaTranslator): JsonObjec
   if (!isComplete || properties.size > maxParameters ||
     ![...properties.values()].every((each) => isScalarSchema(each, schema))) return undefined
   return Array.from(properties, ([name, property]) =>
-    toParameter(name, required.has(name), translator.translate(property)))
+    toParameter(name, required.has(name), translator.translate(property).schema))
 }
 
 function toParameter (name: string, required: boolean, { description, ...schema }: JsonObject): JsonObject {
@@ -85,7 +85,7 @@ function toParameter (name: string, required: boolean, { description, ...schema 
 }
 
 function bodyOf (schema: unknown, translator: SchemaTranslator): JsonObject {
-  const translated = translator.translate(schema)
+  const translated = translator.translate(schema).schema
   // The arguments of a tool are an object, even if the schema does not say so.
   const isTyped = translated.type !== undefined || translated.$ref !== undefined
   return isTyped ? translated : { type: 'object', ...translated }

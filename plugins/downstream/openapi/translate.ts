@@ -1,20 +1,37 @@
 import { isObject } from '../../../protocol/json.ts'
 import { isScalarSchema, resolveRef } from '../../base/json-schema/index.ts'
 import {
-  joinSchemas, annotationKeywords, isNullOnly, translateEnum, translateKeywords, translateType, type JsonObject
+  joinSchemas, annotationKeywords, isRefFree, isNullOnly, keepsAllConstraints, translateEnum,
+  translateKeywords, translateType, type JsonObject
 } from './keywords.ts'
 
-/** The keywords that combine other schemas. `then` stands for `if`, `then` and `else` together. */
-const combiningKeywords = ['allOf', 'anyOf', 'oneOf', 'then']
+/** A schema of OpenAPI 3.0.3. `isExact`: it accepts the same values as the original; otherwise it may accept more. */
+interface TranslatedSchema { readonly schema: JsonObject, readonly isExact: boolean }
+
+const acceptsAnything: TranslatedSchema = { schema: {}, isExact: true }
+const inexactAnything: TranslatedSchema = { schema: {}, isExact: false }
+
+/** Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not in JSON Schema, so its meaning there is unknown. */
+const unsupportedKeywords = new Set([
+  'patternProperties', 'propertyNames', 'contains', 'dependentRequired', 'dependentSchemas', 'dependencies',
+  'unevaluatedProperties', 'unevaluatedItems', 'prefixItems', 'additionalItems', 'if', 'then', 'else', '$dynamicRef',
+  '$recursiveRef', 'nullable'
+])
+const isSupported = (schema: JsonObject): boolean => {
+  for (const keyword of Object.keys(schema)) if (unsupportedKeywords.has(keyword)) return false
+  return isRefFree(schema.enum) && isRefFree(schema.const)
+}
+
+/** The keywords that combine other schemas, or negate one. `then` stands for `if`, `then` and `else` together. */
+const combiningKeywords = ['allOf', 'anyOf', 'oneOf', 'then', 'not']
 
 /** Max length of a referenced schema that replaces the reference, in characters. */
 const maxInlined = 500
 
 /**
  * Translates JSON Schema (2020-12, or an earlier draft) to OpenAPI 3.0.3 schemas. Constraints that OpenAPI 3.0.3 cannot
- * express are dropped, so the translation accepts more. Therefore, `not` is dropped, and `oneOf` becomes `anyOf`: the
- * negation of a schema that accepts more would accept less, and a value may match more schemas than before. A
- * referenced schema becomes a component, which allows recursion.
+ * express are dropped, so the translation accepts more. A referenced schema becomes a component, which allows
+ * recursion.
  */
 export class SchemaTranslator {
   /** The component schemas to which the translations refer, by name. */
@@ -24,7 +41,7 @@ export class SchemaTranslator {
   /** Whether the root is a schema of draft 7 or earlier, where keywords beside `$ref` are ignored. */
   readonly #isDraft7: boolean
   /** The names of the components by the schemas from which they were translated. */
-  readonly #componentBySchema = new Map<unknown, string>()
+  readonly #componentBySchema = new Map<unknown, { name: string, exact: boolean }>()
 
   /**
    * @param root the schema in which references are resolved
@@ -37,43 +54,60 @@ export class SchemaTranslator {
   }
 
   /** Translates the root, or a schema within it. */
-  translate (schema: unknown): JsonObject {
-    if (schema === false) return { not: {} }
-    if (!isObject(schema)) return {}
+  translate (schema: unknown): TranslatedSchema {
+    if (schema === true) return acceptsAnything
+    if (schema === false) return { schema: { not: {} }, isExact: true }
+    if (!isObject(schema)) return inexactAnything
     if (typeof schema.$ref === 'string') return this.#reference(schema.$ref, schema)
     const { own, alternatives } = translateType(schema)
-    const out = Object.assign(translateKeywords(schema), own, translateEnum(schema, own), this.#object(schema))
+    const object = this.#object(schema)
+    const out = Object.assign(translateKeywords(schema), own, translateEnum(schema, own), object.schema)
+    let exact = object.isExact && isSupported(schema) && keepsAllConstraints(schema, out)
     const array = arraySchemaOf(schema, own, alternatives, out)
-    if (array) this.#array(schema, array, out)
-    if (!alternatives && !combiningKeywords.some((keyword) => schema[keyword] !== undefined)) return out
+    if (array && !this.#array(schema, array, out)) exact = false
+    if (!alternatives && !combiningKeywords.some((keyword) => schema[keyword] !== undefined)) {
+      return { schema: out, isExact: exact }
+    }
     const parts = this.#combined(schema)
-    if (alternatives) parts.unshift({ anyOf: alternatives })
-    return joinSchemas(out, parts)
+    if (alternatives) parts.unshift({ schema: { anyOf: alternatives }, isExact: true })
+    return {
+      schema: joinSchemas(out, parts.map((part) => part.schema)), isExact: exact && parts.every((part) => part.isExact)
+    }
   }
 
   /** Translates the combining keywords to a list of schemas. A value must match all of them. */
-  #combined (schema: JsonObject): JsonObject[] {
-    const parts: JsonObject[] = []
+  #combined (schema: JsonObject): TranslatedSchema[] {
+    const parts: TranslatedSchema[] = []
     if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.translate(each))
-    for (const choices of [schema.anyOf, schema.oneOf]) {
-      if (Array.isArray(choices) && choices.length > 0) parts.push(this.#choice(choices))
+    for (const keyword of ['anyOf', 'oneOf'] as const) {
+      if (Array.isArray(schema[keyword]) && schema[keyword].length > 0) {
+        parts.push(this.#choice(keyword, schema[keyword]))
+      }
     }
     if (schema.then !== undefined && schema.else !== undefined && schema.if !== undefined) {
-      parts.push({ anyOf: [this.translate(schema.then), this.translate(schema.else)] })
+      parts.push(
+        { schema: { anyOf: [this.translate(schema.then).schema, this.translate(schema.else).schema] }, isExact: false }
+      )
+    }
+    if (schema.not !== undefined) {
+      // The negation of a schema that accepts more would accept less.
+      const negated = this.translate(schema.not)
+      parts.push(negated.isExact ? { schema: { not: negated.schema }, isExact: true } : inexactAnything)
     }
     return parts
   }
 
-  #reference (ref: string, schema: JsonObject): JsonObject {
+  #reference (ref: string, schema: JsonObject): TranslatedSchema {
     const { $ref: _, ...allSiblings } = schema
     const siblings = this.#isDraft7
       ? Object.fromEntries(Object.entries(allSiblings).filter(([key]) => annotationKeywords.has(key)))
       : allSiblings
     const beside = this.translate(siblings)
     const target = this.#resolve(ref)
-    if (target === undefined) return beside
+    if (target === undefined) return { schema: beside.schema, isExact: false }
     const inlined = this.#componentBySchema.has(target) ? undefined : this.#inline(target)
-    return joinSchemas(beside, [inlined ?? this.#component(ref, target)])
+    const translated = inlined ?? this.#component(ref, target)
+    return { schema: joinSchemas(beside.schema, [translated.schema]), isExact: translated.isExact && beside.isExact }
   }
 
   /** Returns the schema at the end of a chain of references; undefined if it leads nowhere, or is a cycle. */
@@ -89,7 +123,7 @@ export class SchemaTranslator {
   }
 
   /** Returns the translation of a boolean schema, or of a small scalar schema without references; else undefined. */
-  #inline (target: unknown): JsonObject | undefined {
+  #inline (target: unknown): TranslatedSchema | undefined {
     if (typeof target === 'boolean') return this.translate(target)
     if (!isObject(target) || !isScalarSchema(target, this.#root)) return undefined
     const text = JSON.stringify(target)
@@ -97,79 +131,98 @@ export class SchemaTranslator {
   }
 
   /** Returns a reference to the component of a schema. The schema is translated when it is first referred to. */
-  #component (ref: string, target: unknown): JsonObject {
+  #component (ref: string, target: unknown): TranslatedSchema {
     const existing = this.#componentBySchema.get(target)
-    if (existing !== undefined) return { $ref: `#/components/schemas/${existing}` }
+    if (existing) return { schema: { $ref: `#/components/schemas/${existing.name}` }, isExact: existing.exact }
     const last = (ref.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_')
     const base = `${this.#prefix}.${last === '_' || last === '' ? 'Arguments' : last}`
     let name = base
     for (let count = 2; this.components.has(name); count++) name = `${base}.${count}`
-    this.#componentBySchema.set(target, name)
-    // The name is taken while the component itself is translated.
+    // While the component itself is translated, it is unknown whether the translation is exact.
+    const component = { name, exact: false }
+    this.#componentBySchema.set(target, component)
     this.components.set(name, {})
-    this.components.set(name, this.translate(target))
-    return { $ref: `#/components/schemas/${name}` }
+    const translated = this.translate(target)
+    this.components.set(name, translated.schema)
+    component.exact = translated.isExact
+    return { schema: { $ref: `#/components/schemas/${name}` }, isExact: translated.isExact }
   }
 
   /**
-   * Translates the choices of `anyOf` or `oneOf`. A choice between null and a schema of a single type becomes that
-   * schema with `nullable`.
+   * Translates `anyOf` or `oneOf`. A choice between null and a schema of a single type becomes that schema with
+   * `nullable`.
    */
-  #choice (choices: unknown[]): JsonObject {
+  #choice (keyword: 'anyOf' | 'oneOf', choices: unknown[]): TranslatedSchema {
     const translated = choices.map((each) => this.translate(each))
-    const [other, ...more] = translated.filter((schema) => !isNullOnly(schema))
-    if (!other || more.length > 0 || translated.length === 1 || !hasSingleType(other)) return { anyOf: translated }
-    const nullable: JsonObject = { ...other, nullable: true }
-    if (Array.isArray(other.enum) && !other.enum.includes(null)) nullable.enum = [...other.enum as unknown[], null]
-    return nullable
+    const [other, ...more] = translated.filter(({ schema }) => !isNullOnly(schema))
+    if (other && more.length === 0 && translated.length > 1 && hasSingleType(other.schema)) {
+      const values = other.schema.enum
+      const nullable: JsonObject = { ...other.schema, nullable: true }
+      if (Array.isArray(values) && !values.includes(null)) nullable.enum = [...values, null]
+      return { schema: nullable, isExact: other.isExact && other.schema.nullable !== true }
+    }
+    const exact = translated.every((each) => each.isExact)
+    // With `oneOf`, a value that matches one original schema would be refused if it matches two translated schemas.
+    return { schema: { [exact ? keyword : 'anyOf']: translated.map(({ schema }) => schema) }, isExact: exact }
   }
 
   /** Translates the keywords of objects. */
-  #object (schema: JsonObject): JsonObject {
+  #object (schema: JsonObject): TranslatedSchema {
+    if (schema.properties === undefined && schema.additionalProperties === undefined) return acceptsAnything
     const out: JsonObject = {}
+    let exact = true
     const { properties, additionalProperties, patternProperties } = schema
     if (isObject(properties)) {
       // Some parsers treat any member named $ref as a reference.
       const names = Object.keys(properties).filter((name) => name !== '$ref')
-      out.properties = Object.fromEntries(names.map((name) => [name, this.translate(properties[name])]))
-      if (Object.hasOwn(properties, '$ref')) return out
+      out.properties = Object.fromEntries(names.map((name) => {
+        const property = this.translate(properties[name])
+        exact &&= property.isExact
+        return [name, property.schema]
+      }))
+      if (Object.hasOwn(properties, '$ref')) return { schema: out, isExact: false }
     }
-    if (typeof additionalProperties !== 'boolean' && !isObject(additionalProperties)) return out
+    if (typeof additionalProperties !== 'boolean' &&
+      !isObject(additionalProperties)) return { schema: out, isExact: exact }
     const additional = this.translate(additionalProperties)
     // OpenAPI treats properties that match a pattern as additional ones, so they must be accepted there.
     const byPattern = isObject(patternProperties) && additionalProperties !== true
       ? Object.values(patternProperties)
       : []
     if (byPattern.length > 0) {
-      const schemas = byPattern.map((each) => this.translate(each))
-      out.additionalProperties = { anyOf: additionalProperties === false ? schemas : [additional, ...schemas] }
+      const schemas = byPattern.map((each) => this.translate(each).schema)
+      out.additionalProperties = { anyOf: additionalProperties === false ? schemas : [additional.schema, ...schemas] }
     } else {
-      out.additionalProperties = typeof additionalProperties === 'boolean' ? additionalProperties : additional
+      out.additionalProperties =
+      typeof additionalProperties === 'boolean' ? additionalProperties : additional.schema
     }
-    return out
+    return { schema: out, isExact: exact && additional.isExact }
   }
 
   /**
    * Sets the keywords of arrays.
    * @param array the schema that gets `items`
    * @param out the schema that gets `maxItems`
+   * @returns whether the translation is exact
    */
-  #array (schema: JsonObject, array: JsonObject, out: JsonObject): void {
-    array.items = this.#items(schema)
+  #array (schema: JsonObject, array: JsonObject, out: JsonObject): boolean {
+    const items = this.#items(schema)
+    array.items = items.schema
     const { prefixItems, items: rest } = itemSchemasOf(schema)
     if (prefixItems.length > 0 && rest === false) {
       out.maxItems = Math.min(prefixItems.length, typeof out.maxItems === 'number' ? out.maxItems : Infinity)
     }
+    return items.isExact
   }
 
   /** Returns a schema that accepts each element that the array may have, at any index. */
-  #items (schema: JsonObject): JsonObject {
+  #items (schema: JsonObject): TranslatedSchema {
     const { prefixItems, items } = itemSchemasOf(schema)
     if (prefixItems.length === 0) return this.translate(items)
-    const schemas = [...prefixItems, ...(items === false ? [] : [items])].map((each) => this.translate(each))
-    if (schemas.some((each) => Object.keys(each).length === 0)) return {}
+    const schemas = [...prefixItems, ...(items === false ? [] : [items])].map((each) => this.translate(each).schema)
+    if (schemas.some((each) => Object.keys(each).length === 0)) return inexactAnything
     const [first, ...others] = new Map(schemas.map((each) => [JSON.stringify(each), each])).values()
-    return first && others.length === 0 ? first : { anyOf: [first, ...others] }
+    return { schema: first && others.length === 0 ? first : { anyOf: [first, ...others] }, isExact: false }
   }
 }
 
@@ -191,7 +244,7 @@ function arraySchemaOf (
 
 /** Whether a schema has a single type and no combining keyword. */
 const hasSingleType = (schema: JsonObject): boolean =>
-  typeof schema.type === 'string' && !Object.hasOwn(schema, 'allOf') && !Object.hasOwn(schema, 'anyOf')
+  typeof schema.type === 'string' && !['allOf', 'anyOf', 'oneOf', 'not'].some((each) => Object.hasOwn(schema, each))
 
 /**
  * Returns `prefixItems` and `items` with their meanings in draft 2020-12, to which `items` and `additionalItems` of
