@@ -280,6 +280,7 @@ export class Upstream implements Provider {
   }
 
   async release (client: Client): Promise<void> {
+    this.#requests.release(client)
     const hasOwn = this.hasOwnCatalogues
     await this.#placement.pool.release(client)
     if (hasOwn) this.#catalogues.reportSize()

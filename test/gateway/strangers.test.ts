@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
+import { appFor } from '../helpers/app.ts'
 import {
-  at, failed, failure, open, OTHER, otherKey, send, Session, text, within, type Json, type Message
+  at, failed, failure, KEY, open, OTHER, otherKey, send, Session, settings, text, within, type Json, type Message
 } from '../helpers/client.ts'
 import { bearerKey, until, type Cleanup } from '../helpers/hub.ts'
+import { openSession } from '../helpers/inject.ts'
 import { served } from '../helpers/served.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { answerAndStay, call, gate, log, methods, question, startSse } from '../helpers/wire.ts'
@@ -215,4 +217,27 @@ test('an answer that is nested too deep fails its call, and not the HTTP+SSE con
   held.open()
   assert.equal(text((await slow).result), 'well')
   assert.equal(text(await b.call('echo')), 'well')
+})
+
+test('a call that waits for a connection ends when access to the server is withdrawn', async (t) => {
+  let opening = Promise.resolve()
+  const server = await startUpstream(t, { tools: [tool('a')], on: async ({ method }) => { if (method === 'initialize') await opening } })
+  const config = { type: 'streamable-http', url: server.url }
+  const bob = { username: 'bob', password: '-' }
+  const bearerKeys = [bearerKey(), otherKey({ kind: 'user', owner: 'bob' })]
+  const app = await appFor(t, settings({ up: { ...config, visibility: 'public' } }, { users: [bob], bearerKeys }))
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const session = await openSession(app, '/mcp', OTHER)
+  const opened = gate()
+  opening = opened.promise
+  const headers = { authorization: `Bearer ${KEY}` }
+  await app.inject({ method: 'POST', url: '/api/servers/up/reload', headers })
+  await until(() => server.count('initialize') === 2)
+  const waiting = session.request('tools/call', { name: 'up-a', arguments: {} })
+  await until(() => app.gateway.inFlight === 1)
+  await app.inject({ method: 'PUT', url: '/api/servers/up', headers, payload: { config: { ...config, visibility: 'private' } } })
+  assert.match((await within('the end of the call', waiting)).error?.message ?? '', /not connected: .* access was withdrawn$/)
+  opened.open()
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  assert.equal(server.count('tools/call'), 0)
 })

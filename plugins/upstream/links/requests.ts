@@ -1,6 +1,6 @@
 import type { ParamChanges } from '../../../protocol/call.ts'
-import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
-import type { Exchange } from '../../../protocol/exchange.ts'
+import { lostServerClause, rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import type { Client, Exchange } from '../../../protocol/exchange.ts'
 import type { Circuits } from './circuits.ts'
 import { UserActionRequired } from '../login/problems.ts'
 import type { Link } from './link.ts'
@@ -14,6 +14,8 @@ export class RequestRunner {
   readonly #server: string
   readonly #supervisor: ConnectionSupervisor
   readonly #circuits: Circuits
+  /** The clients' requests that wait for a connection, with a function that makes each fail. */
+  readonly #waiting = new Map<Exchange, (error: UpstreamError) => void>()
 
   constructor (server: string, supervisor: ConnectionSupervisor, circuits: Circuits) {
     this.#server = server
@@ -72,6 +74,13 @@ export class RequestRunner {
     return await this.#connected(this.#supervisor.ensureLink(slot), Math.max(connectionWait - since, 0), exchange)
   }
 
+  /** Ends the requests of a client that wait for a connection: it is gone, or has lost access to this server. */
+  release ({ id }: Client): void {
+    for (const [{ client }, reject] of this.#waiting) {
+      if (client.id === id) reject(new UpstreamError('closed', lostServerClause))
+    }
+  }
+
   /**
    * Handles a request while the slot's circuit is open: refuses it during the pause, and afterwards waits for a check
    * of the server.
@@ -118,13 +127,16 @@ export class RequestRunner {
             reject(new UpstreamError('timeout', 'it is still connecting after ' +
               `${gatewayLimits.connectionWait / 1_000} s`))
           }, wait)
-          exchange?.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
+          if (!exchange) return
+          this.#waiting.set(exchange, reject)
+          exchange.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
         })
       ])
     } catch (error) {
       throw error instanceof UpstreamError ? this.#notConnected(error, exchange) : error
     } finally {
       clearTimeout(timer)
+      if (exchange) this.#waiting.delete(exchange)
     }
   }
 
