@@ -148,7 +148,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   })
   let lastLogged = ''
   const logProblems = (): void => {
-    const problems = oauthSettingsProblems(app.settings.current.system, app.config.env)
+    const problems = oauthSettingsProblems(app.settings.current.system, app.config)
     if (problems.join() !== lastLogged) for (const sentence of problems) app.log.warn(sentence)
     lastLogged = problems.join()
   }

@@ -15,14 +15,17 @@ export type OAuthSettings = Required<Omit<AuthorizationServerConfig, 'dynamicReg
 export const oauthSettingsOf = memoized(({ oauthServer }: SystemConfig): OAuthSettings =>
   withDefaults(AuthorizationServerConfig, oauthServer, { dynamicRegistration: {} }) as OAuthSettings)
 
-/** The environment variables that determine the addresses given to clients. */
-interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
+/** The environment variables that determine the addresses given to clients, and the address that HOST resolves to. */
+interface Addressing {
+  readonly env: { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
+  readonly listenAddress: string
+}
 
 /**
  * Returns one sentence for each problem in the stored settings of the authorization server: invalid members, whose
  * defaults apply instead, and, while the server is enabled, a public address that is missing or not encrypted.
  */
-export function oauthSettingsProblems (system: SystemConfig, addressing: AddressEnv): string[] {
+export function oauthSettingsProblems (system: SystemConfig, addressing: Addressing): string[] {
   const { oauthServer } = system
   const sentences = [...Value.Errors(AuthorizationServerConfig, oauthServer ?? {})]
     .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its ` +
@@ -31,15 +34,15 @@ export function oauthSettingsProblems (system: SystemConfig, addressing: Address
   return address === undefined ? sentences : [...sentences, address]
 }
 
-function addressProblem (system: SystemConfig, addressing: AddressEnv): string | undefined {
-  const { HOST: host, TRUST_PROXY: proxy = '' } = addressing
-  const stated = findBaseUrlSetting(system, addressing)
+function addressProblem (system: SystemConfig, { env, listenAddress }: Addressing): string | undefined {
+  const { HOST: host, TRUST_PROXY: proxy = '' } = env
+  const stated = findBaseUrlSetting(system, env)
   const url = stated && URL.canParse(stated.text) ? new URL(stated.text) : undefined
   if (stated && url) {
     const isOpen = url.protocol === 'http:' && !isLoopback(url.hostname)
     return isOpen ? `${stated.name} is an http address: passwords, codes and tokens can be intercepted` : undefined
   }
-  if (isLoopback(host) || parseTrustProxy(proxy) !== false) return undefined
+  if (isLoopback(listenAddress) || parseTrustProxy(proxy) !== false) return undefined
   return host === '0.0.0.0' || host === '::'
     ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines get ` +
       'addresses at localhost, and cannot log in. Set it to the address that they use, with https'

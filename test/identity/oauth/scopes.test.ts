@@ -58,7 +58,7 @@ test('where clients register with an admin\'s credential, documents of strangers
 })
 
 test('settings that another program wrote wrong are told of, since their defaults count', async () => {
-  const at = { HOST: '127.0.0.1' }
+  const at = { env: { HOST: '127.0.0.1' }, listenAddress: '127.0.0.1' }
   const told = oauthSettingsProblems({
     install: { baseUrl: 'http://hub.example.com' },
     oauthServer: {
@@ -79,8 +79,8 @@ test('settings that another program wrote wrong are told of, since their default
 
 test('addresses that clients cannot use, or others can read, are warned of', async () => {
   const on = { oauthServer: { enabled: true } }
-  const warning = (baseUrl: string | undefined, HOST: string, more: object = {}): string =>
-    oauthSettingsProblems({ ...on, install: { baseUrl } }, { HOST, ...more }).join()
+  const warning = (baseUrl: string | undefined, HOST: string, more: object = {}, listenAddress = HOST): string =>
+    oauthSettingsProblems({ ...on, install: { baseUrl } }, { env: { HOST, ...more }, listenAddress }).join()
   for (const [sentence, expected] of [
     [warning(undefined, '0.0.0.0'), /get addresses at localhost/],
     [warning(undefined, '0.0.0.0', { TRUST_PROXY: 'false' }), /get addresses at localhost/],
@@ -90,7 +90,7 @@ test('addresses that clients cannot use, or others can read, are warned of', asy
     [warning('https://a.example', '0.0.0.0', { BASE_URL: 'http://a.example' }), /^BASE_URL is an http address/]
   ] as const) assert.match(sentence, expected)
   for (const sentence of [
-    warning(undefined, '127.0.0.1'), warning(undefined, '0.0.0.0', { TRUST_PROXY: 'loopback' }), warning('https://a.example/hub', '0.0.0.0'),
+    warning(undefined, '127.0.0.1'), warning(undefined, 'own-name', {}, '127.0.1.1'), warning(undefined, '0.0.0.0', { TRUST_PROXY: 'loopback' }), warning('https://a.example/hub', '0.0.0.0'),
     warning('http://localhost:3000', '127.0.0.1'), warning(undefined, '0.0.0.0', { BASE_URL: 'https://a.example' })
   ]) assert.equal(sentence, '')
 })
