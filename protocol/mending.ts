@@ -51,8 +51,9 @@ export function describeMended (places: readonly string[]): string {
 }
 
 /**
- * Max work for one text, in characters; the rest of the text is left unchanged. An object or a list is read once for
- * each level above it, and takes `valueWork` for each value in it.
+ * Max work for one text, in characters; the rest of the text, and a list with more elements than the rest of the work
+ * allows, are left unchanged. An object or a list is read once for each level above it, and takes `valueWork` for each
+ * value in it.
  */
 const maxWork = 64 * 1024 * 1024
 const valueWork = 2 * 1024
@@ -135,7 +136,9 @@ class Mender {
 
   #list (text: string, shape: Shape, path: string): string {
     if ((this.#work -= text.length) < 0) return text
-    const elements = elementsOf(text)
+    const max = Math.floor(this.#work / valueWork)
+    const elements = elementsOf(text, max + 1)
+    if (elements.length > max) return text
     const mended = elements.map((each, index) => this.mended(each, shape, `${path}[${index}]`))
     if (mended.every((each, index) => each === elements[index])) return text
     return `[${mended.flatMap((each) => each ?? (shape.fallback === undefined ? [] : fallbackOf(shape))).join()}]`
