@@ -42,10 +42,22 @@ export type Policy = Static<typeof Policy>
 export const NewPolicy = Type.Object(members, { examples: [example] })
 
 const PolicyReference = Type.Object({ id: Type.String(), name: Type.String() })
+const ObservedPolicies = Type.Optional(Type.Array(
+  Type.Object({ ...PolicyReference.properties, decision: Decision }),
+  { description: 'The matching policies in the mode `observe`' }
+))
 
-/** A policy that has decided about a call or, in the mode `observe`, would have decided. */
+/**
+ * A policy that has decided about a call or, in the mode `observe`, would have decided. `observed`: the observing
+ * policies, if there are others than this one.
+ */
 export const AppliedPolicyRecord = Type.Object(
-  { ...PolicyReference.properties, mode: StringEnum(['enforce', 'observe']), decision: Decision },
+  {
+    ...PolicyReference.properties,
+    mode: StringEnum(['enforce', 'observe']),
+    decision: Decision,
+    observed: ObservedPolicies
+  },
   { description: 'The policy that decided the call or, in the mode `observe`, would have decided it' }
 )
 
@@ -81,10 +93,7 @@ export const PolicyTestResult = Type.Object(
       }
     ),
     reason: Type.String(),
-    observed: Type.Optional(Type.Array(
-      Type.Object({ ...PolicyReference.properties, decision: Decision }),
-      { description: 'The matching policies in the mode `observe`' }
-    ))
+    observed: ObservedPolicies
   },
   {
     examples: [{

@@ -32,7 +32,12 @@ export interface Activity {
   readonly clientName?: string
   /** The policy that decided whether the call was allowed, or would have decided it in mode `enforce`. */
   readonly policy?: {
-    readonly id: string, readonly name: string, readonly mode: 'enforce' | 'observe', readonly decision: Policy['then']
+    readonly id: string
+    readonly name: string
+    readonly mode: 'enforce' | 'observe'
+    readonly decision: Policy['then']
+    /** The policies in mode `observe` that would have decided, if there are others than this one. */
+    readonly observed?: ReadonlyArray<{ readonly id: string, readonly name: string, readonly decision: Policy['then'] }>
   }
   /** The guards that matched the call. `found`: the kinds of content that a guard found. */
   readonly guards?: ReadonlyArray<{

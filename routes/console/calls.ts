@@ -134,8 +134,11 @@ async function chartOf ({ activities }: FastifyInstance, principal: Principal, f
 const stateOf = ({ status, refused }: Call): 'failed' | 'refused' | undefined =>
   refused ? 'refused' : status === 'error' ? 'failed' : undefined
 
-const ruleText = ({ name, mode, decision }: NonNullable<Call['policy']>): string =>
-  `${name} ${decisionWords[decision]}${mode === 'observe' ? ' (observe only)' : ''}`
+const ruleText = ({ id, name, mode, decision, observed = [] }: NonNullable<Call['policy']>): string => {
+  const others = observed.filter((each) => each.id !== id).map((each) => `${each.name} ${decisionWords[each.decision]}`)
+  return `${name} ${decisionWords[decision]}${mode === 'observe' ? ' (observe only)' : ''}` +
+    (others.length === 0 ? '' : `; only observed: ${others.join(', ')}`)
+}
 
 function rowOf (base: string, call: Call): object {
   const { id, timestamp, server, tool, username, keyName, status, errorMessage, duration } = call

@@ -21,8 +21,9 @@ const showProblem = async (reply: FastifyReply, title: string, text: string): Pr
   await sendPage(reply, reply.server.pages.problem({ title, text, status: 400 }))
 
 const showUnknown = async (reply: FastifyReply): Promise<FastifyReply> =>
-  await showProblem(reply, 'This page is not known', 'It was already used or is too old, or the values or the ' +
-    'server have changed since then. Call the server again for a new address. Nothing was changed.')
+  await showProblem(reply, 'This page is not known', 'It was already used or is too old, the values or the server ' +
+    'have changed since then, or the gateway was restarted. Call the server again for a new address. ' +
+    'Nothing was changed.')
 
 /** Returns a phrase that tells the user where the values for a server are sent. */
 function destinationOf ({ command, url = '', openapi }: Page['server']['config']): string {

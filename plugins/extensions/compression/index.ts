@@ -6,7 +6,9 @@ import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { Compressor } from './compressor.ts'
 import { Originals, createOriginalsProvider, originalsUriPrefix } from './originals.ts'
+import { conformsToSchema } from './output-schema.ts'
 import type { ResultCompressionOptions } from './result.ts'
+import type { CompressionAnswer, CompressionTask } from './worker.ts'
 import { runPeriodically } from '../../base/limits/index.ts'
 import { withDefaults } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -34,7 +36,18 @@ export default fp(async (app) => {
   runPeriodically(app, 60_000, async () => { originals.removeExpired() })
   app.addHook('onClose', async () => { compressor.close() })
   app.gateway.addReader(createOriginalsProvider(originals))
-  app.gateway.addHook('onResult', ({ exchange, provider }, answer) => {
+  /** Compresses a result, without `structuredContent` if that would no longer conform to the tool's output schema. */
+  const compress = async (
+    task: CompressionTask, owner: string, outputSchema: string | undefined
+  ): Promise<CompressionAnswer> => {
+    const compressed = await compressor.compress(task, owner)
+    if (compressed === undefined || outputSchema === undefined) return compressed
+    const structured = memberOf(compressed.result, 'structuredContent')
+    if (structured === undefined || structured === memberOf(task.result, 'structuredContent')) return compressed
+    if (await conformsToSchema(structured, outputSchema, owner)) return compressed
+    return await compressor.compress({ ...task, options: { ...task.options, structuredContent: false } }, owner)
+  }
+  app.gateway.addHook('onResult', ({ exchange, provider, item }, answer) => {
     // In the answer to `tasks/get`, the tool's result is the member `result` of the task.
     const isTaskGet = exchange.method === 'tasks/get'
     const { enabled, options } = settingsOf(app.settings.current.system)
@@ -48,7 +61,11 @@ export default fp(async (app) => {
     const result = isTaskGet ? memberOf(answer, 'result') : answer
     if (result === undefined) return answer
     const task = { result, options: { ...options, uriPrefix: `${originalsUriPrefix}${randomUUID()}/` } }
-    return compressor.compress(task, exchange.client.owner ?? exchange.client.id).then((compressed) => {
+    const listed = options.structuredContent
+      ? app.gateway.catalogueFor(provider, exchange.client)?.lists.tools.find(({ key }) => key === item)
+      : undefined
+    const outputSchema = listed && memberOf(listed.text, 'outputSchema')
+    return compress(task, exchange.client.owner ?? exchange.client.id, outputSchema).then((compressed) => {
       if (compressed === undefined) return answer
       const isKept = compressed.originals.every((original, index) =>
         originals.keep(`${task.options.uriPrefix}${index}`, key, original))

@@ -82,12 +82,12 @@ export class CallApprovals {
   /** Checks the number of an owner's calls that wait for a decision. @throws RuleRefusalError if it is too high */
   async #checkPendingLimit (owner: string, { name }: Policy): Promise<void> {
     const { pending } = extensionsLimits.approvals
-    const waiting = (await this.#deps.store.list())
-      .filter(({ approval }) => approval.owner === owner && this.#stateOf(approval) === 'pending')
+    const { policies } = this.#deps.snapshot()
+    const waiting = (await this.#deps.store.list()).filter(({ approval }) =>
+      approval.owner === owner && this.#stateOf(approval) === 'pending' && policies.has(approval.policy.id))
     if (waiting.length < pending) return
-    throw new RuleRefusalError('policy',
-      `The policy ${JSON.stringify(name)} asks before this call, and ${pending} of your ` +
-      'calls are already waiting for a decision')
+    throw new RuleRefusalError('policy', `The policy ${JSON.stringify(name)} asks before this call, and ${pending} ` +
+      'of your calls are already waiting for a decision')
   }
 
   /**

@@ -9,6 +9,8 @@ export interface CallToApprove {
   readonly principal: Principal
   /** The item to call. */
   readonly subject: RequestedItem
+  /** Identifies the server (`serverFingerprint`), since another server may have its name later. */
+  readonly server: string
   /** The parsed arguments. */
   readonly args: unknown
   /** The policy that requires the approval. */
@@ -16,7 +18,7 @@ export interface CallToApprove {
 }
 
 /** Returns a hash of a call's caller, item, arguments and policy. Equal calls of a caller have the same hash. */
-export function callDigestOf ({ principal, subject: { server, kind, name }, args, policy }: CallToApprove): string {
+export function callDigestOf ({ principal, subject: { kind, name }, server, args, policy }: CallToApprove): string {
   const parts = [principal.key, server, kind, name, args ?? {}, policy.id]
   return hash('sha256', canonicalJson(parts), 'base64url')
 }

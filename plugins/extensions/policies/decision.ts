@@ -75,14 +75,22 @@ export function decideAbout (ruleset: Ruleset, call: CallToEvaluate, catalogue: 
 }
 
 /**
- * Returns the policy to name in the record of a call: the one that decides, or else the first one that observes;
- * undefined if no policy matches.
+ * Returns the policy to name in the record of a call: the one that decides, or else the first one that observes, and
+ * all those that observe if there are others; undefined if no policy matches.
  */
-export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | undefined {
-  const named = match ?? observed[0]
+export function appliedPolicyOf (verdict: Verdict): AppliedPolicy | undefined {
+  const { match, observed: [first, ...more] } = verdict
+  const named = match ?? first
   if (named === undefined) return undefined
   const { policy: { id, name }, isObserved } = named.rule
-  return { id, name, mode: isObserved ? 'observe' : 'enforce', decision: decisionOf(named) }
+  const hasOthers = more.length > 0 || (match !== undefined && first !== undefined)
+  return {
+    id,
+    name,
+    mode: isObserved ? 'observe' : 'enforce',
+    decision: decisionOf(named),
+    ...hasOthers && { observed: toObservedRules(verdict) }
+  }
 }
 
 /** Returns why a rule decides, as a sentence without its full stop. @param match undefined if no rule matches */

@@ -5,7 +5,9 @@ import { argumentsTextOf, DerivedExchange, type Client, type Exchange } from '..
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
-import { unknownItemError, type AppliedPolicy, type FinishedCall, type GatewayCall } from '../../gateway/index.ts'
+import {
+  serverFingerprint, unknownItemError, type AppliedPolicy, type FinishedCall, type GatewayCall
+} from '../../gateway/index.ts'
 import { hasCredential, type ItemFilter, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { PrincipalFacts } from './cel.ts'
@@ -141,7 +143,8 @@ export class PolicyEnforcer {
       )
     }
     const { arguments: args } = exchange.params
-    const toApprove: CallToApprove = { principal: exchange.view.principal, subject, args, policy }
+    const server = serverFingerprint(subject.server, this.#deps.snapshot().servers.get(subject.server)?.config)
+    const toApprove: CallToApprove = { principal: exchange.view.principal, subject, server, args, policy }
     const digest = callDigestOf(toApprove)
     if (!this.#isContinued(exchange, digest)) {
       await this.#askForApproval(exchange, toApprove)
@@ -227,7 +230,7 @@ function requestedViewOf (exchange: Exchange<View>): View {
 }
 
 const reasonFor = ({ name, message }: Policy): string =>
-  `${message === undefined ? '' : `${message.replace(/\.?$/, '.')} `}` +
+  `${message === undefined ? '' : `${message.replace(/(?<![.!?])$/, '.')} `}` +
     `The policy ${JSON.stringify(name)} asks before this call`
 
 function denialOf ({ rule: { policy: { name, message } }, problem }: Match): string {

@@ -80,6 +80,33 @@ void test('a long result is short, its original is its caller\'s, whole and in p
   assert.match((await app.inject(asked.url)).body, /line 8999/, 'who has no credentials could not read the original')
 })
 
+void test('structuredContent that would not conform to the output schema stays whole', async (t) => {
+  const words = 'word '.repeat(20_000)
+  const schemas: Record<string, [shortened: boolean, schema: Json, value: unknown]> = {
+    any: [true, { type: 'string' }, words],
+    length: [false, { type: 'string', minLength: 9_000 }, words],
+    pattern: [false, { type: 'string', pattern: '^[a-z ]+$' }, words],
+    format: [false, { type: 'string', format: 'uri' }, `https://example.com/${'abc/'.repeat(20_000)}`],
+    items: [false, { type: 'array', minItems: 4_000 }, Array.from({ length: 5_000 }, (_, n) => `item ${n}`)]
+  }
+  const upstream = await startUpstream(t, {
+    tools: Object.entries(schemas).map(([name, [, v]]) => ({ ...tool(name), outputSchema: { type: 'object', properties: { v }, required: ['v'] } })),
+    on: ({ method, params }) => method === 'tools/call'
+      ? { content: [{ type: 'text', text: long }], structuredContent: { v: schemas[String(params.name)]?.[2] } }
+      : undefined
+  })
+  const app = await appFor(t, settings({ up: { url: upstream.url } }, {
+    systemConfig: { toolResultCompression: { enabled: true, structuredContent: true } }
+  }))
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const session = await openSession(app, '/mcp', KEY)
+  for (const [name, [isShortened, , value]] of Object.entries(schemas)) {
+    const result = await call(session, `up-${name}`)
+    assert.match(text(result).slice(0, 100), /^\[compressed/, name)
+    assert.equal(JSON.stringify(result.structuredContent) !== JSON.stringify({ v: value }), isShortened, name)
+  }
+})
+
 void test('the result of a task is short, too, whichever era the server and the client have', async (t) => {
   for (const server of [await startLegacyTasks(t), await startModernTasks(t)]) {
     const hub = await startHub(t, {

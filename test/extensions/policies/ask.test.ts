@@ -8,12 +8,13 @@ import { openStorage } from '../../../db/open.ts'
 import { recordCollections } from '../../../db/records.ts'
 import type { Storage } from '../../../db/store.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
+import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { vault } from '../../fakes/replica.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 import { admin, asks, call, callTool, idIn, told } from '../../helpers/approvals.ts'
 import { at, agent, KEY, OTHER, otherKey, settings, type Json } from '../../helpers/client.ts'
 import { movingClock } from '../../helpers/clock.ts'
-import { bearerKey } from '../../helpers/hub.ts'
+import { bearerKey, until } from '../../helpers/hub.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { modernAgent } from '../../helpers/modern-client.ts'
 import { setLimits } from '../../helpers/patient.ts'
@@ -346,6 +347,32 @@ test('one user cannot push out the approvals of others, however many keys he mak
   assert.equal(all.at(-1)?.id, first)
   assert.deepEqual(await listed('?state=pending&limit=2'), all.slice(0, 2))
   assert.equal((await api('GET', '/approvals?limit=1001')).status, 400)
+})
+
+test('an approval does not pass to another server of the same name, and with its policy it no longer counts as waiting', async (t) => {
+  setLimits(t, extensionsLimits.approvals, { pending: 2 })
+  const upstream = await startUpstream(t, { tools: [tool('delete')] })
+  const { app, api } = await startWithPolicies(t, settings({ real: { url: upstream.url } }))
+  const connected = async (): Promise<void> => { await until(() => app.upstreams.get('real')?.status === 'connected') }
+  await connected()
+  const policy = await addPolicy(api, { ...asks, message: 'Really?' })
+  const eve = await admin({ app, api })
+  const session = await openSession(app, '/mcp', KEY)
+  const onReal = { name: 'real-delete', arguments: { id: 1 } }
+  const first = await callTool(session, onReal)
+  assert.match(first, /^error: Really\? The policy "Deletions" asks/)
+  assert.equal((await api('POST', `/approvals/${idIn(first)}/approve`, undefined, eve)).status, 200)
+  assert.equal((await api('DELETE', '/servers/real')).status, 200)
+  assert.equal((await api('POST', '/servers', { name: 'real', config: { type: 'streamable-http', url: upstream.url } })).status, 200)
+  await connected()
+  assert.notEqual(idIn(await callTool(session, onReal)), idIn(first))
+  assert.equal(upstream.received.filter(({ message }) => message.method === 'tools/call').length, 0)
+
+  idIn(await callTool(session))
+  assert.match(await callTool(session, { ...call, arguments: { id: 8 } }), /2 of your calls are already waiting/)
+  assert.equal((await api('DELETE', `/policies/${String(policy)}`)).status, 200)
+  await addPolicy(api, asks)
+  idIn(await callTool(session, { ...call, arguments: { id: 8 } }))
 })
 
 test('only some calls of a caller wait at a time, also of calls at once; those of others do too', async (t) => {
