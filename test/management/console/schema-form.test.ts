@@ -106,8 +106,10 @@ void test('arguments that were typed as JSON come into the form', async () => {
 })
 
 void test('arguments that the form would change stay JSON', async () => {
-  const switched = (json: string): unknown =>
-    readArgumentsForm({ kit: { formOf: () => form } } as never, { mode: 'json', do: 'form', json }, schema).mode
+  const switched = (json: string, of = form): unknown =>
+    readArgumentsForm({ kit: { formOf: () => of } } as never, { mode: 'json', do: 'form', json }, schema).mode
+  const [none, builtIn] = [{}, { constructor: { type: 'string' } }].map((properties) => new SchemaForm({ type: 'object', properties }))
+  assert.deepEqual([switched('{}', none), switched('{"a":1}', none), switched('{}', builtIn)], ['form', 'json', 'form'])
   for (const same of ['{}', '{"body":"a\\nb","place":{"x":0.10}}', '{"free":{"z":[1]}}']) {
     assert.equal(switched(same), 'form', same)
   }

@@ -5,16 +5,17 @@ import type { SchemaForm } from './schema-form.ts'
 
 /**
  * Converts arguments to the draft of a form; undefined if the form would change or drop a value.
- * @param json the JSON text of the arguments
+ * @param text the arguments as JSON
  */
-export function exactDraftOf (form: SchemaForm, json: string): Draft | undefined {
-  const value: unknown = JSON.parse(json)
+export function exactDraftOf (form: SchemaForm, text: string): Draft | undefined {
+  const value: unknown = JSON.parse(text)
   const draft = form.toDraft(value)
   const read = form.read(draft)
-  // What the form requires in addition does not matter here.
-  const shown: unknown = JSON.parse('json' in read ? read.json : form.readValid(draft))
+  // What the form requires in addition does not matter here. A form without fields submits nothing.
+  const json = 'json' in read ? read.json : form.readValid(draft)
+  const shown: unknown = form.fields(draft).length === 0 ? {} : JSON.parse(json)
   // Browsers submit other line breaks than a CR.
-  const isChanged = describeJsonAmbiguity(json) !== undefined ||
+  const isChanged = describeJsonAmbiguity(text) !== undefined ||
     Object.values(draft).some((text) => text.includes('\r')) || !contains(shown, value)
   return isChanged ? undefined : draft
 }

@@ -267,7 +267,7 @@ export class SchemaForm {
     switch (shape.kind) {
       case 'object':
         if (!isObject(value)) return
-        for (const each of shape.members ?? []) {
+        for (const each of (shape.members ?? []).filter((member) => Object.hasOwn(value, member.name))) {
           this.#fill(each.schema, fieldNameOf(name, each.name), value[each.name], draft, depth + 1)
         }
         return
