@@ -144,9 +144,11 @@ export const extensionsLimits = {
   },
 
   /**
-   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes together, about 7 KB each; beyond
-   * either, the least recently used index (never the newest) is dropped, and rebuilt on demand. `inUsePeriod`: how long
-   * after a search an index is updated as soon as its view changes, in ms; later, it is updated at the next search.
+   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes together; beyond either, an index
+   * other than the newest is dropped, and rebuilt on demand. `size`: max memory of the words of all tools, in bytes;
+   * equal tools count once; beyond that, the least recently used index of the owner whose indexes take the most is
+   * dropped; an index that takes half of `size`, or is the only one, gets no more tools. `inUsePeriod`: how long after
+   * a search an index is updated as soon as its view changes, in ms; later, it is updated at the next search.
    * `queryLength`: max length of a query, in characters; beyond that, it is truncated. `serverListLength`: max
    * length of the list of servers in a tool's description, in characters; beyond that, only the number of further
    * servers is given. `foundToolSize`: max average size of the found tools in a search result, and `singleToolSize`:
@@ -157,6 +159,7 @@ export const extensionsLimits = {
   smartRouting: {
     indexes: 64,
     tools: 50_000,
+    size: 128 * 1024 * 1024,
     inUsePeriod: 5 * 60_000,
     queryLength: 4_000,
     serverListLength: 250,

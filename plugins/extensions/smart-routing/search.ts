@@ -83,8 +83,7 @@ export class ToolSearch {
     if (query.trim() === '') {
       return emptyResult(origin, { mode: 'words' }, 'Describe the task in "query", in a few words')
     }
-    const { index, updated } = this.#updateIndex(origin)
-    await updated
+    const index = await this.#updatedIndex(origin, exchange.client.owner ?? exchange.client.id)
     const { tools } = index
     const { isEnabled } = this.#embeddings
     const fusedCount = isEnabled ? fusedResults.withApi : fusedResults.withStaticModel
@@ -130,8 +129,17 @@ export class ToolSearch {
     if (this.#embeddings.isEnabled) for (const { tools } of this.#indexes.all) this.#embeddings.embedInBackground(tools)
   }
 
-  #updateIndex ({ merged, key }: Pick<PresentationInput, 'merged' | 'key'>): ReturnType<ViewIndexes['update']> {
-    const update = this.#indexes.update(key, merged)
+  /** Returns the index of a view once it is updated. If it is dropped meanwhile, it is built again. */
+  async #updatedIndex (origin: Pick<PresentationInput, 'merged' | 'key'>, owner: string): Promise<ViewIndex> {
+    const { index, updated } = this.#updateIndex(origin, owner)
+    await updated
+    return index.isClosed ? await this.#updatedIndex(origin, owner) : index
+  }
+
+  #updateIndex (
+    { merged, key }: Pick<PresentationInput, 'merged' | 'key'>, owner?: string
+  ): ReturnType<ViewIndexes['update']> {
+    const update = this.#indexes.update(key, merged, owner)
     if (this.#embeddings.isEnabled) {
       void update.updated.then(() => { this.#embeddings.embedInBackground(update.index.tools) })
     }

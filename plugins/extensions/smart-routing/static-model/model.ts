@@ -64,26 +64,15 @@ export class StaticModel {
   }
 }
 
-/** Returns the dot product of a vector with each row of a matrix. @param rows the rows, one after another */
-export function dotProducts (vector: Float32Array, rows: Float32Array): Float32Array {
-  const size = vector.length
-  const found = new Float32Array(rows.length / size)
-  for (let row = 0, from = 0; row < found.length; row++, from += size) {
-    // Two sums are faster than one: an addition need not wait for the previous one.
-    let [even, odd] = [0, 0]
-    for (let i = 0; i < size; i += 2) {
-      even += (vector[i] ?? 0) * (rows[from + i] ?? 0)
-      odd += (vector[i + 1] ?? 0) * (rows[from + i + 1] ?? 0)
-    }
-    found[row] = even + odd
-  }
-  return found
-}
-
+/** Returns the dot product of two vectors with the same even number of dimensions. */
 export function dotProduct (one: Float32Array, other: Float32Array): number {
-  let sum = 0
-  for (let i = 0; i < one.length; i++) sum += (one[i] ?? 0) * (other[i] ?? 0)
-  return sum
+  // Two sums are faster than one: an addition need not wait for the previous one.
+  let [even, odd] = [0, 0]
+  for (let i = 0; i < one.length; i += 2) {
+    even += (one[i] ?? 0) * (other[i] ?? 0)
+    odd += (one[i + 1] ?? 0) * (other[i + 1] ?? 0)
+  }
+  return even + odd
 }
 
 /** Splits a text into words that the model may have. @param max max number of words */

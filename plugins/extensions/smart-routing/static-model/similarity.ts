@@ -2,7 +2,7 @@ import { LoopBudget } from '../../../../protocol/yield.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { loadOnce, readAssetBytes } from '../../../base/config/index.ts'
 import type { SearchableTool } from '../words/index.ts'
-import { modelWordsOf, dotProducts, StaticModel } from './model.ts'
+import { modelWordsOf, dotProduct, StaticModel } from './model.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.staticModel
@@ -11,19 +11,13 @@ const partWeights = { name: 1, summary: 1, parameters: 0.5 }
 /** Min cosine similarity of a tool that is found although it shares no word with the query. */
 const minCosine = 0.4
 
-/**
- * The tools of a view, and their vectors, one after another in the same order. The vector of a tool without known words
- * is zero.
- */
-interface ToolVectors<Tool> { readonly tools: readonly Tool[], readonly vectors: Float32Array }
-
 /** Loads the model from `assets/search/` at the first call. @throws if it is missing or invalid */
 const loadModel = loadOnce(async () => new StaticModel(await readAssetBytes('search/model.bin')))
 
 /** Compares queries with tools by the static model, whose word vectors are shipped with the gateway. */
 export class StaticSimilarity<Tool extends SearchableTool = SearchableTool> {
-  readonly #vectors = new WeakMap<Tool, Float32Array>()
-  readonly #views = new WeakMap<ReadonlyMap<string, Tool>, Promise<ToolVectors<Tool>>>()
+  /** The vector of each tool's content; null for a tool without known words. */
+  readonly #vectors = new WeakMap<SearchableTool, Float32Array | null>()
 
   /**
    * Returns the cosine similarities of the tools nearest to a query, and of the tools that were found by words.
@@ -37,10 +31,8 @@ export class StaticSimilarity<Tool extends SearchableTool = SearchableTool> {
   ): Promise<Map<Tool, number> | undefined> {
     const queryVector = (await loadModel()).embed([[1, words]])
     if (!queryVector) return undefined
-    let view = this.#views.get(tools)
-    if (!view) this.#views.set(tools, view = this.#embed(tools))
-    const { tools: list, vectors } = await view
-    const cosines = dotProducts(queryVector, vectors)
+    const list = [...tools.values()]
+    const cosines = await this.#compare(queryVector, list)
     const threshold = Math.max(minCosine, nthHighest(cosines, bounds.nearest))
     const nearest = new Map<Tool, number>()
     for (const [at, tool] of list.entries()) {
@@ -50,22 +42,19 @@ export class StaticSimilarity<Tool extends SearchableTool = SearchableTool> {
     return nearest
   }
 
-  async #embed (tools: ReadonlyMap<string, Tool>): Promise<ToolVectors<Tool>> {
+  /** Returns the cosine similarity of each tool; 0 for a tool without known words. */
+  async #compare (queryVector: Float32Array, tools: readonly Tool[]): Promise<Float32Array> {
     const model = await loadModel()
-    const list = [...tools.values()]
-    const vectors = new Float32Array(list.length * model.dimensions)
+    const cosines = new Float32Array(tools.length)
     const budget = new LoopBudget()
-    for (const [at, tool] of list.entries()) {
-      const vector = this.#vectors.get(tool) ?? vectorOf(tool, model)
-      if (vector) {
-        const from = at * model.dimensions
-        vectors.set(vector, from)
-        // A subarray shares the memory of `vectors`. It is reused when the tools of the view change.
-        this.#vectors.set(tool, vectors.subarray(from, from + model.dimensions))
-      }
+    for (const [at, tool] of tools.entries()) {
+      const content = tool.content ?? tool
+      let vector = this.#vectors.get(content)
+      if (vector === undefined) this.#vectors.set(content, vector = vectorOf(content, model) ?? null)
+      if (vector) cosines[at] = dotProduct(queryVector, vector)
       if (budget.isSpent) await budget.yieldToEventLoop()
     }
-    return { tools: list, vectors }
+    return cosines
   }
 }
 

@@ -5,7 +5,7 @@ import { wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * The terms of a tool, with their weights. All indexes share the analysis of a tool, since it depends on nothing else.
+ * The terms of a tool, with their weights. It depends on nothing else, so indexes share it (`ToolStore`).
  */
 export interface Analysis {
   /** The terms of the name, in order. */

@@ -5,7 +5,7 @@ import { clearFullWordCache, stemOf } from './stem.ts'
 import { hasUnspacedScript, unspacedScriptRuns, wordsOf } from './tokens.ts'
 import { stopWords } from './stop-words.ts'
 import { tuning } from './tuning.ts'
-import type { Vocabulary } from './vocabulary.ts'
+import type { ShownVocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
@@ -25,7 +25,7 @@ const bounds = extensionsLimits.wordSearch
 const maxPhraseWords = 4
 
 /** Interprets a query. @param vocabulary the terms of the searched tools; other terms are not part of concepts */
-export function interpretQuery (query: string, lexicon: Lexicon, vocabulary: Vocabulary): InterpretedQuery {
+export function interpretQuery (query: string, lexicon: Lexicon, vocabulary: ShownVocabulary): InterpretedQuery {
   clearFullWordCache()
   const { concepts, words } = new QueryReader(query.slice(0, bounds.question), lexicon, vocabulary)
   return { concepts: withoutRepetition(concepts), words }
@@ -59,7 +59,7 @@ class QueryReader implements InterpretedQuery {
   readonly concepts: Concept[] = []
   readonly words: string[] = []
   readonly #lexicon: Lexicon
-  readonly #vocabulary: Vocabulary
+  readonly #vocabulary: ShownVocabulary
   readonly #list: string[] = []
   /** The weight of each word of `#list`: that of the literal that contains the word, or 1. */
   readonly #weights: number[] = []
@@ -71,7 +71,7 @@ class QueryReader implements InterpretedQuery {
   /** The number of words so far for which similar words were looked up. */
   #lookUps = 0
 
-  constructor (query: string, lexicon: Lexicon, vocabulary: Vocabulary) {
+  constructor (query: string, lexicon: Lexicon, vocabulary: ShownVocabulary) {
     this.#lexicon = lexicon
     this.#vocabulary = vocabulary
     for (const { text, weight, hint = '' } of splitAtLiterals(query)) {

@@ -1,4 +1,4 @@
-/** A tool to be searched. An unchanged tool must stay the same object, since its analysis is cached by object. */
+/** A tool to be searched. An unchanged tool must stay the same object, since indexes share its words by object. */
 export interface SearchableTool {
   /** The name on the route, for example `github-create_issue`. */
   readonly name: string
@@ -8,7 +8,7 @@ export interface SearchableTool {
   readonly title?: string
   /** The description with overrides applied. */
   readonly description?: string
-  /** A tool that differs at most by `name`, whose analysis and place in an index this one uses; default: itself. */
+  /** A tool that differs at most by `name`, whose words this one shares; default: itself. */
   readonly content?: SearchableTool
   /** The parsed JSON Schema. */
   readonly inputSchema?: unknown

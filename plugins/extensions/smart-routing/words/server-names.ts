@@ -16,35 +16,12 @@ export class ServerNames {
 
   /** Adds a tool of a server. @param name the terms of the tool's name */
   add (slot: number, server: string, name: readonly string[]): void {
-    this.#countNames(server, name, 1)
+    let counts = this.#nameWords.get(server)
+    if (!counts) this.#nameWords.set(server, counts = new Map())
+    for (const term of new Set(name)) counts.set(term, (counts.get(term) ?? 0) + 1)
     const isNew = !this.#slots.has(server)
     addTo(this.#slots, server, slot)
     if (isNew) for (const term of termsOf(server)) addTo(this.#named, term, server)
-  }
-
-  /** Removes a tool. @param name the terms of the tool's name, as given to `add` */
-  remove (slot: number, server: string, name: readonly string[]): void {
-    this.#countNames(server, name, -1)
-    const slots = this.#slots.get(server)
-    slots?.delete(slot)
-    if (slots?.size !== 0) return
-    this.#slots.delete(server)
-    for (const term of termsOf(server)) {
-      const servers = this.#named.get(term)
-      servers?.delete(server)
-      if (servers?.size === 0) this.#named.delete(term)
-    }
-  }
-
-  #countNames (server: string, name: readonly string[], by: number): void {
-    let counts = this.#nameWords.get(server)
-    if (!counts) this.#nameWords.set(server, counts = new Map())
-    for (const term of new Set(name)) {
-      const count = (counts.get(term) ?? 0) + by
-      if (count > 0) counts.set(term, count)
-      else counts.delete(term)
-    }
-    if (counts.size === 0) this.#nameWords.delete(server)
   }
 
   /** Whether most tool names of a server contain a term, so that the term does not distinguish its tools. */

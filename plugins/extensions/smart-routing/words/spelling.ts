@@ -1,8 +1,8 @@
 import type { Lexicon, Variant } from './lexicon.ts'
 import { withoutPluralEnding } from './stem.ts'
 import { tuning } from './tuning.ts'
-import { editDistance, letterBits, maxMistakes, type ComparableWord, type WordList } from './typos.ts'
-import type { Vocabulary } from './vocabulary.ts'
+import { editDistance, letterBits, maxMistakes, type ComparableWord } from './typos.ts'
+import type { ShownVocabulary, SimilarWords } from './vocabulary.ts'
 
 /**
  * A possible correction. `rank`: mistakes plus penalties; the lowest is best. `places`: the number of tools that
@@ -14,7 +14,7 @@ interface Candidate { readonly term: string, readonly rank: number, readonly mis
 interface KnownWord extends ComparableWord { readonly places?: readonly number[] }
 
 /** Returns the words of a given length with which a misspelled word is compared. */
-type Source = (length: number) => ReadonlyArray<WordList<KnownWord> | undefined>
+type Source = (length: number) => ReadonlyArray<SimilarWords<KnownWord> | undefined>
 
 /** Matches three consonants, such as `snd`. Other words of three letters are not treated as misspelled. */
 const lacksVowel = /^[b-df-hj-np-tv-xz]{3}$/
@@ -71,7 +71,7 @@ function toVariants (candidates: Candidate[]): Variant[] {
  * @param word in lower case; no tool has it
  * @returns at most three, the most frequent ones; usually none for words of fewer than four letters
  */
-export function similarToolWords (word: string, vocabulary: Vocabulary): Variant[] {
+export function similarToolWords (word: string, vocabulary: ShownVocabulary): Variant[] {
   const found: Candidate[] = []
   if (maxMistakesIn(word) > 0) {
     const letter = word.charCodeAt(0)
@@ -88,7 +88,7 @@ export function similarToolWords (word: string, vocabulary: Vocabulary): Variant
  * @param word an unknown word, in lower case
  * @returns at most three terms, with the same number of mistakes and penalties
  */
-export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lexicon): Variant[] {
+export function similarWords (word: string, vocabulary: ShownVocabulary, lexicon: Lexicon): Variant[] {
   const max = maxMistakesIn(word)
   if (max === 0) return []
   const letter = word.charCodeAt(0)
