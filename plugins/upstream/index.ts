@@ -3,7 +3,7 @@ import type { UpstreamPluginOptions } from './parts.ts'
 
 export { upstreamLimits } from './limits.ts'
 export {
-  type ProcessEnvironment, createNonExpandableCheck, expandVariables, isGatewaySecretName, mapExpandableTexts,
+  type ProcessEnvironment, createUserTextCheck, expandVariables, isGatewaySecretName, mapExpandableTexts,
   variablePattern
 } from './links/environment.ts'
 export { isStartPageToken, startPageToken, newTicket, withBrowserTag } from './login/starts.ts'

@@ -151,8 +151,9 @@ const withElicitationId = (paramsText: string): string =>
 const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
 
 /**
- * Converts an error about a question, such as a question that the client does not support, into an error of the call.
- * The message names the capability that the client lacks, if any. Other errors are returned unchanged.
+ * Converts the JSON-RPC error with which a question to the client was refused, such as one that the client does not
+ * support, into an error of the call. The message names the capability that the client lacks, if any. Other errors are
+ * returned unchanged.
  */
 function toQuestionError (error: unknown, { method, params }: Question, { client }: Call): unknown {
   if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === rpcCode.internal) return error

@@ -25,7 +25,7 @@ export interface BuiltInKindDefinition<Item extends BuiltIn, Shown> {
   readonly keyOf: (item: Item) => string
   /** All names or URIs by which clients get the item or its files. Default: `keyOf` only. */
   readonly keysOf?: (item: Item) => readonly string[]
-  /** The names or URIs of built-in items of another kind, which this kind must not have. */
+  /** The URIs of built-in items of another kind (resources, or skills), which no item of this kind may have, too. */
   readonly otherKeys?: (snapshot: Snapshot) => readonly string[]
   /** @throws InvalidInput */
   readonly check: (item: Item) => void

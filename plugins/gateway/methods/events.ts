@@ -14,7 +14,7 @@ import type { GatewayParts, MethodHandler } from './method.ts'
 
 /** An event type that a view shows. */
 export interface ShownEventType extends EventTypeTarget {
-  /** How the client sees the events: their name, and a function that converts cursors for the client. */
+  /** How the client sees these events: the name of their type, and a function that converts the server's cursors. */
   readonly presentation: EventPresentation
   /** Tells whether the view still shows the event type, from the same server. */
   readonly isShown: () => boolean

@@ -96,7 +96,7 @@ export class BundlesFolder {
     }
   }
 
-  /** Whether a temporary folder or former version counts as unused by all processes. */
+  /** Whether a temporary folder or former version is so old that no process is assumed to use it. */
   async #isAbandoned (path: string): Promise<boolean> {
     if (!this.#isShared) return true
     const stats = await lstat(path).catch(() => undefined)

@@ -14,8 +14,8 @@ const includeDeleted = 'include_deleted=true'
 const longestCursor = 512
 
 /**
- * A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it. Each
- * method uses the share of requests of its `owner`, the caller (`chargedOwnerOf`).
+ * A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it.
+ * Requests at the same time are limited for each `owner`, the caller of the management API (`chargedOwnerOf`).
  */
 export class RegistryClient {
   readonly #source: Pick<CatalogueSource, 'ask'>

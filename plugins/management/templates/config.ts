@@ -13,7 +13,7 @@ import {
   isEmptyOrVariable, maskTokens, maskAll, maskConfig, maskOpenApi, type MaskSecret
 } from '../../base/secrets/index.ts'
 import { itemKinds } from '../../settings/index.ts'
-import { mapExpandableTexts, createNonExpandableCheck } from '../../upstream/index.ts'
+import { mapExpandableTexts, createUserTextCheck } from '../../upstream/index.ts'
 import { variableNamesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>
@@ -88,7 +88,7 @@ const isWrittenByUser = ({ storedByUser }: Readonly<Json>): boolean =>
  * `${user.…}` are kept.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
-  const isUnexpanded = createNonExpandableCheck(config.storedByUser as ValuesStoredByUser)
+  const isUnexpanded = createUserTextCheck(config.storedByUser as ValuesStoredByUser)
   const portable = pickPortableMembers(config) as ServerConfig
   return mapExpandableTexts(portable, (text, place, ...within) => isUnexpanded(place, ...within)
     ? text.replace(anyVariablePattern, (written) => isEmptyOrVariable(written) && written.startsWith('${user.')

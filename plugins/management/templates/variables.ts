@@ -3,7 +3,7 @@ import { maskAroundVariables, type MaskSecret, isEmptyOrVariable } from '../../b
 import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
 /**
- * Names that are not used for secrets, since these variables of the gateway and the system have a meaning everywhere.
+ * Names that templates do not give to variables for secrets, since the gateway or the system reads these variables.
  */
 const reservedNames = new Set([
   ...Object.keys(Env.properties),

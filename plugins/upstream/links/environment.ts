@@ -120,7 +120,7 @@ export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
  * Returns a function that tests whether variables at a place in a config must not be expanded, because a user without
  * admin rights wrote, or may have written, the text there.
  */
-export function createNonExpandableCheck (
+export function createUserTextCheck (
   storedByUser: ServerConfig['storedByUser']
 ): (place: string, ...within: Array<string | number>) => boolean {
   const isUsers = createUserAuthorshipCheck(storedByUser)
@@ -183,7 +183,7 @@ export function expandVariables (
 ): ExpandedConfig {
   const warnings = new Set<string>()
   const values = new Map<string, string>()
-  const isLeft = createNonExpandableCheck(config.storedByUser)
+  const isLeft = createUserTextCheck(config.storedByUser)
   const fill: ExpandText = (text, place, ...within) => text.replace(expansionPattern, (
     written, ofUser: string | undefined, name: string, fallback: string | undefined
   ) => {

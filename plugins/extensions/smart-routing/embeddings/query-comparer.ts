@@ -21,7 +21,7 @@ const reasons = {
 
 interface QueryComparerDeps extends Pick<EmbedderDeps, 'api' | 'backOff' | 'vectors' | 'collection' | 'warn'> {
   readonly isStored: (id: string) => boolean
-  /** Whether the tool with a vector id is queued and within the quota. */
+  /** Whether a tool, given by the id of its vector, waits to be embedded, and the quota of embeddings allows it. */
   readonly isQueued: (id: string) => boolean
 }
 

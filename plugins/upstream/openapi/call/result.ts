@@ -12,7 +12,7 @@ export interface ApiResponse {
   method: string
   /** The URL of the request, without the query, which may contain a key. */
   url: string
-  /** The pairs of the request's query that come from the configuration, which the caller must not see. */
+  /** The `name=value` pairs of the request's query that come from the configuration; results must not show them. */
   configuredQuery: readonly string[]
   status: number
   headers: IncomingHttpHeaders
