@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { setRouteScope } from '../../plugins/base/scopes/index.ts'
+import { managementLimits } from '../../plugins/management/index.ts'
 import account from './account.ts'
 import addAServer from './add-a-server.ts'
 import approvals from './approvals.ts'
@@ -59,7 +60,8 @@ const signedInPages: FastifyPluginAsync = async (app) => {
   // A form is refused once its body is read, so that the error page can keep what was typed.
   const form = 'application/x-www-form-urlencoded'
   const isForm = ({ method, headers, server }: FastifyRequest): boolean =>
-    method === 'POST' && headers['content-type']?.split(';')[0] === form && server.hasContentTypeParser(form)
+    method === 'POST' && headers['content-type']?.split(';')[0] === form && server.hasContentTypeParser(form) &&
+      Number(headers['content-length']) <= managementLimits.console.keptForm
   app.addHook('onRequest', async (request, reply) => {
     if (request.principal || isForm(request)) return
     const isPage = request.method === 'GET' && request.headers['x-console-refresh'] === undefined

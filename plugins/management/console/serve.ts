@@ -17,7 +17,7 @@ import { ApiClient } from './api-client.ts'
 import { findOrBuildAssets } from './assets.ts'
 import { TokenEstimator } from './costs.ts'
 import { consoleCookieNames, isTheme, setThemeCookie, setNoticeCookie, type Notice } from './cookies.ts'
-import { acceptOnlyFormBodies, type SubmittedForm, valuesToShowAgain } from './form-body.ts'
+import { acceptOnlyFormBodies } from './form-body.ts'
 import { McpClient } from './mcp-client.ts'
 import { prepareToHoldMemory } from './memory.ts'
 import { isAutoRefresh, LiveStreams, type LoadLivePageData } from './live.ts'
@@ -257,19 +257,23 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
   return renderer.send(reply, 'error', data, status)
 }
 
+/** Matches the names of the fields for passwords and other secrets. */
+const secretField = /password|^repeated$|^credential$|(?:key|secret|token|dbUrl)$|^values\./i
+
 /**
  * Returns the submitted form for the error page, from which it can be sent again, if it was refused because the session
- * had ended (401), or because its page was of another session; undefined if it contains credentials.
+ * had ended (401), or because its page was of another session; undefined if it contains secrets or is too large.
+ * @param code the code of the error, if it has one
  */
 function formToSendAgain (
-  code: string, { body, url, principal, server }: FastifyRequest
+  code: string | undefined, { body, url, principal, server }: FastifyRequest
 ): { readonly href: string, readonly fields: object, readonly label: string } | undefined {
-  const isRefused = principal === null || code.startsWith('FST_CSRF_')
+  const isRefused = principal === null || code?.startsWith('FST_CSRF_') === true
   if (!isRefused || server.scope === 'console-open' || !isObject(body)) return undefined
-  const [form, fields] = [body as SubmittedForm, valuesToShowAgain(body as SubmittedForm)]
-  // Without its credentials, a form would do something else.
-  const isLeftOut = ([name, value]: [string, unknown]): boolean => name !== '_csrf' && value !== '' && !(name in fields)
-  if (Object.entries(form).some(isLeftOut)) return undefined
+  const { _csrf, ...fields } = body
+  // Without its secrets, a form would do something else.
+  if (Object.entries(fields).some(([name, value]) => value !== '' && secretField.test(name))) return undefined
+  if (JSON.stringify(fields).length > managementLimits.console.keptForm) return undefined
   return { href: url, fields, label: principal === null ? 'Continue' : `Send it as ${principal.username ?? ''}` }
 }
 

@@ -136,6 +136,13 @@ void test('among many servers, a form shows fifty, finds others by name, and kee
   assert.match(template.text, /type="hidden" name="serverNames" value="server-59"/)
 })
 
+void test('an error without a code has a page, too', async (t) => {
+  const { app, browser } = await start(t)
+  t.intercept(app.groups, 'listWithSelectors', { value: () => { throw new TypeError('broken') } })
+  const { status, headers } = await browser.get('/groups')
+  assert.deepEqual([status, headers['content-type']], [500, 'text/html; charset=utf-8'])
+})
+
 void test('of a query parameter that occurs several times, the first value counts', async (t) => {
   const { browser } = await start(t)
   for (const page of ['keys', 'groups', 'users', 'teams', 'servers', 'logs', 'playground']) {
