@@ -83,16 +83,15 @@ export const managementLimits = {
    * The console. `sessionIdleTimeout`: time without use after which a session ends, `sessionRenewal`: min time between
    * two renewals of a session in the store, `welcomeLinkLifetime`: validity of the link of the first start, in ms.
    * `formSize`: max size of a form, in bytes; beyond that, 413. `keptForm`: max size of a form that the error page
-   * keeps if the session has ended, in bytes; beyond that, it must be filled in again. `formTokens`: max cached CSRF tokens;
-   * beyond that, the oldest is dropped, and a new one is made on demand. `streamsPerUser`: max open pages of one user
-   * that are notified of changes; beyond that, the stream of the oldest page is closed. `pastedServers`: max servers in
-   * one pasted text;
-   * beyond that, status 400. `formSteps`: max steps to make a form from a schema (a field takes at least 20 steps);
-   * beyond that, the form has less depth, or is a JSON field. `templateVariables`: max variables of a URI template;
-   * beyond that, the console does not list the template. `openQuestions`: max questions of a server that wait for
-   * answers on a page, `questionsSize`: max size of the fields that contain the questions, in bytes; beyond that, the
-   * questions are refused. `lists`: max lists of items that are read for pages at a time, one for each user; beyond
-   * that, pages wait.
+   * keeps if the session has ended, in bytes; beyond that, it must be filled in again. `formTokens`: max cached CSRF
+   * tokens; beyond that, the oldest is dropped, and a new one is made on demand. `streamsPerUser`: max open pages of
+   * one user that are notified of changes; beyond that, the stream of the oldest page is closed. `pastedServers`: max
+   * servers in one pasted text; beyond that, status 400. `formSteps`: max steps to make a form from a schema (a field
+   * takes at least 20 steps); beyond that, the form has less depth, or is a JSON field. `templateVariables`: max
+   * variables of a URI template; beyond that, the console does not list the template. `openQuestions`: max questions
+   * of a server that wait for answers on a page, `questionsSize`: max size of the fields that contain the questions,
+   * in bytes; beyond that, the questions are refused. `lists`: max lists of items that are read for pages at a time,
+   * one for each user; beyond that, pages wait.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,
