@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { rpcCode, RpcError } from './errors.ts'
 import { isObject } from './json.ts'
+import { truncate } from './text.ts'
 import { memoized } from './memoized.ts'
 
 type Capabilities = Record<string, unknown>
@@ -153,6 +154,48 @@ export const capabilityClassOf = memoized((client: ClientCapabilities): string =
 
 /** The capability class of clients without capabilities, and of the gateway's own requests. */
 export const emptyCapabilityClass = '{}'
+
+/** The JSON types of the members of each server capability in MCP's schema. `*` applies to all other members. */
+const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' | 'object'>>>> = {
+  tools: { listChanged: 'boolean' },
+  prompts: { listChanged: 'boolean' },
+  resources: { listChanged: 'boolean', subscribe: 'boolean' },
+  logging: {},
+  completions: {},
+  tasks: { list: 'object', cancel: 'object', requests: 'object' },
+  extensions: { '*': 'object' },
+  experimental: { '*': 'object' }
+}
+
+/**
+ * Removes those capabilities of a server, and those of their members, that violate MCP's schema: clients that validate
+ * capabilities could not connect to a route with this server.
+ * @returns `problems`: a sentence for each removed capability or member
+ */
+export function removeInvalidCapabilities (server: ServerCapabilities): {
+  capabilities: ServerCapabilities, problems: string[]
+} {
+  const problems: string[] = []
+  const check = (isValid: boolean, path: string, type: string): boolean => {
+    if (!isValid) problems.push(`capabilities: ${JSON.stringify(truncate(path, 100))} is not ${type} and was omitted`)
+    return isValid
+  }
+  const members = Object.entries(server).flatMap(([name, value]): Array<[string, unknown]> => {
+    const types = Object.hasOwn(serverMembers, name) ? serverMembers[name] : undefined
+    if (types === undefined) return [[name, value]]
+    if (!check(isObject(value), name, 'an object') || !isObject(value)) return []
+    const valid = Object.entries(value).filter(([member, each]) => {
+      const type = Object.hasOwn(types, member) ? types[member] : types['*']
+      if (type === undefined) return true
+      return type === 'object'
+        ? check(isObject(each), `${name}.${member}`, 'an object')
+        : check(typeof each === 'boolean', `${name}.${member}`, 'a boolean')
+    })
+    return [[name, Object.fromEntries(valid)]]
+  })
+  const capabilities = Object.fromEntries(members)
+  return { capabilities, problems }
+}
 
 const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const
 

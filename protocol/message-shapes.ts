@@ -73,21 +73,16 @@ export const serverInfoShape: Shape = object({
     needs: 'src'
   })
 }, { type: 'object', fallback: '{}' })
-const boolean: Shape = { type: 'boolean' }
-const capability = (members: Readonly<Record<string, Shape>> = {}, more: Shape = {}): Shape =>
-  object(members, { type: 'object', ...more })
-/** Clients that validate capabilities could not connect to a route with a server that violates MCP's schema. */
+const listCapability = object(anyMembers('listChanged', 'subscribe'))
 const capabilities = object({
-  tools: capability({ listChanged: boolean }),
-  prompts: capability({ listChanged: boolean }),
-  resources: capability({ listChanged: boolean, subscribe: boolean }),
-  logging: capability(),
-  completions: capability(),
-  tasks: capability({
-    list: capability(), cancel: capability(), requests: capability({ tools: object({ call: anyObject }) })
-  }),
-  extensions: capability({}, { each: capability() }),
-  experimental: capability({}, { each: capability() })
+  tools: listCapability,
+  prompts: listCapability,
+  resources: listCapability,
+  logging: anyObject,
+  completions: anyObject,
+  tasks: object({ list: anyObject, cancel: anyObject, requests: object({ tools: object({ call: anyObject }) }) }),
+  extensions: { isObject: true, each: anyObject },
+  experimental: { isObject: true, each: anyObject }
 })
 
 const questions: Readonly<Record<string, Shape>> = {

@@ -6,7 +6,7 @@ import type { RpcError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import {
   ownLinkCapabilities, acceptsQuestions, requireClientCapability, capabilityClassOf, emptyCapabilityClass,
-  sharedLinkCapabilities, withListChanged, mergeCapabilities, legacyRouteCapabilities, modernRouteCapabilities
+  sharedLinkCapabilities, withListChanged, mergeCapabilities, removeInvalidCapabilities, legacyRouteCapabilities, modernRouteCapabilities
 } from '../../protocol/capabilities.ts'
 import {
   allowsBatch, allowsPolling, alternativeVersions, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
@@ -173,6 +173,23 @@ test('capabilities: tasks are announced in the form of the client\'s era, where 
   ]
   for (const [route, legacy, modern] of table) {
     assert.deepEqual([legacyRouteCapabilities(route), modernRouteCapabilities(route)], [legacy, modern], JSON.stringify(route))
+  }
+})
+
+test('capabilities: those that are not what MCP says are left out, each with a sentence', async () => {
+  const valid = { tools: {}, resources: { subscribe: true, x: 'y' }, extensions: { y: {} }, unknown: 5, tasks: { list: {}, other: 1 } }
+  assert.deepEqual(removeInvalidCapabilities(valid), { capabilities: valid, problems: [] })
+  const table: Array<[string, Record<string, unknown>, string]> = [
+    ['{"tools":5,"logging":{}}', { logging: {} }, '"tools" is not an object'],
+    ['{"prompts":null}', {}, '"prompts" is not an object'],
+    ['{"resources":{"subscribe":"yes","listChanged":true}}', { resources: { listChanged: true } }, '"resources.subscribe" is not a boolean'],
+    ['{"extensions":{"y":5,"z":{}}}', { extensions: { z: {} } }, '"extensions.y" is not an object'],
+    ['{"experimental":{"__proto__":1}}', { experimental: {} }, '"experimental.__proto__" is not an object'],
+    ['{"tasks":{"requests":[]}}', { tasks: {} }, '"tasks.requests" is not an object']
+  ]
+  for (const [text, capabilities, problem] of table) {
+    const found = removeInvalidCapabilities(JSON.parse(text) as Record<string, unknown>)
+    assert.deepEqual(found, { capabilities, problems: [`capabilities: ${problem} and was omitted`] })
   }
 })
 

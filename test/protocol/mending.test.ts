@@ -119,15 +119,6 @@ test('beginnings, errors, questions and notifications', async () => {
     ['{"capabilities":{"tools":[],"prompts":null,"resources":{"subscribe":null},"experimental":{"a":null,"b":[]}}}', '{"capabilities":{"tools":{},"resources":{},"experimental":{"b":{}}}}'],
     ['{"serverInfo":{"name":"x","version":null,"icons":[]}}', '{"serverInfo":{"name":"x","icons":[]}}']
   ])
-  const capabilities = (text: string): string => `{"capabilities":{${text}}}`
-  const valid = capabilities('"tools":{},"resources":{"subscribe":true,"x":"y"},"extensions":{"y":{}},"unknown":5,"tasks":{"list":{},"other":1}')
-  holds(resultShape('initialize', false) as Shape, [
-    [valid, valid],
-    [capabilities('"tools":true,"logging":{}'), capabilities('"logging":{}')],
-    [capabilities('"resources":{"subscribe":"yes","listChanged":true}'), capabilities('"resources":{"listChanged":true}')],
-    [capabilities('"extensions":{"y":5,"z":{}},"experimental":{"__proto__":1}'), capabilities('"extensions":{"z":{}},"experimental":{}')],
-    [capabilities('"tasks":{"requests":5,"list":[]},"completions":"x"'), capabilities('"tasks":{"list":{}}')]
-  ], true)
   holds(serverInfoShape, [['{"name":"x","title":null}', '{"name":"x"}'], ['null', '{}']])
   holds(errorShape, [['{"code":null,"message":null,"data":null}', '{"code":-32603,"message":"The server returned this error without a message (no code)","data":null}']])
   holds(paramsShape('sampling/createMessage'), [[

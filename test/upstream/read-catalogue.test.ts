@@ -71,6 +71,9 @@ test('tools that are not declared: the server is asked all the same', async (t: 
   const table: Array<[string, Server, string[], string[]]> = [
     ['it lists some', { capabilities: {}, lists: { 'tools/list': () => page(['a']) } }, ['a'], [shown]],
     ['beside prompts', { capabilities: { prompts: {} }, lists: { 'tools/list': () => page(['a']) } }, ['a'], [shown]],
+    ['something else is declared', { capabilities: { tools: true }, lists: { 'tools/list': () => page(['a']) } }, ['a'], [
+      'capabilities: "tools" is not an object and was omitted', shown
+    ]],
     ['nothing is', { capabilities: {}, lists: {} }, [], ['it does not declare tools: it answered tools/list with an error: Method not found']],
     ['it lists none', { capabilities: {}, lists: { 'tools/list': () => page([]) } }, [], ['it does not declare tools: its list is empty']],
     ['it has other lists', { capabilities: { resources: {} }, lists: {} }, [], []],

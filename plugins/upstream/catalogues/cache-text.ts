@@ -1,3 +1,4 @@
+import { removeInvalidCapabilities } from '../../../protocol/capabilities.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { allListKinds, byListKind, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
 import { LineReader } from '../../../protocol/pieces.ts'
@@ -163,6 +164,7 @@ export function toCatalogue (value: unknown): Catalogue | undefined {
   // `extras` of a list kind may be missing: earlier versions of the gateway had fewer kinds.
   if (!allListKinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) &&
     typeof (extras[kind] ?? '') === 'string')) return undefined
+  const { capabilities } = removeInvalidCapabilities(value.capabilities)
   const kept = byListKind((kind) => extras[kind] ?? '{}')
-  return { ...value, extras: kept, id: nextCatalogueId() } as unknown as Catalogue
+  return { ...value, extras: kept, capabilities, id: nextCatalogueId() } as unknown as Catalogue
 }

@@ -1,4 +1,5 @@
 import type { Caching, Freshness } from '../../../protocol/caching.ts'
+import { removeInvalidCapabilities } from '../../../protocol/capabilities.ts'
 import { rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { gatewayName, instanceId, instanceMetaKey } from '../../../protocol/instance.ts'
 import { parseSmallMember, withMembers } from '../../../protocol/json.ts'
@@ -10,6 +11,9 @@ import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
 import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import { type ListRead, readList } from './read-list.ts'
 import { upstreamLimits } from '../limits.ts'
+
+/** Max warnings about invalid capabilities for each reading. */
+const maxProblems = 10
 
 /** A connection that lists can be read from. */
 export interface ListConnection {
@@ -45,7 +49,8 @@ export async function readCatalogue (
 ): Promise<{ catalogue: Catalogue, isComplete: boolean, fresh: Freshness }> {
   const learnedAt = Date.now()
   const { key: { capabilityClass }, identity } = link
-  const capabilities = { ...identity.capabilities }
+  const { capabilities, problems } = removeInvalidCapabilities(identity.capabilities)
+  for (const sentence of problems.slice(0, maxProblems)) warn(sentence)
   const isDeclared = (kind: ListKind): boolean => declaresList(capabilities, kind)
   const listed = allListKinds.filter((kind) => isDeclared(kind) || (kind === 'tools' && undeclared.isWorthAsking))
   const read = async (kind: ListKind): Promise<ListReading> => isDeclared(kind)
