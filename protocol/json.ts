@@ -71,13 +71,13 @@ export function decodeKey (name: string): string {
   }
 }
 
-/** Lists the members of an object, in order; empty if the text is not an object. */
-export function membersOf (text: string): Member[] {
+/** Lists an object's first `max` members, in order; empty if the text is not an object. */
+export function membersOf (text: string, max = Infinity): Member[] {
   const members: Member[] = []
   let at = skipSpace(text, 0)
   if (text.charCodeAt(at) !== BRACE) return members
   at = skipSpace(text, at + 1)
-  while (text.charCodeAt(at) === QUOTE) {
+  while (members.length < max && text.charCodeAt(at) === QUOTE) {
     const keyStart = at
     at = skipString(text, at)
     const name = text.slice(keyStart + 1, at - 1)

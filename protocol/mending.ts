@@ -51,9 +51,9 @@ export function describeMended (places: readonly string[]): string {
 }
 
 /**
- * Max work for one text, in characters; the rest of the text, and a list with more elements than the rest of the work
- * allows, are left unchanged. An object or a list is read once for each level above it, and takes `valueWork` for each
- * value in it.
+ * Max work for one text, in characters; the rest of the text, and an object or a list with more values than the rest of
+ * the work allows, are left unchanged. An object or a list is read once for each level above it, and takes `valueWork`
+ * for each value in it.
  */
 const maxWork = 64 * 1024 * 1024
 const valueWork = 2 * 1024
@@ -101,7 +101,10 @@ class Mender {
   #object (text: string, { members, each, needs, required = [] }: Shape, path: string): string | undefined {
     if ((this.#work -= text.length) < 0) return text
     const placeCount = this.places.length
-    const parts = membersOf(text).map(({ key, keyStart, start, end }) => {
+    const max = this.#maxValues
+    const written = membersOf(text, max + 1)
+    if (written.length > max) return text
+    const parts = written.map(({ key, keyStart, start, end }) => {
       const shape = members && Object.hasOwn(members, key) ? members[key] : each
       const value = text.slice(start, end)
       const mended = shape ? this.mended(value, shape, memberPath(path, key)) : value
@@ -136,13 +139,15 @@ class Mender {
 
   #list (text: string, shape: Shape, path: string): string {
     if ((this.#work -= text.length) < 0) return text
-    const max = Math.floor(this.#work / valueWork)
+    const max = this.#maxValues
     const elements = elementsOf(text, max + 1)
     if (elements.length > max) return text
     const mended = elements.map((each, index) => this.mended(each, shape, `${path}[${index}]`))
     if (mended.every((each, index) => each === elements[index])) return text
     return `[${mended.flatMap((each) => each ?? (shape.fallback === undefined ? [] : fallbackOf(shape))).join()}]`
   }
+
+  get #maxValues (): number { return Math.floor(this.#work / valueWork) }
 
   /** Records that the value at a path was repaired. */
   #record (path: string): undefined {

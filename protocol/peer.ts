@@ -52,6 +52,9 @@ interface PendingRequest {
   readonly observer: RequestObserver | undefined
 }
 
+/** Max size of a result that is repaired even without `null` and `[]`, in characters. */
+const maxCheckedResult = 4 * 1024 * 1024
+
 /**
  * The client side of a JSON-RPC connection to a server: assigns ids, matches answers to requests, and passes all other
  * messages to its handlers. Messages from the server are repaired first (`mending.ts`).
@@ -171,6 +174,7 @@ export class RpcConnection implements Receiver {
     }
     const shape = resultText === undefined ? undefined : resultShape(method, this.isModern, uri)
     if (resultText === undefined || shape === undefined) return
+    if (answer.hasNullOrEmptyArray === false && resultText.length > maxCheckedResult) return
     const { value } = answer
     if (value !== undefined && conforms(value, shape)) answer.isError = isObject(value) && value.isError === true
     else answer.resultText = this.#mended(resultText, shape, `results of ${method}`, true)
