@@ -74,7 +74,7 @@ async function start (): Promise<void> {
     [...earlyWarnings.splice(0), ...durationUnitWarnings(environment), ...misspeltVariableWarnings(environment)]
   for (const sentence of warnings) warn(sentence)
   closeWithGrace({
-    delay: 9_800, logger: { error: (message: unknown) => { app.log.error(message) } }
+    delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
   }, async ({ err, signal }) => {
     // Not `fatal`, which flushes the output synchronously and would never return if the output is closed.
     if (err) app.log.error({ err }, 'stopping after an error')

@@ -8,7 +8,6 @@ import { removedAccountNames } from '../identity/index.ts'
 import { chargedUserOfServer, unmatchedOverrideWarnings, withCurrentRights } from '../settings/index.ts'
 import { noReview, type CatalogueReviewer } from './catalogues/review.ts'
 import { ChildProcessManager } from './links/child-record.ts'
-import { processGraceFor } from './links/transport.ts'
 import logins from './login/index.ts'
 import userValues from './values/index.ts'
 import { Upstreams } from './upstreams.ts'
@@ -32,8 +31,6 @@ interface UpstreamOptions {
    * gateway can be ended at the next start; undefined to record none.
    */
   childRecord?: string
-  /** How long calls in flight may take at shutdown, in ms. */
-  drainTimeout: number
   /** Whether the gateway connects to the servers; false for commands that need the settings only. */
   connects?: boolean
 }
@@ -60,7 +57,7 @@ interface UpstreamHooks {
  * begins to connect to the servers once the app is ready.
  */
 const upstream = fp<UpstreamOptions>(async (app, options) => {
-  const { catalogueCache: cache, environment, childUser, childRecord, drainTimeout, connects = true } = options
+  const { catalogueCache: cache, environment, childUser, childRecord, connects = true } = options
   const { env, version } = app.config
   const record = childRecord === undefined
     ? undefined
@@ -74,7 +71,6 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
         outbound: app.outbound,
         environment,
         childUser,
-        grace: processGraceFor(drainTimeout),
         startProcess: record?.start,
         problemOf: async (config) => await hooks.findProblem(config),
         install: () => app.settings.current.system.install,

@@ -33,13 +33,6 @@ export function transportTypesToTry (
 const traitsOf = (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): typeof transports[TransportType] =>
   transports[transportTypesToTry(config)[0] ?? 'stdio']
 
-/**
- * Returns the time between TERM and KILL for the processes of stdio servers, in ms. It is short beside a long drain,
- * since the gateway must exit within 10 s.
- * @param drainTimeout how long calls in flight may take at shutdown, in ms
- */
-export const processGraceFor = (drainTimeout: number): number => Math.min(2_000, Math.max(300, 9_300 - drainTimeout))
-
 /** Whether a server is reached over HTTP, rather than being a local process. */
 export const isRemote = (config: ServerConfig): boolean => traitsOf(config).locatedBy !== 'command'
 
@@ -54,8 +47,6 @@ export interface TransportDeps {
   environment: ProcessEnvironment
   /** The user as whom the processes of stdio servers run; undefined for the gateway's own user. */
   childUser?: ProcessUser
-  /** Time between TERM and KILL for the processes of stdio servers, in ms. Default: that of `StdioTransport`. */
-  grace?: number
   /** Starts processes. Default: `startChild`, which records nothing. */
   startProcess?: StartProcess
   /** Returns why a stdio server cannot be started with its config, as a clause; undefined if no problem is known. */
@@ -130,7 +121,7 @@ export function makeTransport (
 }
 
 function makeStdio ({ config, deps, reading }: TransportInput): Transport {
-  const { environment, childUser, grace, startProcess, install, onLine, redact } = deps
+  const { environment, childUser, startProcess, install, onLine, redact } = deps
   return new StdioTransport({
     child: {
       command: config.command ?? '',
@@ -144,8 +135,7 @@ function makeStdio ({ config, deps, reading }: TransportInput): Transport {
     startProcess,
     onLine,
     redact,
-    reading,
-    grace
+    reading
   })
 }
 
