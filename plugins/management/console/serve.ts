@@ -258,7 +258,7 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
 }
 
 /** Matches the names of the fields for passwords and other secrets. */
-const secretField = /password|^repeated$|^credential$|(?:key|secret|token|dbUrl)$|^values\./i
+const secretField = /password|^repeated$|^credential$|(?:key|secret|token|dbUrl)$|^values?[.-]|^arg\/(?:env|headers)\//i
 
 /**
  * Returns the submitted form for the error page, from which it can be sent again, if it was refused because the session

@@ -264,7 +264,7 @@ export class UpstreamCatalogues {
     const isKnown = before !== undefined && !this.outdated.hasClass(capabilityClass)
     const isOwn = slot.key.affinity !== 'shared' && (isKnown || isPrivate)
     const shown = isSame ? before : isOwn ? this.#fitting(known, slot.catalogue, isBase) : catalogue
-    this.#freshness.set(shown, fresh)
+    if (isBase || shown !== this.#base) this.#freshness.set(shown, fresh)
     if (!isOwn) this.outdated.delete(capabilityClass)
     if (isOwn) this.#publishTo(slot, isSame ? undefined : shown)
     else if (!isSame) this.#publish(shown, slot, isBase && before !== undefined)

@@ -145,7 +145,7 @@ void test('what was typed is kept when the session has ended meanwhile', async (
   const secret = await browser.send('/rules', { ...sent, password: 'Same-1234' })
   assert.equal(secret.status, 401)
   assert.doesNotMatch(secret.text, /Same-1234|kept on this page/)
-  for (const [name, value] of [['webhook.secret', 'x'], ['values.TOKEN', 'x'], ['when', '"'.repeat(70_000)]] as const) {
+  for (const [name, value] of [['webhook.secret', 'x'], ['values.TOKEN', 'x'], ['value-0-1', 'x'], ['arg/env/0/value', 'x'], ['when', '"'.repeat(70_000)]] as const) {
     const { status, text } = await browser.send('/rules', { ...sent, [name]: value })
     assert.deepEqual([status, text.length < 20_000, text.includes('kept on this page')], [401, true, false], name)
   }
