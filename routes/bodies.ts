@@ -1,7 +1,7 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { chargedOwnerOf } from '../plugins/settings/index.ts'
 import {
-  parseSize, collectBodyText, chunkedBodyReserver, createBodyMemoryHook, readJsonBody
+  parseSize, collectBodyText, chunkedBodyReserver, createBodyMemoryHook, readJsonBody, reserveParsedBody
 } from '../plugins/base/body/index.ts'
 import { ownerOfAddress } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
@@ -14,6 +14,13 @@ const limitOf = (app: FastifyInstance): string => app.settings.current.system.ro
 function bodyOwnerOf ({ principal, caller, ip }: FastifyRequest): string {
   const known = principal ?? caller
   return known ? chargedOwnerOf(known, ip) : ownerOfAddress(ip)
+}
+
+/** Returns a body as text, after the memory of its parsed values was reserved. @throws ShareError */
+export function bodyTextToParse (request: FastifyRequest, { raw }: FastifyReply): string {
+  const text = String(request.body ?? '')
+  reserveParsedBody(raw, bodyOwnerOf(request), text)
+  return text
 }
 
 /**

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { parseExactJson } from '../../plugins/downstream/index.ts'
 import { Success } from '../../schemas/answers.ts'
 import { ToolCallResult } from '../../schemas/openapi-routes.ts'
-import { addJsonTextBodyParser } from '../bodies.ts'
+import { addJsonTextBodyParser, bodyTextToParse } from '../bodies.ts'
 import { callerOf, wrapInEnvelope } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { requirePrincipal } from './principal.ts'
@@ -32,8 +32,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       // Checked before the body is validated, so that an unknown server causes 404 even if the body is invalid.
       onRequest: async (request) => { app.access.viewOfServer(requirePrincipal(request), request.params.server) },
       // The body is still text here, so that numbers which JavaScript cannot represent exactly are rejected.
-      preValidation: async (request) => {
-        Object.assign(request, { body: parseExactJson(String(request.body ?? '')) })
+      preValidation: async (request, reply) => {
+        Object.assign(request, { body: parseExactJson(bodyTextToParse(request, reply)) })
       }
     },
     async (request, reply) => {

@@ -4,6 +4,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import type { ToolAddress } from '../../plugins/downstream/index.ts'
 import { GroupOrServerToolParams, OpenRouteError, ToolParams, ToolResult } from '../../schemas/openapi-routes.ts'
 import { requirePrincipal } from '../api/principal.ts'
+import { bodyTextToParse } from '../bodies.ts'
 import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
@@ -52,7 +53,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const run = async (request: FastifyRequest, reply: FastifyReply, tool: ToolAddress): Promise<string> => {
     const caller = callerOf(request, reply, requirePrincipal(request))
     const search = request.raw.url?.split('?').slice(1).join('?') ?? ''
-    const given = { search, ...(request.method === 'POST' ? { body: String(request.body ?? '') } : {}) }
+    const given = { search, ...(request.method === 'POST' ? { body: bodyTextToParse(request, reply) } : {}) }
     const text = await app.tools.callOnOpenRoute(caller, tool, given)
     reply.type('application/json')
     return text

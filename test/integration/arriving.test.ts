@@ -248,3 +248,19 @@ test('forms for the authorization server count in the memory of bodies', async (
   })
   assert.match(String(refused.status), /^(?:429|503)$/, await refused.text())
 })
+
+test('a body of many values counts for what they take when it is parsed for a call over plain HTTP', async (t) => {
+  const { app } = await gateway(t, {}, { systemConfig: { routing: { enableBearerAuth: false } } })
+  const size = 300_000
+  const { port } = app.server.address() as AddressInfo
+  const statusOf = async (value: string): Promise<number> => {
+    const body = `{"a":[${Array(Math.floor(size / (value.length + 1))).fill(value).join()}]}`
+    const headers = { 'content-type': 'application/json' }
+    return (await fetch(`http://localhost:${port}/api/tools/none/x`, { method: 'POST', headers, body })).status
+  }
+  const taken = memoryBudget.max - size * (baseLimits.bodyCost + 2)
+  memoryBudget.add(taken)
+  t.after(() => { memoryBudget.add(-taken) })
+  assert.equal(await statusOf(`"${'x'.repeat(100)}"`), 404)
+  assert.match(String(await statusOf('{}')), /^(?:429|503)$/)
+})

@@ -1,6 +1,6 @@
 export { parseSize, collectBodyText, parseJson, parseLargeJson, readJsonBody, readBodyText } from './body.ts'
 export { type DateRange, parseDate, parseDateRange } from './dates.ts'
-export { chunkedBodyReserver, createBodyMemoryHook } from './memory.ts'
+export { chunkedBodyReserver, createBodyMemoryHook, reserveParsedBody } from './memory.ts'
 export { limitFormFields, refuseUnknownQuery } from './query.ts'
 export { checkReadOnlyMembers } from './unchanged.ts'
 export { memoryOfJson, countValues, countWords } from './values.ts'

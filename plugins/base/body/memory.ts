@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
+import { parsedSizeOf } from '../threads/index.ts'
 import { memoryBudget, baseLimits, onceClosed } from '../limits/index.ts'
 
 /** For each request whose body has no Content-Length, the function that reserves memory for the body. */
@@ -20,6 +21,18 @@ export const chunkedBodyReserver = (request: FastifyRequest): (() => void) | und
  */
 function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number): void {
   onceClosed(raw, memoryBudget.reserve(owner, Math.min(bytes, memoryBudget.max / 4)))
+}
+
+/**
+ * Reserves the memory that the values parsed from a body take beyond `baseLimits.bodyCost`, until the response is
+ * closed. Called before a body is parsed as a whole.
+ * @param owner the owner whose share of the budget the memory uses
+ * @throws ShareError
+ */
+export function reserveParsedBody (raw: ServerResponse, owner: string, text: string): void {
+  if (text.length <= baseLimits.smallBody) return
+  const more = parsedSizeOf(text, 'json') - text.length * baseLimits.bodyCost
+  if (more > 0) reserveUntilClosed(raw, owner, more)
 }
 
 interface BodyMemoryOptions {

@@ -80,7 +80,10 @@ export const baseLimits = {
   /** Request bodies up to this size, in bytes, do not count against the memory budget. */
   smallBody: 1024,
 
-  /** Memory per byte of a request body. The worst case, a text of empty arrays, takes that much once parsed. */
+  /**
+   * Memory per byte of a request body. A body that is parsed as a whole for a call over plain HTTP, and may take more,
+   * such as a text of empty objects, counts for more.
+   */
   bodyCost: 16,
 
   /**
@@ -159,10 +162,11 @@ export const baseLimits = {
   /**
    * Worker threads. `threads`: max number, of which one owner may use all but one; beyond that, tasks wait, and owners
    * take turns. `heap`: max heap of each, in MB, `loading`: max time to load a module, in ms; beyond that, the task is
-   * stopped, and its thread ends. `idle`: max time without a task, in ms; beyond that, the thread ends. `tasks`: max
-   * running or waiting tasks, with a share for each owner; beyond that, HTTP 429 or 503.
+   * stopped, and its thread ends. `idle`: max time without a task, in ms; beyond that, the thread ends. `kept`: max
+   * length of a JSON text that a task parses, in characters; beyond that, the thread ends after the task, which frees
+   * its memory. `tasks`: max running or waiting tasks, with a share for each owner; beyond that, HTTP 429 or 503.
    */
-  workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, tasks: 1_000 },
+  workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, kept: 256 * 1024, tasks: 1_000 },
 
   /**
    * Arguments of tool calls over plain HTTP, which are converted and validated against the tool's input schema. `time`:

@@ -12,12 +12,13 @@ const maxPerCharacter = { json: 40, yaml: 202 }
 /**
  * Estimates the max memory that parsing a text takes, in bytes. Texts are checked before a worker thread parses them:
  * if a thread runs out of memory within a single operation, such as `JSON.parse`, Node ends the whole process.
- * @param threshold a size, in bytes: the result is 0 for a text that certainly takes less, and counting stops above it
+ * @param threshold a size, in bytes: the result is 0 for a text that certainly takes less, and counting stops above it;
+ * by default, the whole text is counted
  */
-export function parsedSizeOf (text: string, format: 'json' | 'yaml', threshold: number): number {
-  if (text.length * maxPerCharacter[format] <= threshold) return 0
+export function parsedSizeOf (text: string, format: 'json' | 'yaml', threshold?: number): number {
+  if (threshold !== undefined && text.length * maxPerCharacter[format] <= threshold) return 0
   const table = tables[format]
   let size = text.length * 2
-  for (let at = 0; at < text.length && size <= threshold; at++) size += table[text.charCodeAt(at)] ?? 0
+  for (let at = 0; at < text.length && size <= (threshold ?? Infinity); at++) size += table[text.charCodeAt(at)] ?? 0
   return size
 }

@@ -27,6 +27,8 @@ interface PoolBounds {
   readonly loading?: number
   /** Time without a task after which a thread ends, in ms. */
   readonly idle: number
+  /** Max length of a text in `parsed` after which the thread is kept, in characters; default: unlimited. */
+  readonly kept?: number
   /** Max running and waiting tasks, with a share for each owner; default: unlimited. */
   readonly tasks?: number
 }
@@ -79,11 +81,16 @@ export class WorkerPool {
     try {
       if (signal?.aborted === true) throw new TaskAborted(noLongerNeeded)
       const data: unknown = typeof task === 'function' ? (task as () => unknown)() : task
-      this.#checkParsable(isMeasured ? [data as string] : parsed)
+      const texts = isMeasured ? [data as string] : parsed
+      this.#checkParsable(texts)
       const thread = this.#idle.pop() ?? this.#start()
       const message = await thread.run({ module, task: data }, time, signal)
-      this.#idle.push(thread)
-      thread.park()
+      const { kept = Infinity } = this.#bounds
+      if (texts.some(({ length }) => length > kept)) thread.end()
+      else {
+        this.#idle.push(thread)
+        thread.park()
+      }
       if ('failure' in message) throw new Error(message.failure)
       return message.answer as Answer
     } finally {

@@ -54,6 +54,16 @@ test('a thread ends after an idle time, when its task is given up, and with its 
   assert.equal(await run('a'), 'a')
 })
 
+test('a thread ends after a task with a long text, whose memory it would keep', async (t) => {
+  const pool = new WorkerPool({ ...bounds, threads: 1, kept: 100 })
+  t.after(() => { pool.close() })
+  const run = async (length: number): Promise<unknown> =>
+    await pool.run(module, 'thread', { owner: 'ann', time: 60_000, parsed: ['{}', ' '.repeat(length)] })
+  const first = await run(100)
+  assert.equal(await run(101), first)
+  assert.notEqual(await run(1), first)
+})
+
 test('a task that is given up before it starts ends no thread', async (t) => {
   const pool = new WorkerPool({ ...bounds, threads: 1 })
   t.after(() => { pool.close() })
