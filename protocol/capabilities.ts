@@ -155,14 +155,17 @@ export const capabilityClassOf = memoized((client: ClientCapabilities): string =
 /** The capability class of clients without capabilities, and of the gateway's own requests. */
 export const emptyCapabilityClass = '{}'
 
-/** The JSON types of the members of each server capability in MCP's schema. `*` applies to all other members. */
-const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' | 'object'>>>> = {
+/** A JSON type, or an object with members of these types. `*` applies to all other members. */
+type CapabilityType = 'boolean' | 'object' | { readonly [member: string]: CapabilityType }
+
+/** The types of the members of server capabilities in MCP's schema. */
+const serverMembers: CapabilityType = {
   tools: { listChanged: 'boolean' },
   prompts: { listChanged: 'boolean' },
   resources: { listChanged: 'boolean', subscribe: 'boolean' },
   logging: {},
   completions: {},
-  tasks: { list: 'object', cancel: 'object', requests: 'object' },
+  tasks: { list: 'object', cancel: 'object', requests: { '*': { '*': 'object' } } },
   extensions: { '*': 'object' },
   experimental: { '*': 'object' }
 }
@@ -176,25 +179,18 @@ export function removeInvalidCapabilities (server: ServerCapabilities): {
   capabilities: ServerCapabilities, problems: string[]
 } {
   const problems: string[] = []
-  const check = (isValid: boolean, path: string, type: string): boolean => {
-    if (!isValid) problems.push(`capabilities: ${JSON.stringify(truncate(path, 100))} is not ${type} and was omitted`)
-    return isValid
-  }
-  const members = Object.entries(server).flatMap(([name, value]): Array<[string, unknown]> => {
-    const types = Object.hasOwn(serverMembers, name) ? serverMembers[name] : undefined
-    if (types === undefined) return [[name, value]]
-    if (!check(isObject(value), name, 'an object') || !isObject(value)) return []
-    const valid = Object.entries(value).filter(([member, each]) => {
-      const type = Object.hasOwn(types, member) ? types[member] : types['*']
-      if (type === undefined) return true
-      return type === 'object'
-        ? check(isObject(each), `${name}.${member}`, 'an object')
-        : check(typeof each === 'boolean', `${name}.${member}`, 'a boolean')
-    })
-    return [[name, Object.fromEntries(valid)]]
-  })
-  const capabilities = Object.fromEntries(members)
-  return { capabilities, problems }
+  const valid = (value: Readonly<Record<string, unknown>>, types: CapabilityType, path: string): ServerCapabilities =>
+    Object.fromEntries(Object.entries(value).flatMap(([name, each]): Array<[string, unknown]> => {
+      const type = typeof types === 'string' ? undefined : Object.hasOwn(types, name) ? types[name] : types['*']
+      if (type === undefined) return [[name, each]]
+      if (type === 'boolean' ? typeof each === 'boolean' : isObject(each)) {
+        return [[name, isObject(each) ? valid(each, type, `${path}${name}.`) : each]]
+      }
+      const expected = type === 'boolean' ? 'a boolean' : 'an object'
+      problems.push(`capabilities: ${JSON.stringify(truncate(path + name, 100))} is not ${expected} and was omitted`)
+      return []
+    }))
+  return { capabilities: valid(server, serverMembers, ''), problems }
 }
 
 const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const

@@ -1,6 +1,7 @@
 import { RpcError } from '../../protocol/errors.ts'
 import { streamMethod } from '../../protocol/events.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
+import { isObject } from '../../protocol/json.ts'
 import { isToolErrorResult, parseRpcError, type Response } from '../../protocol/message.ts'
 import { refersToTask } from '../../protocol/task-ids.ts'
 import { changesWithTrace } from '../../protocol/trace-context.ts'
@@ -136,8 +137,13 @@ export class Forwarder {
   #withoutSecrets (provider: string, errorText: string): string {
     const redact = (text: string): string => this.#providers.get(provider)?.redact?.(text) ?? text
     if (redact(errorText) === errorText) return errorText
-    return JSON.stringify(JSON.parse(errorText), (_name, value: unknown) =>
-      typeof value === 'string' ? redact(value) : value)
+    const redacted = (value: unknown): unknown => {
+      if (typeof value === 'string') return redact(value)
+      if (Array.isArray(value)) return value.map(redacted)
+      if (!isObject(value)) return value
+      return Object.fromEntries(Object.entries(value).map(([name, each]) => [redact(name), redacted(each)]))
+    }
+    return JSON.stringify(redacted(JSON.parse(errorText)))
   }
 
   /** Passes an RpcError through the `onError` hooks; an exception of a hook replaces it. Other errors stay the same. */

@@ -119,7 +119,7 @@ export const upstreamLimits = {
 
   /**
    * Max size of what a server lists only to clients with certain capabilities, users or sessions, in bytes of memory;
-   * beyond that, these clients get the lists of clients without capabilities, with a warning.
+   * beyond that, these clients get the lists of clients without capabilities, if these are known, with a warning.
    */
   otherLists: 32 * 1024 * 1024,
 

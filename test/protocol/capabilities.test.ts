@@ -185,7 +185,8 @@ test('capabilities: those that are not what MCP says are left out, each with a s
     ['{"resources":{"subscribe":"yes","listChanged":true}}', { resources: { listChanged: true } }, '"resources.subscribe" is not a boolean'],
     ['{"extensions":{"y":5,"z":{}}}', { extensions: { z: {} } }, '"extensions.y" is not an object'],
     ['{"experimental":{"__proto__":1}}', { experimental: {} }, '"experimental.__proto__" is not an object'],
-    ['{"tasks":{"requests":[]}}', { tasks: {} }, '"tasks.requests" is not an object']
+    ['{"tasks":{"requests":[]}}', { tasks: {} }, '"tasks.requests" is not an object'],
+    ['{"tasks":{"requests":{"tools":5}}}', { tasks: { requests: {} } }, '"tasks.requests.tools" is not an object']
   ]
   for (const [text, capabilities, problem] of table) {
     const found = removeInvalidCapabilities(JSON.parse(text) as Record<string, unknown>)

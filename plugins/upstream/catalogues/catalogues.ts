@@ -245,8 +245,9 @@ export class UpstreamCatalogues {
     if (wait > 0) { this.#readIn(wait, slot, isBase, true); return }
     const maxSize = this.#deps.allowance.remainingSize() - this.#sizeBeside(former)
     const omissions = new OmissionLog(this.#deps.warn)
+    const [similar = former ?? this.#base] = former || this.#base ? [] : this.#deps.ownCatalogues()
     const { catalogue: read, isComplete, fresh } =
-      await readCatalogue(link, former, former ?? this.#base, maxSize, pace.timeout, this.#undeclared, omissions.add)
+      await readCatalogue(link, former, similar, maxSize, pace.timeout, this.#undeclared, omissions.add)
     omissions.end()
     if (isBase) this.#omissions = omissions.sentences
     this.#deps.allowance.recordRead(catalogueSize(read))
