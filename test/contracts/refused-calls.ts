@@ -31,9 +31,10 @@ export function refusedCalls (store: string, start: (t: Cleanup, given: Json) =>
       [async () => await call('absent'), /Unknown tool/]
     ] as const
     for (let n = 0; n < 3; n++) for (const [refused, said] of refusals) assert.match(await refused(), said)
-    upstream.options.tools = [{ ...tool('say'), description: 'Another one' }, tool('other'), tool('fails')]
+    upstream.options.tools = [{ ...tool('say'), description: 'Another one' }, tool('other')]
     await upstream.broadcast('notifications/tools/list_changed')
-    await until(async () => at(await managed(hub, 'GET', '/servers/up/changes'), 0, 'item') === 'say', 'it is not blocked')
+    // Blocked tools stay listed, and the change is known before the lists that block them are in use.
+    await until(async () => !(await session.tools()).includes('up-fails'), 'the lists are not read again')
     assert.match(await call('say'), /has changed since/)
     assert.deepEqual([await call('other'), await call('other')].map((said) => said.trim()), Array(2).fill('five words are said here'))
     assert.match(await call('other'), /"Daily" is used up/)
