@@ -99,9 +99,8 @@ export class CallApprovals {
   ): Promise<'approved' | Approval> {
     const shownArgs = withTruncatedTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
-      throw new RuleRefusalError('policy',
-        `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
-        'are too large to be shown for approval')
+      throw new RuleRefusalError('policy', `The policy ${JSON.stringify(policy.name)} asks before this call: its ` +
+        'arguments are too large to be shown for approval')
     }
     const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
     const release = await this.#requests.take(owner, false)
@@ -186,7 +185,8 @@ export class CallApprovals {
     if (stored === undefined || !this.#canDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const { approval } = stored
     if (this.#isOwn(principal, approval)) {
-      throw new errors.Forbidden('You cannot decide about your own call, or about a call with a key that you created')
+      throw new errors.Forbidden('You cannot decide about your own call, or about a call with a key that you created ' +
+        'or that your team owns')
     }
     const decided: Approval = { ...approval, state, decidedBy: usernameOf(principal) ?? '' }
     const isNew = this.#isOpen(approval) && approval.state !== state

@@ -323,7 +323,7 @@ test('nobody approves a call of his own by another credential of his', async (t)
     for (const headers of own) {
       const { status, body } = await api('POST', path, undefined, headers)
       assert.equal(status, 403, what)
-      assert.match(String(body.message), /your own call, or about a call with a key that you created/)
+      assert.match(String(body.message), /your own call, or about a call with a key that you created or that your team owns/)
     }
     assert.equal((await api('POST', path, undefined, other)).status, 200, what)
   }
