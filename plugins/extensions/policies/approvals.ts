@@ -34,6 +34,8 @@ interface ApprovalDeps {
   readonly store: Approvals
   /** Returns the current settings. */
   readonly snapshot: () => Pick<Snapshot, 'keys' | 'policies' | 'teams' | 'users'>
+  /** Whether a server has this name. */
+  readonly isServer: (name: string) => boolean
   /** Sends a new approval to the operator's webhook. */
   readonly notify: (approval: ShownApproval) => void
   /** Returns the current time, in ms since 1970. */
@@ -83,8 +85,8 @@ export class CallApprovals {
   async #checkPendingLimit (owner: string, { name }: Policy): Promise<void> {
     const { pending } = extensionsLimits.approvals
     const { policies } = this.#deps.snapshot()
-    const waiting = (await this.#deps.store.list()).filter(({ approval }) =>
-      approval.owner === owner && this.#stateOf(approval) === 'pending' && policies.has(approval.policy.id))
+    const waiting = (await this.#deps.store.list()).filter(({ approval }) => approval.owner === owner &&
+      this.#stateOf(approval) === 'pending' && policies.has(approval.policy.id) && this.#deps.isServer(approval.server))
     if (waiting.length < pending) return
     throw new RuleRefusalError('policy', `The policy ${JSON.stringify(name)} asks before this call, and ${pending} ` +
       'of your calls are already waiting for a decision')
@@ -155,8 +157,7 @@ export class CallApprovals {
     return all
       .filter(({ approval }) => this.#canDecide(principal, approval) &&
         (state === undefined || this.#stateOf(approval) === state))
-      .slice(0, limit)
-      .map(({ approval }) => this.#show(approval))
+      .slice(0, limit).map(({ approval }) => this.#show(approval))
   }
 
   /** Returns the ids of the approvals that wait for a principal's decision; none if the principal may not decide. */
@@ -164,8 +165,7 @@ export class CallApprovals {
     if (!this.canApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
     return new Set(all.flatMap(({ approval }) => this.#canDecide(principal, approval) &&
-      !this.#isOwn(principal, approval) &&
-      this.#stateOf(approval) === 'pending'
+      !this.#isOwn(principal, approval) && this.#stateOf(approval) === 'pending'
       ? approval.id
       : []))
   }
