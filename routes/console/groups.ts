@@ -15,7 +15,7 @@ type Member = Exclude<ShownGroup['servers'][number], string>
 
 /** The pages that list, create, change and remove groups. A group's page also shows the resulting tools. */
 const routes: FastifyPluginAsync = async (app) => {
-  const { kit, groups, servers } = app
+  const { kit, groups } = app
   const { base, api } = kit
   const { page, edit, removal, submit } = createPageRouter(app)
   const pathOf = (name: string): string => `/groups/${encodeURIComponent(name)}`
@@ -48,10 +48,10 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  const groupIn = ({ form, principal }: Visit, stored: ShownGroup['servers']): object => ({
+  const groupIn = ({ form }: Visit, stored: ShownGroup['servers']): object => ({
     name: formFieldText(form.name).trim(),
     description: formFieldText(form.description),
-    servers: membersIn(form, toChosenMembers(stored), new Set(servers.list(principal).map(({ name }) => name)))
+    servers: membersIn(form, toChosenMembers(stored))
   })
 
   const newGroupPage = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => ({
@@ -142,30 +142,33 @@ function membersOf (
   const stored = toChosenMembers(members)
   const all = new Map(servers.list(principal).map((server) => [server.name, server]))
   // A submitted form is shown again with its own selection, not with the stored one.
-  const selection = form.name === undefined ? stored : membersIn(form, stored, new Set(all.keys()))
+  const selection = form.name === undefined ? stored : membersIn(form, stored)
   const chosen = new Map(selection.map((each) => [each.name, each]))
   const find = formFieldText(form.find)
-  const { names, kept, rest } = shownChoicesOf([...all.keys()], new Set(chosen.keys()), find)
+  const choices = [...new Set([...all.keys(), ...stored.map(({ name }) => name)])]
+  const { names, kept, rest } = shownChoicesOf(choices, new Set(chosen.keys()), find)
   return {
     find,
     rest,
-    isLong: all.size > maxShownChoices,
+    isLong: choices.length > maxShownChoices,
     kept: kept.flatMap((name) => fieldsOf(chosen.get(name) ?? { name })),
-    members: names.flatMap((name) => {
+    members: names.map((name) => {
       const server = all.get(name)
-      if (!server) return []
       const member = chosen.get(name)
+      if (!server) {
+        return { name, isChosen: member !== undefined, isOpen: false, state: 'gone', isManaged: false, kinds: [] }
+      }
       const config = settings.current.servers.get(name)
       const isOpen = formFieldText(form.do) === `open:${name}` ||
         itemKinds.some((kind) => form[`has:${kind}:${name}`] !== undefined || Array.isArray(member?.[kind]))
-      return [{
+      return {
         name,
         isChosen: member !== undefined || formFieldText(form.do) === `open:${name}`,
         isOpen,
         state: stateOf(server),
         isManaged: config !== undefined && canManage(principal, config),
         kinds: itemKinds.map((kind) => choiceOf(server, kind, member, isOpen))
-      }]
+      }
     })
   }
 }
@@ -207,13 +210,13 @@ const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> =>
 ]
 
 /**
- * Returns the members in a submitted form. What the form does not show stays as stored: aliases, the order, members
- * whose server is gone, and the items of servers that list none now.
+ * Returns the members in a submitted form. What the form does not show stays as stored: aliases, the order, and the
+ * items of servers that list none now.
  */
-function membersIn (form: SubmittedForm, stored: readonly ChosenMember[], shown: ReadonlySet<string>): ChosenMember[] {
+function membersIn (form: SubmittedForm, stored: readonly ChosenMember[]): ChosenMember[] {
   const chosen = new Set(formFieldValues(form.servers))
   const former = new Map(stored.map((member) => [member.name, member]))
-  const kept = [...former.keys()].filter((name) => chosen.has(name) || !shown.has(name))
+  const kept = [...former.keys()].filter((name) => chosen.has(name))
   return [...new Set([...kept, ...chosen])].map((name) => ({
     ...former.get(name),
     name,

@@ -173,6 +173,19 @@ test('no resource takes the URI of a skill\'s file, and no skill that of a resou
   assert.equal((await api('PUT', `/skills/${skill}`, { files: { 'd.txt': 'ZA==' } })).statusCode, 200)
 })
 
+test('a skill whose URI a server lists later can still get files, but cannot be enabled again', async (t) => {
+  const upstream = await startUpstream(t, { resources: [{ uri: 'skill://notes/SKILL.md', name: 'notes' }] })
+  const app = await appFor(t, settings({}))
+  const api = apiOf(app)
+  const skill = `/skills/${idOf((await api('POST', '/skills', { content: '---\nname: notes\ndescription: Notes\n---\n' })).json())}`
+  assert.equal((await api('POST', '/servers', { name: 'desk', config: { url: upstream.url } })).statusCode, 200)
+  await until(() => app.upstreams.get('desk')?.status === 'connected')
+  const answer = await api('PUT', skill, { files: { 'a.txt': 'YQ==' } })
+  assert.equal(answer.statusCode, 200, answer.body)
+  assert.equal((await api('PUT', skill, { enabled: false })).statusCode, 200)
+  assert.match((await api('PUT', skill, { enabled: true })).body, /The server .{1,2}desk.{1,2} already lists a skill/)
+})
+
 test('how many there may be, and how large', async (t) => {
   const prompts = Array.from({ length: gatewayLimits.builtIns.items }, (_, at) => ({ id: `${at}`, name: `p${at}`, template: 'x' }))
   const resources = Array.from({ length: 16 }, (_, at) => ({ id: `${at}`, uri: `note://${at}`, content: 'x'.repeat(1024 * 1024 - 10_000) }))

@@ -9,6 +9,8 @@ export interface ArgumentCheckTask {
   readonly args: string
   /** Whether the arguments are only converted: this takes little time, whatever patterns the schema contains. */
   readonly isConversionOnly?: boolean
+  /** Whether the arguments are validated as they are, without conversion. */
+  readonly isValidationOnly?: boolean
 }
 /** `args`: the converted arguments as JSON text; `problems`: up to ten of their validation errors, in words. */
 export interface ArgumentCheckResult { readonly args: string, readonly problems: readonly string[] }
@@ -17,16 +19,16 @@ export interface ArgumentCheckResult { readonly args: string, readonly problems:
 const maxAlternatives = 20
 
 /**
- * Converts arguments to the types of a schema, and validates them unless the task is `isConversionOnly`, or the schema
- * is longer than `baseLimits.checkedSchema`. Has no time limit of its own.
+ * Converts arguments to the types of a schema unless the task is `isValidationOnly`, and validates them unless it is
+ * `isConversionOnly`, or the schema is longer than `baseLimits.checkedSchema`. Has no time limit of its own.
  */
 export function run (
-  { schema: schemaText, args: text, isConversionOnly = false }: ArgumentCheckTask
+  { schema: schemaText, args: text, isConversionOnly = false, isValidationOnly = false }: ArgumentCheckTask
 ): ArgumentCheckResult {
   const schema: unknown = JSON.parse(schemaText)
   const given = JSON.parse(text) as Record<string, unknown>
   const isLarge = text.length > baseLimits.argumentChecks.large
-  let args = convertArguments(schema, given)
+  let args = isValidationOnly ? given : convertArguments(schema, given)
   if (isConversionOnly || schemaText.length > baseLimits.checkedSchema) {
     return { args: JSON.stringify(args), problems: [] }
   }
@@ -34,7 +36,7 @@ export function run (
   let problems = validate(args)
   // A text that the schema accepts only as another string, because of a pattern or a length, may be meant as a number.
   // For large arguments, trying this would take too long.
-  const others = problems.length === 0 || isLarge
+  const others = problems.length === 0 || isLarge || isValidationOnly
     ? []
     : Object.entries(convertArguments(schema, given, true)).filter(([name, value]) => value !== args[name])
   for (const other of others.slice(0, maxAlternatives)) {

@@ -32,7 +32,8 @@ const toolResultMethods: ReadonlySet<string> = new Set(['tools/call', 'tasks/res
  */
 export default fp(async (app) => {
   const originals = new Originals(extensionsLimits.compression)
-  const compressor = new Compressor((err) => { app.log.warn({ err }, 'A result was not compressed') })
+  const reportFailure = (err: unknown): void => { app.log.warn({ err }, 'A result was not compressed') }
+  const compressor = new Compressor(reportFailure)
   runPeriodically(app, 60_000, async () => { originals.removeExpired() })
   app.addHook('onClose', async () => { compressor.close() })
   app.gateway.addReader(createOriginalsProvider(originals))
@@ -44,7 +45,7 @@ export default fp(async (app) => {
     if (compressed === undefined || outputSchema === undefined) return compressed
     const structured = memberOf(compressed.result, 'structuredContent')
     if (structured === undefined || structured === memberOf(task.result, 'structuredContent')) return compressed
-    if (await conformsToSchema(structured, outputSchema, owner)) return compressed
+    if (await conformsToSchema(structured, outputSchema, owner, reportFailure)) return compressed
     return await compressor.compress({ ...task, options: { ...task.options, structuredContent: false } }, owner)
   }
   app.gateway.addHook('onResult', ({ exchange, provider, item }, answer) => {

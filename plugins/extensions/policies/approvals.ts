@@ -34,6 +34,8 @@ interface ApprovalDeps {
   readonly store: Approvals
   /** Returns the current settings. */
   readonly snapshot: () => Pick<Snapshot, 'keys' | 'policies' | 'teams' | 'users'>
+  /** Whether a server has this name. */
+  readonly isServer: (name: string) => boolean
   /** Sends a new approval to the operator's webhook. */
   readonly notify: (approval: ShownApproval) => void
   /** Returns the current time, in ms since 1970. */
@@ -83,8 +85,8 @@ export class CallApprovals {
   async #checkPendingLimit (owner: string, { name }: Policy): Promise<void> {
     const { pending } = extensionsLimits.approvals
     const { policies } = this.#deps.snapshot()
-    const waiting = (await this.#deps.store.list()).filter(({ approval }) =>
-      approval.owner === owner && this.#stateOf(approval) === 'pending' && policies.has(approval.policy.id))
+    const waiting = (await this.#deps.store.list()).filter(({ approval }) => approval.owner === owner &&
+      this.#stateOf(approval) === 'pending' && policies.has(approval.policy.id) && this.#deps.isServer(approval.server))
     if (waiting.length < pending) return
     throw new RuleRefusalError('policy', `The policy ${JSON.stringify(name)} asks before this call, and ${pending} ` +
       'of your calls are already waiting for a decision')
@@ -99,9 +101,8 @@ export class CallApprovals {
   ): Promise<'approved' | Approval> {
     const shownArgs = withTruncatedTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
-      throw new RuleRefusalError('policy',
-        `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
-        'are too large to be shown for approval')
+      throw new RuleRefusalError('policy', `The policy ${JSON.stringify(policy.name)} asks before this call: its ` +
+        'arguments are too large to be shown for approval')
     }
     const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
     const release = await this.#requests.take(owner, false)
@@ -156,8 +157,7 @@ export class CallApprovals {
     return all
       .filter(({ approval }) => this.#canDecide(principal, approval) &&
         (state === undefined || this.#stateOf(approval) === state))
-      .slice(0, limit)
-      .map(({ approval }) => this.#show(approval))
+      .slice(0, limit).map(({ approval }) => this.#show(approval))
   }
 
   /** Returns the ids of the approvals that wait for a principal's decision; none if the principal may not decide. */
@@ -165,8 +165,7 @@ export class CallApprovals {
     if (!this.canApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
     return new Set(all.flatMap(({ approval }) => this.#canDecide(principal, approval) &&
-      !this.#isOwn(principal, approval) &&
-      this.#stateOf(approval) === 'pending'
+      !this.#isOwn(principal, approval) && this.#stateOf(approval) === 'pending'
       ? approval.id
       : []))
   }
@@ -186,7 +185,8 @@ export class CallApprovals {
     if (stored === undefined || !this.#canDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const { approval } = stored
     if (this.#isOwn(principal, approval)) {
-      throw new errors.Forbidden('You cannot decide about your own call, or about a call with a key that you created')
+      throw new errors.Forbidden('You cannot decide about your own call, or about a call with a key that you created ' +
+        'or that your team owns')
     }
     const decided: Approval = { ...approval, state, decidedBy: usernameOf(principal) ?? '' }
     const isNew = this.#isOpen(approval) && approval.state !== state

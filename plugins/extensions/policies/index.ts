@@ -28,6 +28,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
   const approvals = new CallApprovals({
     store,
     snapshot: () => app.settings.current,
+    isServer: (name) => app.access.snapshot.servers.has(name),
     notify: (approval) => { app.notifications.send('approval', approval) },
     now
   })

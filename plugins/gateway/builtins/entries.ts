@@ -61,7 +61,7 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
     const item = this.#merge({ id: randomUUID() }, sent)
     this.#kind.check(item)
     await this.#settings.change((snapshot) => {
-      this.#checkKey(snapshot, item)
+      this.#checkKeys(snapshot, item, this.#keysOf(item))
       this.#checkRoom(snapshot, item)
       return [this.#kind.change(item.id, item)]
     }, principal)
@@ -74,9 +74,9 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
       const former = this.#find(snapshot, id)
       const item = this.#merge(former, sent)
       this.#kind.check(item)
-      const formerKeys = this.#keysOf(former)
-      const isNew = this.#keysOf(item).some((key) => !formerKeys.includes(key)) || former.enabled === false
-      if (isNew && item.enabled !== false) this.#checkKey(snapshot, item)
+      const formerKeys = former.enabled === false ? [] : this.#keysOf(former)
+      const newKeys = this.#keysOf(item).filter((key) => !formerKeys.includes(key))
+      if (item.enabled !== false) this.#checkKeys(snapshot, item, newKeys)
       this.#checkRoom(snapshot, item)
       return [this.#kind.change(id, item)]
     }, principal)
@@ -106,19 +106,24 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
 
   #keysOf (item: Item): readonly string[] { return this.#kind.keysOf?.(item) ?? [this.#kind.keyOf(item)] }
 
-  /** Checks that no other item, and no item of an admin's server, has the name or URI. @throws Duplicate */
-  #checkKey (snapshot: Snapshot, item: Item): void {
+  /**
+   * Checks that no other item, and no item of an admin's server, has one of the names or URIs.
+   * @param keys those of the item that it did not have before
+   * @throws Duplicate
+   */
+  #checkKeys (snapshot: Snapshot, item: Item, keys: readonly string[]): void {
     const { noun, claims, keyOf, stored, otherKeys } = this.#kind
+    const others = new Set(otherKeys?.(snapshot))
+    const taken = keys.find((each) => others.has(each))
+    if (taken !== undefined) {
+      throw new errors.Duplicate(`Another built-in has the URI ${JSON.stringify(taken)}`)
+    }
     const key = keyOf(item)
+    if (!keys.includes(key)) return
     for (const other of stored(snapshot).values()) {
       if (other.id !== item.id && keyOf(other) === key) {
         throw new errors.Duplicate(`There is already a built-in ${noun} ${JSON.stringify(key)}`)
       }
-    }
-    const others = new Set(otherKeys?.(snapshot))
-    const taken = this.#keysOf(item).find((each) => others.has(each))
-    if (taken !== undefined) {
-      throw new errors.Duplicate(`Another built-in has the URI ${JSON.stringify(taken)}`)
     }
     const server = this.#gateway.surface(adminView, gatewayClient).adminsServer(claims, key)
     if (server !== undefined) {

@@ -3,6 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
 import { Compressor } from '../../../plugins/extensions/compression/compressor.ts'
 import { Originals } from '../../../plugins/extensions/compression/originals.ts'
+import { conformsToSchema } from '../../../plugins/extensions/compression/output-schema.ts'
+import { baseLimits } from '../../../plugins/base/limits/index.ts'
 import type { FinishedCall } from '../../../plugins/gateway/hooks.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
@@ -105,6 +107,20 @@ void test('structuredContent that would not conform to the output schema stays w
     assert.match(text(result).slice(0, 100), /^\[compressed/, name)
     assert.equal(JSON.stringify(result.structuredContent) !== JSON.stringify({ v: value }), isShortened, name)
   }
+})
+
+void test('what cannot be checked against the output schema, or conforms only after conversion, does not conform', async () => {
+  const failures: unknown[] = []
+  const conforms = async (v: unknown, schema: string): Promise<boolean> =>
+    await conformsToSchema(JSON.stringify({ v }), schema, 'ann', (reason) => { failures.push(reason) })
+  const schemaOf = (v: object): string => JSON.stringify({ properties: { v } })
+  assert.equal(await conforms(['a'], schemaOf({ type: 'array' })), true)
+  assert.equal(await conforms('a', schemaOf({ type: 'array' })), false)
+  assert.equal(await conforms('12', schemaOf({ type: ['string', 'number'], maxLength: 1 })), false)
+  assert.equal(await conforms('long', schemaOf({ maxLength: 3, description: 'x'.repeat(baseLimits.checkedSchema) })), false)
+  assert.equal(failures.length, 0)
+  assert.equal(await conforms('a', '{'), false)
+  assert.equal(failures.length, 1)
 })
 
 void test('the result of a task is short, too, whichever era the server and the client have', async (t) => {

@@ -18,6 +18,7 @@ const found: ReadonlyArray<readonly [text: string, masked: string]> = [
   ['DE89 3704 0044 0532 0130 00 is it; GB82WEST12345698765432', '[iban] is it; [iban]'],
   ['+49 171 1234567, (555) 234-5678, 0049 171 1234567, 030 12345678, tel:+1-202-555-0143', '[phone], [phone], [phone], [phone], tel:[phone]'],
   ['01 23 45 67 89, 06.12.34.56.78, 06-12-34-56-78; 06 1234 5678', '[phone], [phone], [phone]; [phone]'],
+  ['appel de 01 23 45 67 89, au 06 12 34 56 78 de Paul', 'appel de [phone], au [phone] de Paul'],
   ['02 9876 5432, 03-1234-5678, 08-123 456 78, 0711 99 88 77 66', '[phone], [phone], [phone], [phone]'],
   // Discord, Square, Azure, Grafana, Notion.
   [`${Buffer.from('812345678901234567').toString('base64')}.GaB3dE.${'aB3-dE6_g'.repeat(4)}hi`, '[secret]'],
@@ -62,6 +63,7 @@ const ordinary = [
   'task-force-report-of-spring-2026 monkey-0123456789abcdef0123456789abcdef AAKIAIOSFODNN7EXAMPLES',
   'sk-loading-spinner-small-blue-icon ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx https://host:8080/a@b',
   '01 02 03 04 05 06 07 08 09 10, 01-02-2026, 05.06.2026 10:20, 01.02.03.04, EAAAAAAAAA secret_agent',
+  'Tue Dec 01 2026 1530, 01 2026 10 30, 05-2026-0123, ff 01 02 03 04 05 fe, FE-01-02-03-04-05-0A',
   'A text about keys, tokens and passwords: none is here.'
 ]
 

@@ -323,7 +323,7 @@ test('nobody approves a call of his own by another credential of his', async (t)
     for (const headers of own) {
       const { status, body } = await api('POST', path, undefined, headers)
       assert.equal(status, 403, what)
-      assert.match(String(body.message), /your own call, or about a call with a key that you created/)
+      assert.match(String(body.message), /your own call, or about a call with a key that you created or that your team owns/)
     }
     assert.equal((await api('POST', path, undefined, other)).status, 200, what)
   }
@@ -349,7 +349,7 @@ test('one user cannot push out the approvals of others, however many keys he mak
   assert.equal((await api('GET', '/approvals?limit=1001')).status, 400)
 })
 
-test('an approval does not pass to another server of the same name, and with its policy it no longer counts as waiting', async (t) => {
+test('an approval does not pass to another server of the same name, and does not count as waiting without its server or policy', async (t) => {
   setLimits(t, extensionsLimits.approvals, { pending: 2 })
   const upstream = await startUpstream(t, { tools: [tool('delete')] })
   const { app, api } = await startWithPolicies(t, settings({ real: { url: upstream.url } }))
@@ -369,10 +369,14 @@ test('an approval does not pass to another server of the same name, and with its
   assert.equal(upstream.received.filter(({ message }) => message.method === 'tools/call').length, 0)
 
   idIn(await callTool(session))
-  assert.match(await callTool(session, { ...call, arguments: { id: 8 } }), /2 of your calls are already waiting/)
+  const [eighth, ninth] = [8, 9].map((id) => ({ ...call, arguments: { id } }))
+  assert.match(await callTool(session, eighth), /2 of your calls are already waiting/)
+  assert.equal((await api('DELETE', '/servers/real')).status, 200)
+  idIn(await callTool(session, eighth))
+  assert.match(await callTool(session, ninth), /2 of your calls are already waiting/)
   assert.equal((await api('DELETE', `/policies/${String(policy)}`)).status, 200)
   await addPolicy(api, asks)
-  idIn(await callTool(session, { ...call, arguments: { id: 8 } }))
+  idIn(await callTool(session, ninth))
 })
 
 test('only some calls of a caller wait at a time, also of calls at once; those of others do too', async (t) => {

@@ -42,7 +42,9 @@ void test('aliases, the order, lists of servers that are off, and line breaks st
   const browser = new Browser(app)
   await browser.signIn('admin')
   const path = `/groups/${key.id}`
-  const { servers: _, description = '', ...fields } = fieldsOf(await browser.get(path))
+  const shown = await browser.get(path)
+  assert.match(shown.text, /value="gone" checked>[^]{0,400}No such server/)
+  const { servers: _, description = '', ...fields } = fieldsOf(shown)
   const send = async (...servers: string[]): Promise<object | undefined> => {
     const payload = new URLSearchParams([
       ...Object.entries({ ...fields, revision: fieldsOf(await browser.get(path)).revision ?? '' }),
@@ -54,8 +56,9 @@ void test('aliases, the order, lists of servers that are off, and line breaks st
     const { description: text, servers: stored } = app.groups.get({ username: 'admin', isAdmin: true } as never, key.id)
     return [text, stored]
   }
-  assert.deepEqual(await send('fake', 'off'), ['One.\nTwo.', members])
-  assert.deepEqual(await send('more', 'fake'), ['One.\nTwo.', ['gone', members[2], 'more']])
+  assert.deepEqual(await send('fake', 'off', 'gone'), ['One.\nTwo.', members])
+  assert.deepEqual(await send('more', 'fake', 'gone'), ['One.\nTwo.', ['gone', members[2], 'more']])
+  assert.deepEqual(await send('fake'), ['One.\nTwo.', [members[2]]])
 })
 
 void test('a removal names the keys that are limited to the group, by its name or its id', async (t) => {
