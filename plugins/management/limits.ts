@@ -82,8 +82,8 @@ export const managementLimits = {
   /**
    * The console. `sessionIdleTimeout`: time without use after which a session ends, `sessionRenewal`: min time between
    * two renewals of a session in the store, `welcomeLinkLifetime`: validity of the link of the first start, in ms.
-   * `formSize`: max size of a form, in bytes; beyond that, 413. `keptForm`: max size of a form that the error page
-   * keeps if the session has ended, in bytes; beyond that, it must be filled in again. `formTokens`: max cached CSRF
+   * `formSize`: max size of a form, in bytes; beyond that, 413. `keptForm`: max size of a form without a session, in
+   * bytes; beyond that, 413, or, if a session has ended, 401 without what was typed. `formTokens`: max cached CSRF
    * tokens; beyond that, the oldest is dropped, and a new one is made on demand. `streamsPerUser`: max open pages of
    * one user that are notified of changes; beyond that, the stream of the oldest page is closed. `pastedServers`: max
    * servers in one pasted text; beyond that, status 400. `formSteps`: max steps to make a form from a schema (a field

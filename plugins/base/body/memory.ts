@@ -36,8 +36,8 @@ export function reserveParsedBody (raw: ServerResponse, owner: string, text: str
 }
 
 interface BodyMemoryOptions {
-  /** Returns the current max size of a body, in bytes. */
-  readonly limit: () => number
+  /** Returns the current max size of a body of this sender, in bytes. */
+  readonly limit: (request: FastifyRequest) => number
   /** Returns the owner whose share of the memory budget the body uses. */
   readonly ownerOf: (request: FastifyRequest) => string
 }
@@ -51,8 +51,9 @@ export const createBodyMemoryHook = ({ limit, ownerOf }: BodyMemoryOptions): pre
   (request, reply, payload, done) => {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     const isMeasured = length !== undefined || encoding === undefined
-    const size = isMeasured ? Number(length ?? 0) : limit()
-    if (size > baseLimits.smallBody && size <= limit()) {
+    const max = limit(request)
+    const size = isMeasured ? Number(length ?? 0) : max
+    if (size > baseLimits.smallBody && size <= max) {
       const take = (): void => { reserveUntilClosed(reply.raw, ownerOf(request), size * baseLimits.bodyCost) }
       if (isMeasured) take()
       else unmeasuredReservations.set(request, take)

@@ -8,14 +8,15 @@ import { managementLimits } from '../limits.ts'
 
 /** Adds a parser of URL-encoded forms, and removes all other parsers. A field that occurs several times is a list. */
 export function acceptOnlyFormBodies (scope: FastifyInstance): void {
-  const max = managementLimits.console.formSize
+  const { formSize, keptForm } = managementLimits.console
+  const maxFor = ({ principal }: { principal: Principal | null }): number => principal ? formSize : keptForm
   const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
     principal ? chargedOwnerOf(principal, ip) : ownerOfAddress(ip)
   scope.removeAllContentTypeParsers()
-  scope.addHook('preParsing', createBodyMemoryHook({ limit: () => max, ownerOf: senderOf }))
+  scope.addHook('preParsing', createBodyMemoryHook({ limit: maxFor, ownerOf: senderOf }))
   scope.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => fieldsOf(limitFormFields(await readBodyText(payload, max, chunkedBodyReserver(request)))))
+  ) => fieldsOf(limitFormFields(await readBodyText(payload, maxFor(request), chunkedBodyReserver(request)))))
 }
 
 /** The values of the fields of a submitted form, by name. A field that occurs several times has a list of values. */

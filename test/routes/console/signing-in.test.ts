@@ -142,6 +142,7 @@ void test('what was typed is kept when the session has ended meanwhile', async (
   const ended = await browser.send('/rules', sent)
   assert.equal(ended.status, 401)
   assert.match(ended.text, /Your session has ended, and nothing was changed[\s\S]*href="\/console\/login" target="_blank"/)
+  assert.equal((await browser.post('/login', { username: '"'.repeat(70_000), password: 'x' }, '/login')).status, 413)
   const secret = await browser.send('/rules', { ...sent, password: 'Same-1234' })
   assert.equal(secret.status, 401)
   assert.doesNotMatch(secret.text, /Same-1234|kept on this page/)
