@@ -9,6 +9,7 @@ import { orderedEntries } from '../db/order.ts'
 import { inFileCollectionNames } from '../db/records.ts'
 import { uniqueName } from '../plugins/management/index.ts'
 import { isObject } from '../protocol/json.ts'
+import { withoutAnyDuplicates } from '../protocol/json-ambiguity.ts'
 import { inexactNumberWarning, isInexact, translateConfig } from '../schemas/foreign-config.ts'
 import { readForeignDocument, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
 import { jsoncToJson } from '../schemas/jsonc.ts'
@@ -52,7 +53,7 @@ export async function readClientConfigFile (
   project?: string,
   io: Io = createProcessIo()
 ): Promise<ClientConfigFile> {
-  const document = await parse(path, io)
+  const { document, hasDuplicates } = await parse(path, io)
   const { cwd } = io
   const folder = project === undefined ? undefined : projectOf(document, project, path, cwd)
   const foreign = readForeignDocument(document, orderedEntries, folder)
@@ -96,6 +97,9 @@ export async function readClientConfigFile (
     }),
     groups: groupsOf(document),
     warnings: [
+      ...hasDuplicates
+        ? ['The file has two members of one name in an object, such as two servers: only the last one counts']
+        : [],
       ...skippedEntries.map(({ name }) =>
         `${name} was skipped: its entry has neither a command nor an address, only settings of that client`),
       ...defaults.map((id) =>
@@ -121,8 +125,12 @@ function projectOf (document: unknown, project: string, path: string, cwd: strin
   throw new CommandError(`${path} has no project ${project}${hint}`, exitCodes.usage)
 }
 
-/** Reads and parses a file (JSON with comments, TOML or YAML), or stdin for `-`. @throws CommandError */
-async function parse (path: string, io: Io): Promise<unknown> {
+/**
+ * Reads and parses a file (JSON with comments, TOML or YAML), or stdin for `-`.
+ * @returns the parsed document, and whether one of its objects has several members of one name
+ * @throws CommandError
+ */
+async function parse (path: string, io: Io): Promise<{ document: unknown, hasDuplicates: boolean }> {
   let text: string
   try {
     text = path === '-' ? await readStdin(io) : readFileSync(resolve(io.cwd, path), 'utf8')
@@ -134,7 +142,9 @@ async function parse (path: string, io: Io): Promise<unknown> {
   const { textFormatOf: formatOf, parseTomlOrYaml: parseText } = await import('../schemas/foreign-text.ts')
   const format = /\.toml$/i.test(path) ? 'TOML' : /\.ya?ml$/i.test(path) ? 'YAML' : formatOf(withoutBom(text))
   try {
-    return format === undefined ? parseJsonc(text) : parseText(withoutBom(text), format)
+    if (format !== undefined) return { document: parseText(withoutBom(text), format), hasDuplicates: false }
+    const json = jsoncToJson(withoutBom(text))
+    return { document: parseJsonc(text), hasDuplicates: withoutAnyDuplicates(json) !== json }
   } catch (error) {
     const reason = messageOf(error)
     throw new CommandError(format === undefined

@@ -53,7 +53,10 @@ export async function connectToManagementApi (
     return createHttpApiClient(local.url, local.token, true)
   }
   if (needsGateway) {
-    const holder = env.DB_URL === undefined ? new FileLock(storage.settings).findHolder() : undefined
+    // A database of a PostgreSQL server has no lock.
+    const { settings, database = settings } = storage
+    const isLocked = env.DB_URL === undefined || env.DB_URL.startsWith('pglite://')
+    const holder = isLocked ? new FileLock(database).findHolder() : undefined
     if (holder !== undefined) throw lockedError(holder, env, paths)
     const other = local ? ` The one at ${local.url} uses ${local.database ?? local.settings}.` : ''
     const place = env.DB_URL === undefined ? paths.settings : 'the database of DB_URL'

@@ -52,6 +52,13 @@ export function configFromArguments (
   if (type !== 'stdio' && !isBehindDashes(target, argv) && isMistypedAddress(first, environment, cwd)) {
     throw new CommandError(mistypedAddressMessage(name, first), exitCodes.usage)
   }
+  const conflicting = (isUrl ? ['command', 'args'] : ['url']).find((member) => base[member] !== undefined)
+  if (conflicting !== undefined) {
+    const kind = isUrl ? 'an address' : 'a command'
+    throw new CommandError(
+      `--config-json has ${JSON.stringify(conflicting)}, but the target is ${kind}: omit one of them`, exitCodes.usage
+    )
+  }
   return withPairs({ ...base, ...(isUrl ? { url: first } : { command: first, args: rest }), ...more }, options)
 }
 

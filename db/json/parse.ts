@@ -47,9 +47,11 @@ export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
  */
 export function describeSyntaxError (message: string, text: string): string {
   const plain =
-    message.replace(/, (\.\.\.)?".*$/s, '').replace(/ in JSON at position ([0-9]+).*$/s, (_, position: string) => {
+    message.replace(/, (\.\.\.)?".*$/s, '').replace(/(?: in JSON|( after JSON)) at position ([0-9]+).*$/s, (
+      _, after: string | undefined, position: string
+    ) => {
       const before = text.slice(0, Number(position)).split('\n')
-      return `, line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`
+      return `${after ?? ''}, line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`
     })
   return plain.replace(/\s+/g, ' ').slice(0, 120)
 }

@@ -204,21 +204,25 @@ const routesOf = ({ settings }: FastifyInstance, { global = false, groups = [] }
 
 function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string): string {
   if (field === 'routes') return routesOf(app, item)
-  if (field === 'arguments') {
-    return (item.arguments ?? []).map(({ name, required }) => `${name}${required === true ? '*' : ''}`).join(', ')
-  }
+  if (field === 'arguments') return (item.arguments ?? []).map(toArgumentText).join('\n')
   return String((item as unknown as Record<string, unknown>)[field] ?? '')
 }
 
+/** Returns the text of a prompt's argument in the form: its name, with `*` if it is required. */
+const toArgumentText = ({ name, required }: NonNullable<StoredBuiltIn['arguments']>[number]): string =>
+  `${name}${required === true ? '*' : ''}`
+
 /**
  * Converts a form to a request body for the API. An empty optional text becomes null, which removes the stored value.
- * @param stored the stored arguments of a prompt, whose titles and descriptions stay
+ * @param stored the stored arguments of a prompt: titles and descriptions stay, and lines left as they were shown
  */
 function toRequestBody (kind: Kind, sent: SubmittedForm, stored: StoredBuiltIn['arguments'] = []): object {
   return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {
     const text = formFieldText(sent[field.name])
     if (field.name === 'arguments') {
-      return [[field.name, namesIn(text, true).map((each) => {
+      return [[field.name, namesIn(text, true, stored.map(toArgumentText)).map((each) => {
+        const unchanged = stored.find((former) => toArgumentText(former) === each)
+        if (unchanged) return unchanged
         const name = each.replace(/\*$/, '')
         return { ...stored.find((former) => former.name === name), name, required: each.endsWith('*') || undefined }
       })]]

@@ -49,7 +49,7 @@ const routes: FastifyPluginAsync = async (app) => {
       return undefined
     }
     if (Date.parse(expiryIn(form)) <= Date.now()) {
-      throw new ApiError(400, { message: '"expiresAt": this day is over, so the key could not be used' })
+      throw new ApiError(400, { message: '"expiresAt": this day is over in UTC, so the key could not be used' })
     }
     const created = (await api.ask(request, 'POST', '/auth/keys', newKeyIn(principal, form))).data as Key
     const { name, token } = created

@@ -84,6 +84,13 @@ test('a new key: its kind, scope and maker', async (t) => {
     refused(await byKey(owned.token).ask('POST', '/auth/keys', { name: 'x', accessType: 'all', owner: 'admin' }), 400)
   })
 
+  await t.test('with an expiry in the past: it says so', async () => {
+    const over = await admin.ask('POST', '/auth/keys', { name: 'x', expiresAt: '2020-01-01T00:00:00Z' })
+    assert.equal(over.status, 201)
+    assert.deepEqual(at(over.body, 'warnings'), ['"expiresAt" is over (2020-01-01T00:00:00.000Z), so this key is not valid'])
+    assert.equal(at((await admin.ask('POST', '/auth/keys', { name: 'x', expiresAt: '2999-01-01T00:00:00Z' })).body, 'warnings'), undefined)
+  })
+
   await t.test('a change: lists narrow a key that opened everything', async () => {
     const { id } = await made(admin, { accessType: 'all' })
     const changed = fine(await admin.ask('PUT', `/auth/keys/${String(id)}`, { allowedServers: ['daily'] }))

@@ -539,6 +539,14 @@ test('files of other clients: what is expanded, switched off, and left out', asy
     await assert.rejects(imported(join(folder, 'wrong.json')), /wrong\.json is not JSON: .*, line 4, column 5$/)
     await writeFile(join(folder, 'wrong.json'), '{ "mcpServers": {\n    "a": nope\n  }\n}')
     await assert.rejects(imported(join(folder, 'wrong.json')), /is not JSON: [^\n]*$/)
+    await writeFile(join(folder, 'wrong.json'), '{ "mcpServers": {}\n}}')
+    await assert.rejects(imported(join(folder, 'wrong.json')), /is not JSON: [^\n]* after JSON, line 2, column 2$/)
+  })
+  await t.test('a server that is written twice', async () => {
+    await writeFile(join(folder, 'twice.json'), '{ "mcpServers": { "a": { "command": "x" }, "a": { "command": "y" } } }')
+    const { configs, warnings } = await imported(join(folder, 'twice.json'))
+    assert.deepEqual(configs, { a: { command: 'y' } })
+    assertWarnings(warnings, [/two members of one name/])
   })
   await t.test('TOML of Codex, and YAML of Continue', async () => {
     const codex = [

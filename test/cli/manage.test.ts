@@ -104,7 +104,14 @@ test('add joins --config-json with the target and the other options', async (t) 
   assert.equal((await run('add', 'three', ...json({ url, headers: { a: '1' } }), '--header', 'b: 2')).code, 0)
   assert.equal((await run('add', 'four', url, ...json({ url: 'http://127.0.0.1:9/other', options: { timeout: 1000 } }))).code, 0)
   assert.equal((await run('add', 'five', ...json({ command: 'node', args: ['x'] }), '--env', 'A=b', '--disabled')).code, 0)
-  const { three, four, five } = (await stored()).mcpServers
+  for (const [target, config, conflicting] of [
+    [[url], { command: 'node' }, 'command'], [[url], { args: [] }, 'args'], [['--', 'node', 'x'], { url }, 'url']
+  ] as const) {
+    const { code, err } = await run('add', 'six', ...json(config), ...target)
+    assert.deepEqual([code, err.includes(`--config-json has "${conflicting}", but the target is a`)], [2, true], err)
+  }
+  const { three, four, five, six } = (await stored()).mcpServers
+  assert.equal(six, undefined)
   assert.deepEqual([three?.url, three?.headers, four?.url, four?.options, five?.args, five?.env], [url, { a: '1', b: '2' }, url, { timeout: 1000 }, ['x'], { A: 'b' }])
 })
 

@@ -77,8 +77,8 @@ test('while a gateway starts, that is said', async (t) => {
     await lock.acquire()
     const said = new RegExp(`Process ${process.pid} uses .*, and .*command-line\\.json does not belong to it: a gateway seems to be starting\\. Try again .*DATA_DIR`)
     await assert.rejects(opened({ SETTINGS_PATH: settings, ...env }), isUnreachable(said))
-    const io = { env: { SETTINGS_PATH: settings }, cwd: folder, stderr: process.stderr }
-    if (path === settings) await assert.rejects(connectToManagementApi({ needsGateway: true }, io), isUnreachable(said))
+    const io = { env: { SETTINGS_PATH: settings, ...env }, cwd: folder, stderr: process.stderr }
+    await assert.rejects(connectToManagementApi({ needsGateway: true }, io), isUnreachable(said))
     lock.release()
   }
 })

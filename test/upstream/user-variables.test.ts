@@ -129,6 +129,9 @@ test('a config with the values of a user', async () => {
   const config = command({ args: ['a', '--note=${user.OPT}', '${user.T}'], env: { T: '${user.T}', N: '${user.OPT}' } })
   assert.deepEqual(fill(config, { T: 'v' }).args, ['a', 'v'])
   assert.deepEqual(fill(config, { T: 'v' }).env, { T: 'v' })
+  // An API description is that of all users: no value is sent with another user's calls, or determines its host.
+  const schema = { openapi: '3.0.0', servers: [{ url: 'https://${user.T}@h.example/?key=${user.T}' }] }
+  assert.deepEqual(fill({ type: 'openapi', userVariables, openapi: { schema } }, { T: 'evil.example/' }).openapi?.schema, schema)
   // Also in a config that a user without admin rights wrote.
   assert.deepEqual(fill({ ...remote({ headers: { A: '${user.T} ${SECRET}' } }), storedByUser: true }, { T: 'v' }).headers, { A: 'v ${SECRET}' })
   assert.deepEqual(missingVariables(config, new Map([['OPT', 'x']])), ['T'])

@@ -166,7 +166,7 @@ export class BearerKeys {
       input[name] !== undefined && JSON.stringify(input[name]) !== JSON.stringify(key[name])
     const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
       .map((name) => `"${name}" is for admins only: your own keys give access to what you can see`)
-    return { data: { ...this.#toShownKey(key), token }, warnings: [...ignored, ...nameWarningsOf(snapshot, key)] }
+    return { data: { ...this.#toShownKey(key), token }, warnings: [...ignored, ...keyWarningsOf(snapshot, key)] }
   }
 
   /**
@@ -187,7 +187,7 @@ export class BearerKeys {
       return [{ entity: 'bearerKeys', key: id, value: createdBy === value.createdBy ? value : { ...value, createdBy } }]
     }, principal)
     const key = requireManagedKey(snapshot, principal, id)
-    return { data: this.#toShownKey(key), warnings: nameWarningsOf(snapshot, key) }
+    return { data: this.#toShownKey(key), warnings: keyWarningsOf(snapshot, key) }
   }
 
   /** Removes a key. @throws NoSuch, Forbidden for another user's key */
@@ -255,10 +255,10 @@ function checkKeyName (name: string): void {
 /**
  * Returns warnings about a key: one for each list that its `accessType` ignores, one for each group or server in its
  * scope that does not exist, since the key will give access to it as soon as it does, and one for each problem with its
- * owner or creator. Scopes may list thousands of names: beyond `maxScopeWarnings`, one sentence states how many more do
- * not exist.
+ * owner, creator or expiry. Scopes may list thousands of names: beyond `maxScopeWarnings`, one sentence states how many
+ * more do not exist.
  */
-function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
+function keyWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
   const { groups, servers, teams, users } = snapshot
   const { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind } = key
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
@@ -276,7 +276,8 @@ function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
     ...allowedGroups.length > 0 && (accessType === 'all' || accessType === 'servers') ? ['allowedGroups'] : [],
     ...allowedServers.length > 0 && (accessType === 'all' || accessType === 'groups') ? ['allowedServers'] : []
   ].map((list) => `"${list}" has no effect, since "accessType" is "${accessType}"`)
-  const userWarnings = [
+  const validityWarnings = [
+    ...keyExpiryOf(key) <= Date.now() ? [`"expiresAt" is over (${key.expiresAt}), so this key is not valid`] : [],
     ...owner === undefined || users.has(owner) || teamOfKeyOwner(snapshot, owner)
       ? []
       : [`There is no user ${JSON.stringify(owner)}, the owner of the ` +
@@ -290,7 +291,7 @@ function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
   ]
   const left = scopeWarnings.length - maxScopeWarnings
   const omitted = left > 0 ? [`${left} more servers and groups do not exist yet`] : []
-  return [...unusedLists, ...scopeWarnings.slice(0, maxScopeWarnings), ...omitted, ...userWarnings]
+  return [...unusedLists, ...scopeWarnings.slice(0, maxScopeWarnings), ...omitted, ...validityWarnings]
 }
 
 const opensLaterClause = 'the key gives access to it as soon as it exists'

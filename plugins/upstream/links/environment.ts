@@ -176,7 +176,7 @@ const expansionPattern = /\$\{(user\.(?=\w+\}))?([A-Za-z_][A-Za-z0-9_]*)(?::-([^
  * rights is replaced by its default, or left as it is if it has none. An empty variable is replaced by its default, if
  * it has one.
  * @param given the values of one user for `${user.NAME}` (percent-encoded in `url`); if undefined, `${user.NAME}` is
- *   left as it is
+ *   left as it is, as always in `openapi.schema`
  */
 export function expandVariables (
   config: ServerConfig, environment: ProcessEnvironment, given?: UserVariableValues
@@ -189,7 +189,8 @@ export function expandVariables (
   ) => {
     if (ofUser !== undefined) {
       const value = given?.get(name)
-      if (value === undefined) return written
+      // An API description belongs to all users: a value must neither choose its host nor go out with others' calls.
+      if (value === undefined || place === 'openapi.schema') return written
       const filled = place === 'url' ? encodeURIComponent(value) : value
       for (const each of [value, filled]) values.set(each, written)
       return filled

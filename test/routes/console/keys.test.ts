@@ -21,6 +21,6 @@ void test('the answer to the form shows the key, and nothing else stores or show
   const refused = await browser.post('/keys/new', { name: '', kind: 'user', owner: 'admin', accessType: 'all' })
   assert.deepEqual([refused.status, app.settings.current.keys.size], [400, 2])
   const over = await browser.post('/keys/new', { name: 'old', kind: 'user', owner: 'admin', accessType: 'all', expiresAt: '2020-01-01' })
-  assert.match(over.text, /id="expiresAt-problem"[\s\S]*This day is over/)
+  assert.match(over.text, /id="expiresAt-problem"[\s\S]*This day is over in UTC/)
   assert.equal(app.settings.current.keys.size, 2)
 })

@@ -50,15 +50,18 @@ void test('a saved built-in prompt keeps the titles and descriptions of its argu
   const browser = new Browser(app)
   await browser.signIn('admin')
   const kept = { name: 'x', title: 'The X', description: 'What x means', required: true }
+  const odd = [{ name: 'a,b', title: 'Both' }, { name: 'c*', title: 'Starred' }]
   const { id } = (await app.inject({
     method: 'POST',
     url: '/api/prompts',
     headers: { 'x-auth-token': app.auth.createLoginToken(app.users.get('admin') as never) },
-    payload: { name: 'ask', template: '{{x}}', arguments: [kept, { name: 'gone' }] }
+    payload: { name: 'ask', template: '{{x}}', arguments: [kept, { name: 'gone' }, ...odd] }
   })).json<{ data: { id: string } }>().data
   const path = `/built-ins/prompts/${id}`
   const fields = fieldsOf(await browser.get(path))
-  assert.equal(fields.arguments, 'x*, gone')
+  assert.equal(fields.arguments, 'x*\ngone\na,b\nc*')
+  assert.equal((await browser.send(path, fields)).status, 303)
+  assert.deepEqual(app.settings.current.prompts.get(id)?.arguments, [kept, { name: 'gone' }, ...odd])
   assert.equal((await browser.send(path, { ...fields, arguments: 'y*, x' })).status, 303)
   const { required: _, ...optional } = kept
   assert.deepEqual(app.settings.current.prompts.get(id)?.arguments, [{ name: 'y', required: true }, optional])
