@@ -64,7 +64,7 @@ export class FileLock {
   /** Whether this object holds the lock. */
   get isHeld (): boolean { return this.#isHeld }
 
-  /** Returns the pid of the live process that holds the lock; undefined if there is none. */
+  /** Returns the process id of the running process that holds the lock; undefined if no running process does. */
   findHolder (): number | undefined {
     const holder = this.#read()
     return holder && isAlive(holder) ? holder.pid : undefined

@@ -47,7 +47,7 @@ export const stateAlreadyUsedError = (): RpcError =>
 
 /** Max number of ids of answered states that are kept; beyond that, the oldest is dropped. */
 const maxAnswered = 10_000
-/** What the sealers bind the states to. */
+/** Authenticated with each sealed state, so that text sealed for another purpose is not accepted as one. */
 const place = 'requestState'
 
 /** A returned `requestState` for which no call is parked here. */

@@ -27,7 +27,10 @@ export interface ListLoaderDeps {
   readonly isUserOwned: () => boolean
   /** Whether a merged list for this client waits until the server's lists have been read for the first time. */
   readonly shouldWaitFor: (client: Client) => boolean
-  /** Waits until the upstream is closed, and returns the one that has replaced it; undefined if there is none. */
+  /**
+   * Waits until this upstream is closed, and returns the loader of the upstream that replaces it after a reload or a
+   * changed config; undefined if none does, for example because the server was removed.
+   */
   readonly successor?: () => Promise<Pick<ListLoader, 'loadLists'> | undefined>
 }
 

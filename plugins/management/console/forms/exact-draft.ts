@@ -11,7 +11,7 @@ export function exactDraftOf (form: SchemaForm, text: string): Draft | undefined
   const value: unknown = JSON.parse(text)
   const draft = form.toDraft(value)
   const read = form.read(draft)
-  // What the form requires in addition does not matter here. A form without fields submits nothing.
+  // Missing required arguments are reported when the form is submitted. A form without fields submits no arguments.
   const json = 'json' in read ? read.json : form.readValid(draft)
   const shown: unknown = form.fields(draft).length === 0 ? {} : JSON.parse(json)
   // Browsers submit other line breaks than a CR.
