@@ -1,7 +1,6 @@
 import { RpcError } from '../../protocol/errors.ts'
 import { streamMethod } from '../../protocol/events.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { isObject } from '../../protocol/json.ts'
 import { isToolErrorResult, parseRpcError, type Response } from '../../protocol/message.ts'
 import { refersToTask } from '../../protocol/task-ids.ts'
 import { changesWithTrace } from '../../protocol/trace-context.ts'
@@ -83,7 +82,7 @@ export class Forwarder {
       const sent = trace === undefined ? changes : changesWithTrace(call.exchange.paramsText, changes, trace)
       response = await this.#providers.use(provider, exchange.client).call(call.exchange, sent, trace)
       const { resultText, errorText } = response
-      if (errorText !== undefined) throw parseRpcError(this.#withoutSecrets(provider, errorText))
+      if (errorText !== undefined) throw parseRpcError(errorText)
       const text = resultText ?? '{}'
       // `onOutput` and `onResult` do not get an intermediate result: its state is only for the server and the client.
       if (exchange.suspendsOn?.(text) === true) {
@@ -131,19 +130,6 @@ export class Forwarder {
     thrown = await this.#toAnsweredError(call, thrown)
     this.#reportDone(call, {}, thrown)
     throw thrown
-  }
-
-  /** Masks the secrets of a provider's config in the JSON text of its error. Other errors keep their bytes. */
-  #withoutSecrets (provider: string, errorText: string): string {
-    const redact = (text: string): string => this.#providers.get(provider)?.redact?.(text) ?? text
-    if (redact(errorText) === errorText) return errorText
-    const redacted = (value: unknown): unknown => {
-      if (typeof value === 'string') return redact(value)
-      if (Array.isArray(value)) return value.map(redacted)
-      if (!isObject(value)) return value
-      return Object.fromEntries(Object.entries(value).map(([name, each]) => [redact(name), redacted(each)]))
-    }
-    return JSON.stringify(redacted(JSON.parse(errorText)))
   }
 
   /** Passes an RpcError through the `onError` hooks; an exception of a hook replaces it. Other errors stay the same. */

@@ -246,7 +246,7 @@ export class Upstream implements Provider {
       headers: this.#passesHeaders || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
     const inSameRun = this.#placement.createTaskRunGuard(exchange)
-    return await this.#requests.run(slot, (link) => inSameRun(link).call(exchange, options), exchange)
+    return await this.#requests.call(slot, (link) => inSameRun(link).call(exchange, options), exchange)
   }
 
   taskRun (exchange: Exchange, id: string): string | undefined { return this.#placement.taskRun(exchange, id) }

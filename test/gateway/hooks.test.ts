@@ -203,17 +203,37 @@ test('secrets of a server\'s config are masked in its errors, in both eras', asy
   const secret = 'S3cret-"quoted"\\Value'
   const upstream = await startUpstream(t, {
     tools: [tool('echo')],
-    on: ({ method, headers }) => method === 'tools/call'
+    resources: [{ uri: 'a:b', name: 'b' }],
+    on: ({ method, headers }) => method === 'tools/call' || method === 'resources/subscribe'
       ? new Refusal(-32000, `no access with ${String(headers.authorization)}`, { sent: headers.authorization, n: 1 })
       : undefined
   })
   const app = await start(t, { up: { url: upstream.url, visibility: 'public', headers: { Authorization: `Bearer ${secret}` } } })
   await until(() => app.upstreams.get('up')?.status === 'connected')
   const params = { name: 'echo', arguments: {} }
-  const { error } = await (await openSession(app, '/mcp/up', ADA)).request('tools/call', params)
+  const session = await openSession(app, '/mcp/up', ADA)
+  const { error } = await session.request('tools/call', params)
   const sent = '••••alue'
   assert.deepEqual(error, { code: -32000, message: `no access with ${sent}`, data: { sent, n: 1 } })
   assert.equal(at(await modern(app, 'up', 'tools/call', params), 'error', 'message'), error?.message)
+  assert.deepEqual((await session.request('resources/subscribe', { uri: 'a:b' })).error, error)
+})
+
+test('secrets of a server\'s config are masked in the error of a failed task', async (t) => {
+  const capabilities = { tools: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } }
+  const common = { taskId: 'a', createdAt: '2026-11-01T00:00:00Z', lastUpdatedAt: '2026-11-01T00:00:00Z', ttlMs: 60_000 }
+  const server = await startBareModern(t, [{ name: 'pay', inputSchema: { type: 'object' } }], ({ method, headers }) => {
+    if (method === 'tools/call') return { result: { resultType: 'task', status: 'working', ...common } }
+    if (method !== 'tasks/get') return undefined
+    const error = { code: -32000, message: `no access with ${String(headers.authorization)}` }
+    return { result: { resultType: 'complete', status: 'failed', ...common, error } }
+  }, capabilities)
+  const app = await start(t, { bank: { url: server.url, headers: { Authorization: 'Bearer S3cret-Value' } } })
+  await until(() => app.upstreams.get('bank')?.status === 'connected')
+  const client = { extensions: capabilities.extensions }
+  const { taskId } = at(await modern(app, 'bank', 'tools/call', { name: 'pay', arguments: {} }, client), 'result') as Json
+  const answer = await modern(app, 'bank', 'tasks/get', { taskId }, client)
+  assert.deepEqual(at(answer, 'result', 'error'), { code: -32000, message: 'no access with ••••alue' })
 })
 
 test('onDone: an upstream server that went away', async (t) => {

@@ -1,6 +1,8 @@
 import type { ParamChanges } from '../../../protocol/call.ts'
 import { lostServerClause, rpcCode, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client, Exchange } from '../../../protocol/exchange.ts'
+import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { parseRpcError, type Response } from '../../../protocol/message.ts'
 import type { Circuits } from './circuits.ts'
 import { UserActionRequired } from '../login/problems.ts'
 import type { Link } from './link.ts'
@@ -39,6 +41,9 @@ export class RequestRunner {
         if (circuit.failures > 0) this.#circuits.recordAnswer(circuit)
         return result
       } catch (error) {
+        if (error instanceof RpcError && error.reason === 'upstream') {
+          throw parseRpcError(this.#masked(error.toText()))
+        }
         if (!(error instanceof UpstreamError)) throw error
         this.#circuits.recordFailure(circuit, error, link)
         // An upstream that refuses the credentials would refuse them on a new connection, too.
@@ -72,6 +77,32 @@ export class RequestRunner {
     // After a failure, the waiting time counts from the start of the attempt, so that later requests wait less.
     const since = slot.circuit.failures > 0 && slot.opening ? Date.now() - slot.lastTry : 0
     return await this.#connected(this.#supervisor.ensureLink(slot), Math.max(connectionWait - since, 0), exchange)
+  }
+
+  /** Runs a client's call with `run`, and masks the secrets of the server's config in its error or its task's error. */
+  async call (slot: Slot, work: (link: Link) => Promise<Response>, exchange: Exchange): Promise<Response> {
+    const response = await this.run(slot, work, exchange)
+    const { errorText, resultText } = response
+    if (errorText !== undefined) response.errorText = this.#masked(errorText)
+    if (exchange.method !== 'tasks/get' || resultText === undefined) return response
+    const failure = memberOf(resultText, 'error')
+    if (failure?.startsWith('{') === true) {
+      response.resultText = withMembers(resultText, { error: this.#masked(failure) })
+    }
+    return response
+  }
+
+  /** Masks the secrets of the server's config in the JSON text of an error. Without such a secret, the text is kept. */
+  #masked (errorText: string): string {
+    const redact = (text: string): string => this.#supervisor.redact(text)
+    if (redact(errorText) === errorText) return errorText
+    const redacted = (value: unknown): unknown => {
+      if (typeof value === 'string') return redact(value)
+      if (Array.isArray(value)) return value.map(redacted)
+      if (!isObject(value)) return value
+      return Object.fromEntries(Object.entries(value).map(([name, each]) => [redact(name), redacted(each)]))
+    }
+    return JSON.stringify(redacted(JSON.parse(errorText)))
   }
 
   /** Ends the requests of a client that wait for a connection: it is gone, or has lost access to this server. */
