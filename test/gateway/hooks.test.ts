@@ -284,6 +284,8 @@ test('an item that its caller loses while a hook waits is not called, in any era
     for (const [method, params, unknown] of [
       ['tools/call', call, /^Unknown tool/],
       ['prompts/get', { name: 'up-hi' }, /^Unknown prompt/],
+      ['completion/complete', { ref: { type: 'ref/prompt', name: 'up-hi' }, argument: { name: 'a', value: '' } }, /^Unknown prompt/],
+      ['completion/complete', { ref: { type: 'ref/resource', uri: 'test://r' }, argument: { name: 'a', value: '' } }, /^Unknown resource/],
       ['resources/read', { uri: 'test://r' }, /^Resource not found/],
       ['resources/subscribe', { uri: 'test://r' }, /^Resource not found/]
     ] as const) {
@@ -295,7 +297,7 @@ test('an item that its caller loses while a hook waits is not called, in any era
   }
   withdraw = {}
   await change({})
-  const reached = upstream.received.filter(({ body }) => /"(tools\/call|prompts\/get|resources\/(read|subscribe))"/.test(body))
+  const reached = upstream.received.filter(({ body }) => /"(tools\/call|prompts\/get|resources\/(read|subscribe)|completion\/complete)"/.test(body))
   assert.equal(reached.length, 0)
   assert.equal((await session.request('tools/call', call)).error, undefined)
   assert.equal(at(await callModern(), 'error'), undefined)

@@ -94,9 +94,9 @@ export async function findItemProvider (parts: GatewayParts, exchange: Exchange<
 }
 
 /** The methods whose params name an item, with the kind of that item. */
-const itemKinds: ReadonlyMap<string, NamedKind | 'resources'> = new Map([
+const itemKinds: ReadonlyMap<string, NamedKind | 'resources' | 'completed'> = new Map([
   ['tools/call', 'tools'], ['prompts/get', 'prompts'], ['resources/read', 'resources'],
-  ['resources/subscribe', 'resources']
+  ['resources/subscribe', 'resources'], ['completion/complete', 'completed']
 ])
 
 /**
@@ -112,9 +112,11 @@ export async function requireItem (
   const kind = itemKinds.get(method)
   if (kind === undefined) return
   const current = new DerivedExchange(exchange, { view: surfaces.filtered(unfiltered, address), params, paramsText })
-  const target = kind === 'resources'
-    ? await resolver.findResource(current)
-    : await resolver.findByName(current, kind, String(params.name))
+  const target = kind === 'completed'
+    ? await findCompleted(resolver, current)
+    : kind === 'resources'
+      ? await resolver.findResource(current)
+      : await resolver.findByName(current, kind, String(params.name))
   if (target?.provider !== provider || target.key !== key) throw unknownItemError(exchange)
 }
 
@@ -140,20 +142,32 @@ export const readResource: MethodHandler = async (parts, exchange) => {
 
 /** Handles `completion/complete`, for an argument of a prompt or a resource template. */
 export const completionComplete: MethodHandler = async ({ resolver, forwarder }, exchange) => {
+  const { provider, key, isPrompt } = await findCompleted(resolver, exchange)
+  if (!isPrompt) return await forwarder.send(exchange, provider, key)
+  const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
+  return await forwarder.send(exchange, provider, key, { ref: withMembers(refText, { name: JSON.stringify(key) }) })
+}
+
+/**
+ * Finds the prompt or resource template whose argument a client asks to complete.
+ * @returns `key`: the provider's name of the prompt, or the URI in the request
+ * @throws RpcError if the view does not show it
+ */
+async function findCompleted (
+  resolver: GatewayParts['resolver'], exchange: Exchange<View>
+): Promise<{ provider: string, key: string, isPrompt: boolean }> {
   const { ref } = exchange.params
   if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
     const target = await resolver.findByName(exchange, 'prompts', ref.name)
     if (!target) throw unknownPrompt(ref.name)
-    const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
-    return await forwarder
-      .send(exchange, target.provider, target.key, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
+    return { provider: target.provider, key: target.key, isPrompt: true }
   }
   if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string') {
     const { uri } = ref
     const target = await resolver.find(exchange, (surface) =>
       surface.parts.resourceTemplates.targets.get(uri) ?? findResourceTarget(surface, uri))
     if (!target) throw unknownTemplate(uri)
-    return await forwarder.send(exchange, target.provider, uri)
+    return { provider: target.provider, key: uri, isPrompt: false }
   }
   throw new RpcError(rpcCode.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ' +
     'ref/resource with a uri')
