@@ -1,4 +1,4 @@
-import { RpcError } from '../../protocol/errors.ts'
+import { lostServerClause, rpcCode, RpcError } from '../../protocol/errors.ts'
 import { streamMethod } from '../../protocol/events.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { isToolErrorResult, parseRpcError, type Response } from '../../protocol/message.ts'
@@ -92,12 +92,12 @@ export class Forwarder {
       let result = text
       for (const hook of this.#hooks.onOutput) {
         const next = hook(call, result)
-        result = typeof next === 'string' ? next : await next
+        result = typeof next === 'string' ? next : await this.#unlessLost(call, request, next)
       }
       output = result
       for (const hook of this.#hooks.onResult) {
         const next = hook(call, result)
-        result = typeof next === 'string' ? next : await next
+        result = typeof next === 'string' ? next : await this.#unlessLost(call, request, next)
       }
       this.#reportDone(call, { output, answer: result, response }, undefined)
       return result
@@ -130,6 +130,21 @@ export class Forwarder {
     thrown = await this.#toAnsweredError(call, thrown)
     this.#reportDone(call, {}, thrown)
     throw thrown
+  }
+
+  /**
+   * Waits for a result from a hook.
+   * @throws RpcError if the caller has meanwhile left, or lost the item: it must not get the result
+   */
+  async #unlessLost (
+    { provider, item }: GatewayCall, request: Exchange<View>, waiting: Promise<string>
+  ): Promise<string> {
+    const result = await waiting
+    let reason = request.cancelled
+    await this.#requireItem(request, provider, item).catch(() => { reason ??= lostServerClause })
+    if (reason === undefined) return result
+    const sentence = `The result of server ${JSON.stringify(provider)} is not delivered: ${reason}. The request has run`
+    throw new RpcError(rpcCode.unavailable, sentence, 'cancelled')
   }
 
   /** Passes an RpcError through the `onError` hooks; an exception of a hook replaces it. Other errors stay the same. */

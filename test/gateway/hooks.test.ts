@@ -299,6 +299,16 @@ test('an item that its caller loses while a hook waits is not called, in any era
   await change({})
   const reached = upstream.received.filter(({ body }) => /"(tools\/call|prompts\/get|resources\/(read|subscribe)|completion\/complete)"/.test(body))
   assert.equal(reached.length, 0)
+  let answered: Json = {}
+  app.gateway.addHook('onOutput', async (_call, result) => { await change(answered); return result })
+  for (answered of [{ visibility: 'private' }, switchAll(false)]) {
+    for (const ask of [async () => await session.request('tools/call', call) as Json, callModern]) {
+      await change({})
+      assert.match(String(at(await ask(), 'error', 'message')), /is not delivered: .* The request has run$/)
+    }
+  }
+  answered = {}
+  await change({})
   assert.equal((await session.request('tools/call', call)).error, undefined)
   assert.equal(at(await callModern(), 'error'), undefined)
 })
