@@ -121,16 +121,20 @@ test('a user is not listed what a server lists on the connection of another user
   assert.deepEqual(bobs.filter((name) => hers.includes(name)), [])
 })
 
-test('news of a task or of a question reach nobody on an idle shared connection', async (t) => {
+test('news of a task or of a question reach nobody on an idle shared connection, those of an extension its own route', async (t) => {
   const server = await startUpstream(t)
-  const session = await Session.open(await routeTo(t, { url: server.url }), { key: OTHER })
-  const stream = await session.listen()
+  const url = await routeTo(t, { url: server.url })
+  const stream = await (await Session.open(url, { key: OTHER })).listen()
+  const merged = await (await Session.open(url.replace('/server', ''), { key: OTHER })).listen()
   await server.broadcast('notifications/tasks/status', { taskId: '1', status: 'completed', statusMessage: 'a secret of A' })
   await server.broadcast('notifications/elicitation/complete', { elicitationId: 'a secret of A' })
+  await server.broadcast('notifications/x/news', { a: 1 })
   await server.broadcast(...log('for all'))
-  await stream.wait(({ method }) => method === 'notifications/message')
-  assert.deepEqual(methods(stream.messages), ['notifications/message'], stream.body)
-  stream.close()
+  for (const [heard, seen] of [[stream, ['notifications/x/news', 'notifications/message']], [merged, ['notifications/message']]] as const) {
+    await heard.wait(({ method }) => method === 'notifications/message')
+    assert.deepEqual(methods(heard.messages), seen, heard.body)
+    heard.close()
+  }
 })
 
 test('what an answered call asked is withdrawn, and counts no more in the bound of questions', async (t) => {
