@@ -94,13 +94,19 @@ function begin (
   return { session, ...world }
 }
 
+/** One that is open. */
+async function begun (...args: Parameters<typeof begin>): Promise<World> {
+  const world = begin(...args)
+  await world.session.open(() => {})
+  return world
+}
+
 const deadlines = { timeout: 60_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
 
 test('a check of the server that is not answered in time leaves no request open', async (t) => {
   let isSilent = false
   const server = new FakeServer((request) => isSilent ? undefined : modern(request))
-  const { session } = begin(t, server)
-  await session.open(() => {})
+  const { session } = await begun(t, server)
   isSilent = true
   await assert.rejects(session.ping(1), { fault: 'timeout' })
   assert.deepEqual(server.dropped, server.of('server/discover').slice(1).map(({ options }) => options?.id))
@@ -108,8 +114,7 @@ test('a check of the server that is not answered in time leaves no request open'
 
 test('a call carries the envelope of its hop, and keeps every byte of the rest', async (t) => {
   const server = new FakeServer(modern)
-  const { session } = begin(t, server)
-  await session.open(() => {})
+  const { session } = await begun(t, server)
   const own = '"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"other"},"vendor/x":12345678901234567890,"progressToken":"p"}'
   const exchange = new FakeExchange(`{"name":"hub-x","arguments":{"n":1e400,"n2":12345678901234567890},${own}}`)
   await session.call(exchange, { changes: { name: '"x y"' }, deadlines })
@@ -131,8 +136,7 @@ const asking = (request: Request): Reply => request.method === 'tools/call'
   ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } }, requestState: 's' } }
   : modern(request)
 const outcome = async (t: Cleanup, server: FakeServer, question?: SessionHandlers['question']): Promise<unknown> => {
-  const { session } = begin(t, server, question)
-  await session.open(() => {})
+  const { session } = await begun(t, server, question)
   const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines }).catch((error: unknown) => error)
   assert.equal(session.busy, false)
   return answer
@@ -166,11 +170,10 @@ test('rounds of questions end with an error of the call, not of the question, wh
     [{ elicitation: {} }, { mode: 'url', url: 'https://example.com/' }, '{"elicitation":{"url":{}}}']
   ]
   for (const [capabilities, params, wanted] of clients) {
-    const { session } = begin(t, asks(params), async (question) => {
+    const { session } = await begun(t, asks(params), async (question) => {
       requireClientCapability(capabilities, question)
       throw new Error('asked')
     })
-    await session.open(() => {})
     const client = Object.assign(new NonMcpClient('s', 'u'), { capabilities })
     await assert.rejects(session.call(new FakeExchange('{"name":"x"}', client), { changes: {}, deadlines }), (error: RpcError) => {
       assert.equal(error.code, -32603)
@@ -223,11 +226,10 @@ test('rounds of questions end where they are too many', async (t) => {
 test('rounds of questions end when the call is cancelled: what is asked is withdrawn, and nothing is sent again', async (t) => {
   const server = new FakeServer(asking)
   const withdrawn: unknown[] = []
-  const { session } = begin(t, server, async ({ signal }) => await new Promise((_resolve, reject) => {
+  const { session } = await begun(t, server, async ({ signal }) => await new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => { withdrawn.push(signal.reason); reject(new Error('withdrawn')) })
     setImmediate(() => { exchange.cancel('enough') })
   }))
-  await session.open(() => {})
   const exchange = new FakeExchange('{"name":"x"}')
   await assert.rejects(session.call(exchange, { changes: {}, deadlines }), /enough/)
   assert.equal(withdrawn.length, 1)
@@ -235,8 +237,7 @@ test('rounds of questions end when the call is cancelled: what is asked is withd
 })
 
 test('rounds of questions are the client\'s own where it can be suspended', async (t) => {
-  const { session } = begin(t, new FakeServer(asking), async () => { throw new Error('asked') })
-  await session.open(() => {})
+  const { session } = await begun(t, new FakeServer(asking), async () => { throw new Error('asked') })
   const exchange = Object.assign(new FakeExchange('{"name":"x"}'), { canSuspend: true })
   const { resultText } = await session.call(exchange, { changes: {}, deadlines })
   assert.match(String(resultText), /input_required/)
@@ -244,8 +245,7 @@ test('rounds of questions are the client\'s own where it can be suspended', asyn
 
 test('answers and states are those of clients of this era, and of the rounds that are led for others', async (t) => {
   const server = new FakeServer(modern)
-  const { session } = begin(t, server)
-  await session.open(() => {})
+  const { session } = await begun(t, server)
   const own = '"requestState":"zz","inputResponses":{"a":{"action":"accept"}}'
   const sent = async (text: string, canSuspend: boolean, method = 'tools/call'): Promise<string> => {
     await session.call(Object.assign(new FakeExchange(text), { canSuspend, method }), { changes: { name: '"x"' }, deadlines })
@@ -329,8 +329,7 @@ test('errors about the gateway\'s own hop are told in other words', async (t) =>
     const server = new FakeServer((request) => request.method === 'tools/call'
       ? { error: { code, message: 'm', data: { supported: ['2026-07-28'], requiredCapabilities: { sampling: {} } } } }
       : modern(request))
-    const { session } = begin(t, server)
-    await session.open(() => {})
+    const { session } = await begun(t, server)
     const { errorText } = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines })
     const error = JSON.parse(String(errorText)) as { code: number, data?: { requiredCapabilities?: unknown } }
     assert.deepEqual([error.code, error.data?.requiredCapabilities], [expected, { sampling: {} }])
@@ -339,8 +338,7 @@ test('errors about the gateway\'s own hop are told in other words', async (t) =>
 
 test('a task is not taken, which was not offered', async (t) => {
   const task = { result: { resultType: 'task', taskId: 't', status: 'working' } }
-  const { session } = begin(t, new FakeServer((request) => request.method === 'tools/call' ? task : modern(request)))
-  await session.open(() => {})
+  const { session } = await begun(t, new FakeServer((request) => request.method === 'tools/call' ? task : modern(request)))
   const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines })
   assert.equal(answer.resultText, undefined)
   assert.match(String(answer.errorText), /-32603.*of type \\"task\\"/)
@@ -351,8 +349,7 @@ test('a task is not taken, which was not offered', async (t) => {
 test('the stream of changes', async (t) => {
   for (const hasStreams of [true, false]) {
     const server = new FakeServer(modern, hasStreams)
-    const { session, heard } = begin(t, server)
-    await session.open(() => {})
+    const { session, heard } = await begun(t, server)
     const filters = (): unknown[] => server.of('subscriptions/listen').map(({ message }) => message.params.notifications)
     assert.deepEqual(filters(), [{ toolsListChanged: true }])
     await Promise.all([session.subscribe('r://1'), session.subscribe('r://2'), session.subscribe('r://3')])
@@ -379,8 +376,7 @@ test('the stream of changes', async (t) => {
 test('a stream of changes that ends soon is opened again ever later', async (t) => {
   mockTimers(t, 'setTimeout', 'Date')
   const server = new FakeServer(modern)
-  const { session } = begin(t, server)
-  await session.open(() => {})
+  await begun(t, server)
   const turns = async (): Promise<void> => {
     for (let n = 0; n < 5; n++) await new Promise((resolve) => { setImmediate(resolve) })
   }
