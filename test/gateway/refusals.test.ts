@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { RuleRefusalError } from '../../protocol/errors.ts'
@@ -11,6 +10,7 @@ import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
 import { KEY, settings, text, type Json } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 import { openSession } from '../helpers/inject.ts'
 import { modernRequest } from '../helpers/modern-request.ts'
 
@@ -70,9 +70,7 @@ test('the webhook of notifications gets signed messages, again after a failure, 
       reply.writeHead(bodies.length === 1 ? 503 : 204).end()
     })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close() })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
+  const url = `http://127.0.0.1:${await listen(t, server)}/hook`
   const key = Buffer.from('a secret of the webhook')
   const notifications = { url, secret: `whsec_${key.toString('base64')}`, events: ['change'] }
   const app = await appFor(t, { ...settings({}), systemConfig: { notifications } })
