@@ -122,12 +122,10 @@ test('bodies of keys, users, groups and OAuth clients take no other members, and
   await t.test('a misspelt one is named, with the one that was meant', async () => {
     const table: Array<[method: string, route: string, body: Json, path: string, meant: string]> = [
       ['POST', '/auth/keys', { name: 'x', allowedGroup: ['g'] }, 'allowedGroup', 'allowedGroups'],
-      ['POST', '/auth/keys', { name: 'x', allowed_servers: [] }, 'allowed_servers', 'allowedServers'],
       ['POST', '/auth/keys', { name: 'x', expires_at: '2030-01-01T00:00:00Z' }, 'expires_at', 'expiresAt'],
       ['PUT', keyRoute, { enabld: false }, 'enabld', 'enabled'],
       ['POST', '/users', { username: 'eve', password: 'Eves-Word-1', isadmin: true }, 'isadmin', 'isAdmin'],
       ['PUT', '/users/bob', { isAdmn: true }, 'isAdmn', 'isAdmin'],
-      ['PUT', '/users/bob', { newPasword: 'Other-Word-1' }, 'newPasword', 'newPassword'],
       ['POST', '/groups', { name: 'x', server: [] }, 'server', 'servers'],
       ['POST', '/groups', { name: 'x', servers: [{ name: 'a', tool: [] }] }, 'servers.0.tool', 'tools'],
       ['PUT', groupRoute, { descripton: 'x' }, 'descripton', 'description'],
