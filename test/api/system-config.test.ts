@@ -201,7 +201,9 @@ test('the system configuration', async (t) => {
     assert.ok((await session.tools()).includes('alpha-echo'))
     for (const separator of ['__', '::', null]) {
       const seen = stream.messages.length
-      fine(await put({ nameSeparator: separator }))
+      const answer = await put({ nameSeparator: separator })
+      fine(answer)
+      assert.equal(/"nameSeparator": "::" becomes "_" in names/.test(String(at(answer.body, 'message'))), separator === '::')
       const shown = `alpha${separator === '::' ? '_' : separator ?? '-'}echo`
       await until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'),
         `no news of ${String(separator)}`)
