@@ -167,28 +167,6 @@ test('what an answered call asked is withdrawn, and counts no more in the bound 
   news.close()
 })
 
-test('a question that its server withdraws is withdrawn at the client, with all that the server said', async (t) => {
-  const done = gate()
-  const server = await startUpstream(t, {
-    tools: [tool('ask')],
-    on: async (one) => {
-      if (one.method !== 'tools/call') return undefined
-      const id = 'a question'
-      one.res.writeHead(200, { 'content-type': 'text/event-stream' })
-      one.res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, method: question[0], params: question[1] })}\n\n`)
-      await done.promise
-      one.notify('notifications/cancelled', { requestId: id, reason: 'enough', own: 1, _meta: { 'example.com/a': 2 } })
-      return { content: [] }
-    }
-  })
-  const session = await Session.open(await routeTo(t, { url: server.url }), { capabilities: { elicitation: {} } })
-  const stream = await session.start(call('ask', {}, 1))
-  const asked = await stream.wait(({ method }) => method === 'elicitation/create')
-  done.open()
-  const { params } = await stream.wait(({ method }) => method === 'notifications/cancelled')
-  assert.deepEqual(params, { requestId: asked.id, reason: 'enough', own: 1, _meta: { 'example.com/a': 2 } })
-})
-
 test('a session has a bounded number of subscriptions', async (t) => {
   setLimits(t, gatewayLimits, { subscriptionsPerSession: 5 })
   const server = await startUpstream(t, { tools: [], resources: [] })

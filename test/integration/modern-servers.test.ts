@@ -170,6 +170,8 @@ test('servers of earlier revisions are found out, however they take the question
   const supported = { supported: ['2025-11-25'], requested: '2026-07-28' }
   const manners: Record<string, Options> = {
     'empty-400': oldServer(400, ''),
+    // A proxy that forbids methods which it does not know.
+    'forbidden-403': oldServer(403, 'Forbidden'),
     'html-404': oldServer(404, '<html></html>'),
     'empty-405': oldServer(405, ''),
     'error-500': oldServer(500, ''),
