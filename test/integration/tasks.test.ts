@@ -78,18 +78,13 @@ test('a handle ends with what it stands for', async (t) => {
   await connected(hub, 2)
   const url = `${hub.url}/mcp`
   for (const [server, { world }] of [['legacy', legacy], ['modern', modern]] as const) {
-    await t.test(`${server}: strangers, other routes and forgeries are told the same`, async () => {
+    await t.test(`${server}: is cancelled by its client, and by no other`, async () => {
       const taskId = await begin(url, `${server}-held`)
-      const forged = `${taskId.slice(0, -9)}${taskId.at(-9) === 'A' ? 'B' : 'A'}${taskId.slice(-8)}`
       for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
-        for (const [where, id, more] of [
-          [url, taskId, { key: OTHER }], [`${hub.url}/mcp/${server}`, taskId, {}], [url, forged, {}], [url, 'x', {}]
-        ] as const) assert.deepEqual((await ask(where, method, { taskId: id, inputResponses: {} }, more)).error, unknown, method)
+        assert.deepEqual((await ask(url, method, { taskId, inputResponses: {} }, { key: OTHER })).error, unknown, method)
       }
-      const { result } = await ask(url, 'tasks/cancel', { taskId })
-      assert.equal(result?.resultType, 'complete')
+      for (let time = 0; time < 2; time++) assert.equal((await ask(url, 'tasks/cancel', { taskId })).result?.resultType, 'complete')
       assert.equal((await ended(url, taskId)).status, 'cancelled')
-      assert.deepEqual((await ask(url, 'tasks/cancel', { taskId })).error, undefined, 'once more')
       world.release()
     })
     await t.test(`${server}: a tool that is not shown any more`, async () => {
