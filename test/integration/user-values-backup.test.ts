@@ -45,40 +45,30 @@ async function startBackedUp (t: Test, env: Record<string, string>): Promise<{ f
   return { folder: hub.folder, file, header: header as Json }
 }
 
-test('a settings file is restored with the values of users, which need its key', async (t) => {
-  const { folder, file } = await startBackedUp(t, {})
-  await run('restore', folder, [file, '--replace'], { ENCRYPTION_KEY: key })
-  const restored = await startHub(t, { folder, env: { ENCRYPTION_KEY: key } })
-  await isConnected(restored)
-  assert.equal(await tell(restored), 'Bearer canary-of-bob no note')
-  const elsewhere = await temporaryFolder(t)
-  await run('restore', elsewhere, [file, '--without-key'], { ENCRYPTION_KEY: otherKey })
-  const locked = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: otherKey } })
-  await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
-  assert.match(await tell(locked), /set your values|requires values/)
-})
-
-test('a database is restored with the values of users', async (t) => {
-  const { url } = await database(t)
-  const { folder, file } = await startBackedUp(t, { DB_URL: url })
-  await run('restore', folder, [file, '--replace'], { ENCRYPTION_KEY: key, DB_URL: url })
-  const restored = await startHub(t, { folder, env: { ENCRYPTION_KEY: key, DB_URL: url } })
-  await isConnected(restored)
-  assert.equal(await tell(restored), 'Bearer canary-of-bob no note')
-  await restored.stop()
-  // Without the key they are locked, until they are given anew, or the key is there again.
-  const [elsewhere, { url: other, query }] = [await temporaryFolder(t), await database(t, undefined, { tables: false })]
-  await run('restore', elsewhere, [file, '--without-key'], { ENCRYPTION_KEY: otherKey, DB_URL: other })
-  assert.equal((await query("select 1 from records where collection = 'userValues'")).length, 2)
-  const locked = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: otherKey, DB_URL: other } })
-  await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
-  assert.match(await tell(locked), /set your values|requires values/)
-  assert.deepEqual(await managed(locked, 'GET', '/servers/header/variables', undefined, admin), [])
-  await locked.stop()
-  const opened = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: `${otherKey},${key}`, DB_URL: other } })
-  await isConnected(opened)
-  assert.equal(await tell(opened), 'Bearer canary-of-bob no note')
-})
+for (const store of ['a settings file', 'a database'] as const) {
+  test(`${store} is restored with the values of users, which need its key`, async (t) => {
+    const environment = async (tables: boolean): Promise<Record<string, string>> =>
+      store === 'a database' ? { DB_URL: (await database(t, undefined, { tables })).url } : {}
+    const env = { ENCRYPTION_KEY: key, ...await environment(true) }
+    const { folder, file } = await startBackedUp(t, env)
+    await run('restore', folder, [file, '--replace'], env)
+    const restored = await startHub(t, { folder, env })
+    await isConnected(restored)
+    assert.equal(await tell(restored), 'Bearer canary-of-bob no note')
+    await restored.stop()
+    // Without the key they are locked, until the key is there again.
+    const [elsewhere, there] = [await temporaryFolder(t), { ENCRYPTION_KEY: otherKey, ...await environment(false) }]
+    await run('restore', elsewhere, [file, '--without-key'], there)
+    const locked = await startHub(t, { folder: elsewhere, env: there })
+    await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
+    assert.match(await tell(locked), /set your values|requires values/)
+    assert.deepEqual(await managed(locked, 'GET', '/servers/header/variables', undefined, admin), [])
+    await locked.stop()
+    const opened = await startHub(t, { folder: elsewhere, env: { ...there, ENCRYPTION_KEY: `${otherKey},${key}` } })
+    await isConnected(opened)
+    assert.equal(await tell(opened), 'Bearer canary-of-bob no note')
+  })
+}
 
 test('the values of users go from a settings file into a database, by each way', async (t) => {
   const { folder, file, header } = await startBackedUp(t, {})

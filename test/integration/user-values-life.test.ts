@@ -233,25 +233,6 @@ test('values go with their user, and a later one of the name inherits none', asy
   await until(async () => (await managed(hub, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', hub.output)
 })
 
-test('a restart keeps them, and another key of encryption is taken over', async (t) => {
-  const [first, next] = ['1'.repeat(64), '2'.repeat(64)]
-  const { hub } = await startGiven(t, { env: { ENCRYPTION_KEY: first } })
-  await hub.stop()
-  const both = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: `${next},${first}` } })
-  await isConnected(both)
-  assert.equal(await tell(both, 'bob'), 'Bearer canary-of-bob no note')
-  await until(() => /re-encrypted with the first key/.test(both.output()), both.output)
-  await both.stop()
-  const rotated = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: next } })
-  await isConnected(rotated)
-  assert.equal(await tell(rotated, 'bob'), 'Bearer canary-of-bob no note')
-  await rotated.stop()
-  const locked = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: '3'.repeat(64) } })
-  assert.match(await tell(locked, 'bob'), /set your values|requires values/)
-  await give(locked, 'bob', { TOKEN: 'canary-of-bob' })
-  assert.equal(await tell(locked, 'bob'), 'Bearer canary-of-bob no note')
-})
-
 test('values given on one replica count on the other', async (t) => {
   const { configs: { header } } = await startValueServers(t)
   const { url, query } = await database(t)
