@@ -7,12 +7,11 @@ import bcrypt from 'bcryptjs'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { login, manage, managed, parked, serverNames } from '../fakes/replica.ts'
 import { assertPlain, at, connected, initialize, send, Session, settings, text, within, type Json, type Stream } from '../helpers/client.ts'
-import { bearerKey, path, startHub, until, type Hub } from '../helpers/hub.ts'
+import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
+import { onDisk, STDIO } from '../helpers/management.ts'
 
-const STDIO = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
 const groupId = '33333333-3333-4333-8333-333333333333'
 
-const onDisk = async (hub: Hub): Promise<Json> => JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
 const servers = (content: Json): Json => content.mcpServers as Json
 const opens = async (url: string, key: string): Promise<number> => (await send(url, { key, body: initialize() })).status
 
