@@ -4,7 +4,9 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test, type Test } from 'tap'
 import { manage, managed, startReplica } from '../fakes/replica.ts'
-import { admin, as, keyOf, password, settingsOf, startValueServers, type users } from '../fakes/value-servers.ts'
+import {
+  admin, as, give, isConnected, keyOf, password, settingsOf, startValueServers, tell, type users
+} from '../fakes/value-servers.ts'
 import { appFor } from '../helpers/app.ts'
 import { at, Session, text, type Json } from '../helpers/client.ts'
 import { movingClock } from '../helpers/clock.ts'
@@ -14,18 +16,8 @@ import { startHub, until, type Hub, type HubOptions } from '../helpers/hub.ts'
 
 type User = typeof users[number]
 const values = (given: Json): Json => ({ values: given })
-const give = async (hub: Hub, user: User, given: Json, name = 'header'): Promise<void> => {
-  await managed(hub, 'PUT', `/servers/${name}/my-variables`, values(given), await as(hub, user))
-}
 const sessionOf = async (hub: Hub, user: User, name = 'header', capabilities: Json = {}): Promise<Session> =>
   await Session.open(`${hub.url}/mcp/${name}`, { key: keyOf[user], capabilities })
-const tell = async (hub: Hub, user: User, name = 'header'): Promise<string> => {
-  const { result, error } = await (await sessionOf(hub, user, name)).request('tools/call', { name: 'tell', arguments: {} })
-  return error?.message ?? text(result)
-}
-const isConnected = async (hub: Hub, name = 'header'): Promise<void> => {
-  await until(async () => (await managed(hub, 'GET', `/servers/${name}`, undefined, admin)).status === 'connected', hub.output)
-}
 const given = async (hub: Hub, name = 'header'): Promise<unknown> =>
   ((await managed(hub, 'GET', `/servers/${name}/variables`, undefined, admin)) as unknown as Json[]).map(({ username }) => username)
 const configOf = async (hub: Hub, name = 'header'): Promise<Json> =>
