@@ -66,11 +66,11 @@ const keys: Record<string, Key> = {
   'oauthServer.refreshTokenLifetime': count(1_209_600, 31_536_000),
   'oauthServer.authorizationCodeLifetime': count(60, 600),
   'oauthServer.requireClientSecret': flag(false),
-  'oauthServer.allowedScopes': { good: [['mcp'], ['mcp', 'manage']], bad: ['mcp', [7], {}], value: ['mcp', 'manage', 'profile', 'openid'] },
+  'oauthServer.allowedScopes': { good: [['mcp'], ['mcp', 'manage']], bad: ['mcp', ['a b'], {}], value: ['mcp', 'manage', 'profile', 'openid'] },
   'oauthServer.requireState': flag(false),
   'oauthServer.dynamicRegistration.enabled': flag(true),
   'oauthServer.dynamicRegistration.allowedGrantTypes': {
-    good: [['authorization_code']], bad: ['authorization_code', [7], {}], value: ['authorization_code', 'refresh_token']
+    good: [['authorization_code']], bad: ['authorization_code', ['implicit'], {}], value: ['authorization_code', 'refresh_token']
   },
   'oauthServer.dynamicRegistration.requiresAuthentication': flag(false)
 }
