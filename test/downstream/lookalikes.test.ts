@@ -10,9 +10,8 @@ import { changesWithTrace } from '../../protocol/trace-context.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, KEY, Session, type Json, type Message } from '../helpers/client.ts'
+import { prefix } from '../helpers/modern-request.ts'
 import { served } from '../helpers/served.ts'
-
-const prefix = 'io.modelcontextprotocol/'
 
 /** Params as they are passed on, whether or not the message is large. */
 async function passedOn (method: string, params: string): Promise<string> {

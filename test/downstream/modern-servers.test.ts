@@ -8,27 +8,17 @@ import { parseParamHeaders, ToolParamHeaders } from '../../protocol/modern/param
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { managed } from '../fakes/replica.ts'
 import { agent, at, KEY, Session, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
-import { envelope, modernRequest, prefix, version } from '../helpers/modern-request.ts'
+import { askModern, envelope, prefix, version, type ModernAnswer } from '../helpers/modern-request.ts'
 
 const plain = { name: 'plain', inputSchema: { type: 'object' } }
 
-interface Answer { readonly status: number, readonly message: Message }
-
 /** One request of a modern client. */
-async function ask (
-  url: string,
-  method: string,
-  params: Json = {},
-  capabilities: Json = {},
-  meta: Json = {},
-  headers: Record<string, string> = {}
-): Promise<Answer> {
-  const call = { params, meta: envelope(capabilities, meta), headers: { accept: 'application/json', ...headers } }
-  const response = await fetch(url, { method: 'POST', ...modernRequest(method, call) })
-  return { status: response.status, message: await response.json() as Message }
-}
+const ask = async (
+  url: string, method: string, params: Json = {}, capabilities: Json = {}, meta: Json = {}, headers: Record<string, string> = {}
+): Promise<ModernAnswer> => await askModern(url, method, { params, meta: envelope(capabilities, meta), headers })
 
 test('a server that does not say who it is', async (t) => {
   const server = await startBareModern(t, [plain])
@@ -153,16 +143,6 @@ test('a server that asks what its client cannot be asked, or does not say what i
   }
 })
 
-test('what a server of an earlier revision writes as resultType means nothing', async (t) => {
-  const server = await startUpstream(t, {
-    tools: [tool('ask')],
-    on: ({ method }) => method === 'tools/call' ? { resultType: 'input_required', inputRequests: {}, content: [] } : undefined
-  })
-  const hub = await served(t, { s: { url: server.url } })
-  const { result } = (await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'ask' }, { elicitation: {} })).message
-  assert.deepEqual([result?.resultType, result?.content], ['complete', []])
-})
-
 test('headers of arguments that are not known here go on to the server, beside those that are made here', async (t) => {
   const where = {
     name: 'where',
@@ -200,15 +180,6 @@ test('a tool that no longer declares headers has none once its list is read; unt
   assert.deepEqual(known(), [false, true])
   headers.record(page([]), true, none)
   assert.deepEqual(known(), [false, false])
-})
-
-test('tools that run as tasks only are shown to clients of both eras', async (t) => {
-  const tools = [tool('plain', { execution: { taskSupport: 'optional' } }), tool('task', { execution: { taskSupport: 'required' } })]
-  const server = await startUpstream(t, { tools })
-  const hub = await served(t, { s: { url: server.url } })
-  const listed = (await ask(`${hub.url}/mcp/s`, 'tools/list')).message.result?.tools as Json[]
-  assert.deepEqual(listed.map(({ name }) => name), ['plain', 'task'])
-  assert.deepEqual(await (await Session.open(`${hub.url}/mcp/s`)).tools(), ['plain', 'task'])
 })
 
 test('a resource that is not there has the code of the client\'s era', async (t) => {
@@ -300,9 +271,7 @@ test('a state for a tool that is disabled meanwhile', async (t) => {
   const asked = await ask(url, 'tools/call', { name: 'plain' }, { roots: {} })
   const { requestState } = asked.message.result ?? {}
   assert.equal(typeof requestState, 'string')
-  await fetch(`${hub.url}/api/servers/s/tools/plain/toggle`, {
-    method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: '{"enabled":false}'
-  })
+  await managed(hub, 'POST', '/servers/s/tools/plain/toggle', { enabled: false })
   const refused = await ask(url, 'tools/call', { name: 'plain', requestState, inputResponses: { a: { roots: [] } } }, { roots: {} })
   assert.deepEqual(refused.message.error, { code: -32602, message: 'Unknown tool: plain' })
 })

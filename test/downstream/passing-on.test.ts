@@ -36,7 +36,7 @@ test('what is passed on is passed on as it came', async (t) => {
   const upstream = await startUpstream(t, {
     ...sent,
     pageSize: 2,
-    tools: [odd, tool('raw'), tool('streamed'), tool('refused'), tool('talk'), tool('slow'), tool('big')],
+    tools: [odd, tool('raw'), tool('streamed'), tool('refused'), tool('talk'), tool('slow')],
     prompts: many('prompt'),
     resources: many('resource').map((one) => ({ ...one, uri: `exact://${String(one.name)}` })),
     resourceTemplates: many('template').map((one) => ({ ...one, uriTemplate: `exact://${String(one.name)}/{id}` })),
@@ -47,7 +47,6 @@ test('what is passed on is passed on as it came', async (t) => {
       if (method !== 'tools/call') return undefined
       if (params.name === 'raw') return new Raw(result)
       if (params.name === 'refused') return new Refusal(-32055, 'nope', { why: ['because', 1] })
-      if (params.name === 'big') return { content: [{ type: 'text', text: 'ü€😀\u2028'.repeat(200_000) }] }
       if (params.name === 'streamed') {
         notify('notifications/progress', {
           progressToken: at(params, '_meta', 'progressToken'),
@@ -84,7 +83,7 @@ test('what is passed on is passed on as it came', async (t) => {
   })
   await t.test('every page of an upstream\'s lists is followed, and nothing of an item is lost', async () => {
     const kinds = [
-      ['tools/list', 'tools', 7],
+      ['tools/list', 'tools', 6],
       ['prompts/list', 'prompts', 5],
       ['resources/list', 'resources', 5],
       ['resources/templates/list', 'resourceTemplates', 5]
@@ -150,15 +149,9 @@ test('what is passed on is passed on as it came', async (t) => {
   })
   await t.test('an upstream\'s error: code, message and data', async () => {
     for (const [session, name] of [[global, 'exact-refused'], [single, 'refused']] as const) {
-      assert.deepEqual((await session.request('tools/call', { name, arguments: {} })).error, {
-        code: -32055,
-        message: 'nope',
-        data: { why: ['because', 1] }
-      })
+      const { error } = await session.request('tools/call', { name, arguments: {} })
+      assert.deepEqual(error, { code: -32055, message: 'nope', data: { why: ['because', 1] } })
     }
-  })
-  await t.test('a large result, whole', async () => {
-    assert.equal(text(await global.call('exact-big')), 'ü€😀\u2028'.repeat(200_000))
   })
   await t.test('ids of every kind come back as they were', async () => {
     for (const id of [0, -1, 7, 'text', '', '0', 4294967296]) {
@@ -196,16 +189,9 @@ test('what is passed on is passed on as it came', async (t) => {
         method
       )
     }
-    assert.deepEqual((await own.request('resources/subscribe', { uri: 'exact://none' })).error, {
-      code: -32098,
-      message: 'no such thing',
-      data: 7
-    })
-    assert.deepEqual((await own.request('logging/setLevel', { level: 'alert' })).error, {
-      code: -32099,
-      message: 'no alerts here',
-      data: { a: 1 }
-    })
+    const errorOf = async (method: string, params: Json): Promise<unknown> => (await own.request(method, params)).error
+    assert.deepEqual(await errorOf('resources/subscribe', { uri: 'exact://none' }), { code: -32098, message: 'no such thing', data: 7 })
+    assert.deepEqual(await errorOf('logging/setLevel', { level: 'alert' }), { code: -32099, message: 'no alerts here', data: { a: 1 } })
     const talk = await own.start(call('talk'))
     await talk.done
     assert.deepEqual(
