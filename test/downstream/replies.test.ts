@@ -4,6 +4,7 @@ import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import { address, beginSession, messagesIn, response, startSessions, view, type Held } from '../helpers/held.ts'
 import { until } from '../helpers/hub.ts'
+import { seed } from '../helpers/json-texts.ts'
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import Fastify from 'fastify'
@@ -22,9 +23,6 @@ import type { Snapshot } from '../../db/store.ts'
 import type { LegacyVersion } from '../../protocol/legacy/versions.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
-
-const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
-console.log(`fast-check: FC_SEED=${seed}`)
 
 test('acceptedBy: which forms of answer a client takes', async (t) => {
   const [both, eventsFirst, json, events, none]: AcceptedTypes[] = [

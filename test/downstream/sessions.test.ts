@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import { address, beginSession, begun, connection, listening, messagesIn, minute, startSessions, view } from '../helpers/held.ts'
 import fc from 'fast-check'
+import { seed } from '../helpers/json-texts.ts'
 import { eventId, parseEventId, ReplayBuffer } from '../../plugins/downstream/legacy/message-buffer.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
 import { memoryBudget } from '../../plugins/base/limits/memory.ts'
@@ -10,9 +11,6 @@ import type { Question } from '../../protocol/exchange.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 import { identityLimits } from '../../plugins/identity/limits.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
-
-const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
-console.log(`fast-check: FC_SEED=${seed}`)
 
 test('replay: the last events of one session', async (t) => {
   const at = (replay: ReplayBuffer, stream: number, after: number): Array<[number, string]> =>

@@ -8,10 +8,8 @@ import { UpstreamError } from '../../protocol/errors.ts'
 import { json, restApi, type Seen } from '../fakes/rest-api.ts'
 import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
 import { mockTimers, turnsUntil } from '../helpers/clock.ts'
+import { seed } from '../helpers/json-texts.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
-
-const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
-console.log(`fast-check: FC_SEED=${seed}`)
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 

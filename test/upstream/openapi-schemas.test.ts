@@ -7,10 +7,9 @@ import { compileDescription } from '../../plugins/upstream/openapi/describe/comp
 import { checkLimits, parseDocument } from '../../plugins/upstream/openapi/describe/document.ts'
 import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
 import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
+import { seed } from '../helpers/json-texts.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
-const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
-console.log(`fast-check: FC_SEED=${seed}`)
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 
 test('schemas: what OpenAPI 3.0 says, in JSON Schema 2020-12', async (t) => {
