@@ -158,10 +158,10 @@ test('a server without regard to case is asked for what was checked, by clients 
   }
   // Subscriptions are of legacy clients; their text is the client's own.
   for (const name of lookalikesOf('uri')) {
-    assert.equal((await legacy('resources/subscribe', `{"uri":"r://open","${name}":${secret}}`))?.error, undefined)
-    assert.deepEqual(reached(bodiesOf('resources/subscribe'), ['uri']), ['"r://open"'])
-    assert.equal((await legacy('resources/unsubscribe', `{"uri":"r://open","${name}":${secret}}`))?.error, undefined)
-    assert.deepEqual(reached(bodiesOf('resources/unsubscribe'), ['uri']), ['"r://open"'])
+    for (const method of ['resources/subscribe', 'resources/unsubscribe']) {
+      assert.equal((await legacy(method, `{"uri":"r://open","${name}":${secret}}`))?.error, undefined)
+      assert.deepEqual(reached(bodiesOf(method), ['uri']), ['"r://open"'])
+    }
   }
 })
 

@@ -48,13 +48,8 @@ test('what is passed on is passed on as it came', async (t) => {
       if (params.name === 'raw') return new Raw(result)
       if (params.name === 'refused') return new Refusal(-32055, 'nope', { why: ['because', 1] })
       if (params.name === 'streamed') {
-        notify('notifications/progress', {
-          progressToken: at(params, '_meta', 'progressToken'),
-          progress: 1,
-          total: 2,
-          message: 'half',
-          'x-progress': [1]
-        })
+        const progressToken = at(params, '_meta', 'progressToken')
+        notify('notifications/progress', { progressToken, progress: 1, total: 2, message: 'half', 'x-progress': [1] })
         return new Raw(result)
       }
       if (params.name === 'talk') {
@@ -110,22 +105,14 @@ test('what is passed on is passed on as it came', async (t) => {
         assert.equal(reply.status, 200)
         assert.ok(reply.body.includes(result), `${method}: ${reply.body}`)
       }
-      const streamed = await session.post({
-        jsonrpc: '2.0',
-        id: 's',
-        method: 'tools/call',
-        params: { name: `${prefix}streamed`, arguments: {}, _meta: { progressToken: 0 } }
-      })
+      const streaming = { name: `${prefix}streamed`, arguments: {}, _meta: { progressToken: 0 } }
+      const streamed = await session.post({ jsonrpc: '2.0', id: 's', method: 'tools/call', params: streaming })
       assert.ok(streamed.sse && streamed.body.includes(result), streamed.body)
       const progress = streamed.messages.find((one) => one.method === 'notifications/progress')
       assert.deepEqual(progress?.params, { progressToken: 0, progress: 1, total: 2, message: 'half', 'x-progress': [1] })
     }
-    const completion = await single.post({
-      jsonrpc: '2.0',
-      id: 'c',
-      method: 'completion/complete',
-      params: { ref: { type: 'ref/prompt', name: 'prompt-1' }, argument: { name: 'a', value: '' } }
-    })
+    const completed = { ref: { type: 'ref/prompt', name: 'prompt-1' }, argument: { name: 'a', value: '' } }
+    const completion = await single.post({ jsonrpc: '2.0', id: 'c', method: 'completion/complete', params: completed })
     assert.ok(completion.body.includes('{"completion":{"values":["a"],"total":12345678901234567890},"x-unknown":1.0}'), completion.body)
     const child = await global.post(call('child-raw', { json: result }))
     assert.ok(child.body.includes(result), child.body)
@@ -229,13 +216,12 @@ test('what is passed on is passed on as it came', async (t) => {
     await one.wait((message) => message.method === 'notifications/tools/list_changed')
     assert.ok((await global.tools()).includes('exact-new'))
     assert.ok((await single.tools()).includes('new'))
-    upstream.options.prompts = upstream.options.prompts?.slice(1)
-    await upstream.broadcast('notifications/prompts/list_changed')
-    await stream.wait((message) => message.method === 'notifications/prompts/list_changed')
+    for (const kind of ['prompts', 'resources'] as const) {
+      upstream.options[kind] = upstream.options[kind]?.slice(1)
+      await upstream.broadcast(`notifications/${kind}/list_changed`)
+      await stream.wait(({ method }) => method === `notifications/${kind}/list_changed`)
+    }
     assert.ok(!names(await global.list('prompts/list', 'prompts')).includes('exact-prompt-0'))
-    upstream.options.resources = upstream.options.resources?.slice(1)
-    await upstream.broadcast('notifications/resources/list_changed')
-    await stream.wait((message) => message.method === 'notifications/resources/list_changed')
     assert.ok(!names(await global.list('resources/list', 'resources')).includes('resource-0'))
     await global.call('child-grow', { name: 'grown' })
     await until(async () => (await global.tools()).includes('child-grown'), 'the stdio server\'s new tool never showed')

@@ -5,17 +5,17 @@ import { test } from 'tap'
 import { UpstreamError } from '../../protocol/errors.ts'
 import { Outbound } from '../../plugins/base/outbound/outbound.ts'
 import {
-  childEnvironment, expandVariables, type PackageIndexes, isGatewaySecretName, withheldVariableNames
+  childEnvironment, expandVariables, isGatewaySecretName, withheldVariableNames
 } from '../../plugins/upstream/links/environment.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
-import { Semaphore } from '../../plugins/base/limits/semaphore.ts'
 import { makeTransport } from '../../plugins/upstream/links/transport.ts'
-import { Upstreams } from '../../plugins/upstream/upstreams.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { Session, connected, settings, text, type Json } from '../helpers/client.ts'
-import { FakeExchange } from '../fakes/exchange.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
+import { managed } from '../fakes/replica.ts'
 import { startHub, until } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
+
 /** A stdio server whose one tool tells its arguments and environment. */
 const teller = `
 process.stdin.setEncoding('utf8')
@@ -218,38 +218,20 @@ test('childEnvironment: what a child is given', async (t) => {
     assert.deepEqual(childEnvironment({ env }, given, {}), { ...minimal, ...env })
   })
   await t.test('other addresses count from the next connection on', async (t) => {
-    let install: PackageIndexes = { npmRegistry: 'https://one.example/' }
-    const outbound = new Outbound({ allow: '' })
-    const warned: string[] = []
-    const upstreams = new Upstreams({
-      connecting: {
-        clientInfo: { name: 'test', version: '1' },
-        transport: { outbound, environment: { PATH: process.env.PATH ?? '' }, install: () => install },
-        dialling: new Semaphore({ places: 1 }),
-        initTimeout: 10_000,
-        requestTimeout: 10_000
-      },
-      settings: { userOf: () => undefined, remarks: () => [] },
-      cache: { read: async function * () {}, write: async () => {}, remove: async () => {}, readUses: async () => '', writeUses: async () => {}, readPins: async () => '', writePins: async () => {}, removePins: async () => {}, waitForWrites: async () => {} },
-      logins: { open: () => undefined, openForTest: () => undefined, close: () => {} },
-      userValues: { open: () => undefined, openForTest: () => undefined, close: () => {} },
-      onLine: () => {},
-      log: (_server, level, sentence) => { if (level === 'warn') warned.push(sentence) }
-    })
-    t.after(async () => { await upstreams.close(); await outbound.close() })
-    await upstreams.apply(new Map([['s', { name: 's', config: { ...tells(), env: { A: '${NOT_SET}' } } }]]))
+    const install = (address: string): Json => ({ install: { npmRegistry: address } })
+    const hub = await served(t, { s: { ...tells(), env: { A: '${NOT_SET}' } } }, { systemConfig: install('https://one.example/') })
     const registry = async (): Promise<unknown> => {
-      await until(() => upstreams.get('s')?.status === 'connected')
-      const answer = await upstreams.get('s')?.call(new FakeExchange('{"name":"tell"}'), {})
-      return (JSON.parse(text(JSON.parse(answer?.resultText ?? '{}'))) as { env: Json }).env.npm_config_registry
+      const told = JSON.parse(text(await (await Session.open(`${hub.url}/mcp/s`)).call('tell'))) as { env: Json }
+      return told.env.npm_config_registry
     }
     assert.equal(await registry(), 'https://one.example/')
-    install = { npmRegistry: 'https://two.example/' }
+    await managed(hub, 'PUT', '/system-config', install('https://two.example/'))
     assert.equal(await registry(), 'https://one.example/')
-    await upstreams.restart('s')
-    assert.equal(await registry(), 'https://two.example/')
-    assert.deepEqual(upstreams.get('s')?.warnings, ['${NOT_SET} in env is not set'])
-    assert.equal(warned.filter((sentence) => sentence === '${NOT_SET} in env is not set').length, 2, 'told at each start')
+    await managed(hub, 'POST', '/servers/s/reload')
+    await until(async () => await registry() === 'https://two.example/')
+    const warning = '${NOT_SET} in env is not set'
+    assert.deepEqual((await managed(hub, 'GET', '/servers/s')).warnings, [warning])
+    assert.equal(hub.output().split(`s: ${warning}`).length, 3, 'told at each start')
   })
 })
 
