@@ -44,16 +44,10 @@ const sharing = `
   auto      stdio     no         all   all       all          all    all
   auto      stdio     yes        all   own       own          own    all
   shared    remote    no         all   all       all          all    all
-  shared    remote    yes        all   all       all          all    all
-  shared    stdio     no         all   all       all          all    all
   shared    stdio     yes        all   all       all          all    all
   session   remote    no         own   own       own          own    own
-  session   remote    yes        own   own       own          own    own
-  session   stdio     no         own   own       own          own    own
   session   stdio     yes        own   own       own          own    own
   user      remote    no         user  user      user         user   user
-  user      remote    yes        user  user      user         user   user
-  user      stdio     no         user  user      user         user   user
   user      stdio     yes        user  user      user         user   user
 `.trim().split('\n').map((line) => line.trim().split(/ +/))
 
