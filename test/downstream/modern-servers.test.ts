@@ -9,7 +9,7 @@ import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { managed } from '../fakes/replica.ts'
-import { agent, at, KEY, Session, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
+import { agent, at, KEY, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { askModern, envelope, prefix, version, type ModernAnswer } from '../helpers/modern-request.ts'
 
@@ -121,26 +121,21 @@ test('the same answers again attach to the call that the first ones began, or ge
   assert.equal(text(next.result), 'paid 2')
 })
 
-test('a server that asks what its client cannot be asked, or does not say what it asks', async (t) => {
+// What clients of earlier revisions are told: protocol/modern.test.ts.
+test('a server that asks what a modern client did not declare, or does not say what it asks', async (t) => {
   const form = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }
   const server = await startBareModern(t, [{ ...plain, name: 'ask' }], ({ method, params }) => method !== 'tools/call'
     ? undefined
     : { result: { resultType: 'input_required', inputRequests: (params.arguments as Json).form === true ? { form } : {} } })
   const hub = await served(t, { s: { url: server.url } })
-  const url = `${hub.url}/mcp/s`
-  const name = 'ask'
-  for (const capabilities of [{}, { elicitation: { url: {} } }]) {
-    const session = await Session.open(url, { capabilities })
-    const { error } = await session.request('tools/call', { name, arguments: { form: true } })
-    assert.equal(error?.code, -32603, JSON.stringify(error))
-    assert.match(error.message, /would have to declare \{"elicitation":\{"form":\{\}\}\}$/)
-  }
-  const { message } = await ask(url, 'tools/call', { name, arguments: {} }, { elicitation: {} })
-  const asked = await (await Session.open(url, { capabilities: { elicitation: {} } })).request('tools/call', { name, arguments: {} })
-  for (const { error } of [message, asked]) {
-    assert.equal(error?.code, -32603, JSON.stringify(error))
-    assert.match(error.message, /has no input requests/)
-  }
+  const call = async (args: Json, capabilities: Json): Promise<ModernAnswer> =>
+    await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'ask', arguments: args }, capabilities)
+  const undeclared = await call({ form: true }, { elicitation: { url: {} } })
+  assert.deepEqual([undeclared.status, undeclared.message.error?.code], [400, -32021])
+  assert.deepEqual(undeclared.message.error?.data, { requiredCapabilities: { elicitation: { form: {} } } })
+  const { error } = (await call({}, { elicitation: {} })).message
+  assert.equal(error?.code, -32603, JSON.stringify(error))
+  assert.match(error.message, /has no input requests/)
 })
 
 test('headers of arguments that are not known here go on to the server, beside those that are made here', async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import { at, KEY, names, Session, text, type Json, type Message } from '../helpers/client.ts'
+import { at, KEY, names, Session, type Json, type Message } from '../helpers/client.ts'
 import { Raw, Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
 import { path, until } from '../helpers/hub.ts'
 import { call } from '../helpers/wire.ts'
@@ -138,13 +138,6 @@ test('what is passed on is passed on as it came', async (t) => {
     for (const [session, name] of [[global, 'exact-refused'], [single, 'refused']] as const) {
       const { error } = await session.request('tools/call', { name, arguments: {} })
       assert.deepEqual(error, { code: -32055, message: 'nope', data: { why: ['because', 1] } })
-    }
-  })
-  await t.test('ids of every kind come back as they were', async () => {
-    for (const id of [0, -1, 7, 'text', '', '0', 4294967296]) {
-      const reply = await global.post(call('exact-odd', { message: 'm' }, id))
-      assert.equal(reply.messages.at(-1)?.id, id, reply.body)
-      assert.equal(text(reply.messages.at(-1)?.result), 'm')
     }
   })
   await t.test('ping is answered, an unknown method refused on merged routes and handed on by single-server ones', async () => {
