@@ -8,8 +8,8 @@ import { parseParamHeaders, ToolParamHeaders } from '../../protocol/modern/param
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { managed } from '../fakes/replica.ts'
-import { agent, at, KEY, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
+import { manage, managed } from '../fakes/replica.ts'
+import { agent, at, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { askModern, envelope, prefix, version, type ModernAnswer } from '../helpers/modern-request.ts'
 
@@ -200,14 +200,11 @@ test('plain HTTP callers get the result without what it says of its way here', a
   const server = await startBareModern(t, [plain], ({ method }) =>
     method === 'tools/call' ? { result: { ...hop, content: [], extra: 1, _meta } } : undefined)
   const hub = await served(t, { s: { url: server.url } })
-  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
-  const post = async (path: string, body: Json): Promise<Json> =>
-    await (await fetch(`${hub.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json() as Json
   for (const left of [undefined, { x: 1 }]) {
     const own = { content: [], extra: 1, ...(left && { _meta: left }) }
-    assert.deepEqual(await post('/api/tools/s/plain', {}), own)
-    const { data } = await post('/api/tools/call/s', { toolName: 'plain', arguments: {} })
-    assert.deepEqual(data, { ...own, toolName: 'plain', arguments: {} })
+    assert.deepEqual((await manage(hub, 'POST', '/tools/s/plain', {})).body, own)
+    const told = await managed(hub, 'POST', '/tools/call/s', { toolName: 'plain', arguments: {} })
+    assert.deepEqual(told, { ...own, toolName: 'plain', arguments: {} })
     _meta = { ..._meta, x: 1 }
   }
   // Of servers of earlier revisions they are the server's own.
@@ -240,11 +237,9 @@ test('tools that clients of earlier revisions cannot read', async (t) => {
     ])
     assert.deepEqual(at((await ask(`${hub.url}${path}`, 'tools/call', { name: `${prefix}list` })).message, 'result', 'structuredContent'), [1, 2])
   }
-  const record = await (await fetch(`${hub.url}/api/servers/s`, { headers: { authorization: `Bearer ${KEY}` } })).text()
-  assert.match(record, /\\"odd\\" was omitted for clients of revisions before 2026-07-28, which/)
+  assert.match((await manage(hub, 'GET', '/servers/s')).text, /\\"odd\\" was omitted for clients of revisions before 2026-07-28, which/)
   // Plain HTTP callers are told all.
-  const called = await fetch(`${hub.url}/api/tools/s/list`, { headers: { authorization: `Bearer ${KEY}` } })
-  assert.deepEqual((await called.json() as Json).structuredContent, [1, 2])
+  assert.deepEqual(at((await manage(hub, 'GET', '/tools/s/list')).body, 'structuredContent'), [1, 2])
 })
 
 test('structured content of a legacy server that is not an object: clients of its era get it as text', async (t) => {

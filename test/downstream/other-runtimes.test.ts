@@ -7,6 +7,7 @@ import type { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/in
 import type { Client as ModernClient } from '@modelcontextprotocol/client'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
+import { managed } from '../fakes/replica.ts'
 import { agent, at, KEY, Session, text as said, type Json, type Message } from '../helpers/client.ts'
 import { until, type Hub } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
@@ -94,10 +95,7 @@ async function useAll (client: LegacyClient | ModernClient, prefix: string): Pro
   assert.deepEqual((await client.readResource({ uri: 'a://1' })).contents, [{ uri: 'a://1', text: 'x' }])
 }
 
-const warningsOf = async (hub: Hub): Promise<string[]> => {
-  const answer = await fetch(`${hub.url}/api/servers/up`, { headers: { authorization: `Bearer ${KEY}` } })
-  return at(await answer.json(), 'data', 'warnings') as string[]
-}
+const warningsOf = async (hub: Hub): Promise<string[]> => (await managed(hub, 'GET', '/servers/up')).warnings as string[]
 
 const post = async (hub: Hub, path: string, body: string, more: Record<string, string> = {}): Promise<Json> => {
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...more }

@@ -7,12 +7,13 @@ import type { Subscription } from '../../plugins/downstream/modern/subscription.
 import { TaskWatch } from '../../plugins/downstream/modern/task-watch.ts'
 import type { Gateway } from '../../plugins/gateway/index.ts'
 import { extension, startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
-import { agent, connected, open, OTHER, otherKey, Session, settings, text, type Json, type Stream } from '../helpers/client.ts'
+import { agent, open, OTHER, otherKey, Session, text, type Json, type Stream } from '../helpers/client.ts'
 import { turnsOfLoop } from '../helpers/clock.ts'
-import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { bearerKey, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
 import { askModern, envelope, modernRequest } from '../helpers/modern-request.ts'
 import { setLimits } from '../helpers/patient.ts'
+import { served } from '../helpers/served.ts'
 import {
   legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks, withTasks, type TaskCaller, type TaskOutcome
 } from '../helpers/task-clients.ts'
@@ -20,9 +21,7 @@ import {
 /** A gateway with these servers, and two keys. */
 async function hubOf (t: Cleanup, servers: Record<string, string>, more: Json = {}): Promise<Hub> {
   const configs = Object.fromEntries(Object.entries(servers).map(([name, url]) => [name, { url, visibility: 'public' }]))
-  const hub = await startHub(t, { settings: settings(configs, { bearerKeys: [bearerKey(), otherKey()], ...more }) })
-  await connected(hub, Object.keys(servers).length)
-  return hub
+  return await served(t, configs, { bearerKeys: [bearerKey(), otherKey()], ...more })
 }
 
 /** A stream of changes of these tasks. */
