@@ -1,6 +1,7 @@
 // How one request is answered: the forms that a client takes, large answers, batches; and which Host and Origin are let in.
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
+import { promisify } from 'node:util'
 import { test, type Test } from 'tap'
 import { address, beginSession, messagesIn, response, startSessions, view, type Held } from '../helpers/held.ts'
 import { until } from '../helpers/hub.ts'
@@ -110,13 +111,7 @@ test('what clients do not read is bounded, whoever answers', async (t) => {
   app.get('/mcp', (_request, reply) => { writeJson(reply.raw, [large]); reply.hijack() })
   t.after(async () => { await app.close() })
   const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
-  const connections = async (): Promise<number> =>
-    await new Promise<number>((resolve, reject) => {
-      app.server.getConnections((error, count) => {
-        if (error) reject(error)
-        else resolve(count)
-      })
-    })
+  const connections = promisify(app.server.getConnections.bind(app.server))
   for (const path of ['/rest', '/mcp']) {
     // What fetch keeps open from the round before.
     const idle = await connections()
