@@ -192,19 +192,13 @@ test('childEnvironment: what a child is given', async (t) => {
   })
   await t.test('where packages come from, unless its own environment says so', async () => {
     const install = { npmRegistry: 'https://npm.example/', pythonIndexUrl: 'https://py.example/simple' }
-    assert.deepEqual(childEnvironment({}, given, install), {
-      ...minimal, ...to(npm, install.npmRegistry), ...to(python, install.pythonIndexUrl)
-    })
-    assert.deepEqual(childEnvironment({}, given, { npmRegistry: install.npmRegistry, pythonIndexUrl: '' }), {
-      ...minimal,
-      ...to(npm, install.npmRegistry)
-    })
-    assert.deepEqual(childEnvironment({ env: { NPM_CONFIG_REGISTRY: 'https://own/' } }, given, install), {
-      ...minimal, NPM_CONFIG_REGISTRY: 'https://own/', ...to(python, install.pythonIndexUrl)
-    })
-    assert.deepEqual(childEnvironment({ env: { UV_INDEX_URL: 'https://own/' } }, given, install), {
-      ...minimal, UV_INDEX_URL: 'https://own/', ...to(npm, install.npmRegistry)
-    })
+    const [ofNpm, ofPython] = [to(npm, install.npmRegistry), to(python, install.pythonIndexUrl)]
+    for (const [env, indexes, expected] of [
+      [{}, install, { ...ofNpm, ...ofPython }],
+      [{}, { ...install, pythonIndexUrl: '' }, ofNpm],
+      [{ NPM_CONFIG_REGISTRY: 'https://own/' }, install, { NPM_CONFIG_REGISTRY: 'https://own/', ...ofPython }],
+      [{ UV_INDEX_URL: 'https://own/' }, install, { UV_INDEX_URL: 'https://own/', ...ofNpm }]
+    ] as const) assert.deepEqual(childEnvironment({ env }, given, indexes), { ...minimal, ...expected })
   })
   await t.test('nothing that makes it run something else, where a user stored it who is no admin', async () => {
     const hijacks = [
