@@ -11,7 +11,6 @@ import { test } from 'tap'
 import { shellQuote } from '../../plugins/base/config/first-start.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { cli } from '../helpers/cli.ts'
-import { database } from '../helpers/database.ts'
 import { firstWordsIn, freePort, npmServer, path, serverProgram, spawnHub, until } from '../helpers/hub.ts'
 import { onTerminal, skipWithoutTerminal } from '../helpers/terminal.ts'
 
@@ -105,17 +104,6 @@ test('a first start that cannot have its port makes no admin', async (t) => {
   assert.match(hub.output(), /is already in use/)
   assert.doesNotMatch(hub.output(), /first admin|thk_/)
   assert.ok(!existsSync(hub.settingsPath) || !readFileSync(hub.settingsPath, 'utf8').includes('"users"'))
-})
-
-test('of two first starts on one database, only the one that stored the admin names a file', async (t) => {
-  const { url } = await database(t, undefined, { tables: false })
-  const env = { DB_URL: url, ENCRYPTION_KEY: 'e'.repeat(64), JWT_SECRET: 'j'.repeat(64) }
-  const hubs = await Promise.all([spawnHub(t, { env }), spawnHub(t, { env })])
-  for (const hub of hubs) await until(() => hub.output().includes('API and its documentation'), hub.output)
-  const files = hubs.map(({ output }) => /The credentials of the first start are in (.+?)\. Read/.exec(output())?.[1])
-    .filter((file) => file !== undefined)
-  assert.equal(files.length, 1, hubs.map(({ output }) => output()).join('\n'))
-  assert.match(readFileSync(files[0] ?? '', 'utf8'), /with password "/)
 })
 
 test('on a terminal it is shown as text, whatever becomes of the log', { skip: skipWithoutTerminal }, async (t) => {
