@@ -1,8 +1,6 @@
 // Servers that fail: calls that are late, children that die or do not start, servers that are silent, and bad answers.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer as createHttpServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { test } from 'tap'
 import { Refusal, startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
 import { managed } from '../fakes/replica.ts'
@@ -11,6 +9,7 @@ import {
   type Message
 } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 import { alive, stdioFake } from '../helpers/stdio-fake.ts'
 
 const http = (url: string, more: Json = {}): Json => ({ type: 'streamable-http', url, ...more })
@@ -198,11 +197,7 @@ const misdeeds: Record<string, (call: Call, target: string) => void> = {
 
 test('an HTTP upstream that answers calls badly', async (t) => {
   let visited = 0
-  const elsewhere = createHttpServer((_req, res) => { visited++; res.end('{}') })
-  elsewhere.listen(0, '127.0.0.1')
-  await once(elsewhere, 'listening')
-  t.after(() => { elsewhere.closeAllConnections(); elsewhere.close() })
-  const target = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/mcp`
+  const target = `http://127.0.0.1:${await listen(t, createServer((_req, res) => { visited++; res.end('{}') }))}/mcp`
   const on = (call: Call): Answer => {
     if (call.method !== 'tools/call' || call.params.name !== 'misdeed') return undefined
     misdeeds[String(at(call.params, 'arguments', 'name'))]?.(call, target)

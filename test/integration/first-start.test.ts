@@ -12,6 +12,7 @@ import { shellQuote } from '../../plugins/base/config/first-start.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { cli } from '../helpers/cli.ts'
 import { firstWordsIn, freePort, npmServer, path, serverProgram, spawnHub, until } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 import { onTerminal, skipWithoutTerminal } from '../helpers/terminal.ts'
 
 const execute = promisify(execFile)
@@ -94,11 +95,7 @@ test('what a first start tells leads to a tool call', async (t) => {
 })
 
 test('a first start that cannot have its port makes no admin', async (t) => {
-  const taken = createServer()
-  await new Promise<void>((resolve) => { taken.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { taken.close() })
-  const { port } = taken.address() as { port: number }
-  const hub = await spawnHub(t, { wait: false, env: { PORT: String(port) } })
+  const hub = await spawnHub(t, { wait: false, env: { PORT: String(await listen(t, createServer())) } })
   await until(() => hub.child.exitCode !== null, hub.output)
   assert.equal(hub.child.exitCode, 1)
   assert.match(hub.output(), /is already in use/)

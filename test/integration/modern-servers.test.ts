@@ -8,7 +8,8 @@ import {
 import { test } from 'tap'
 import { Refusal, startUpstream, tool, type Answer, type Options } from '../fakes/fault-http.ts'
 import { startModern } from '../fakes/modern-server.ts'
-import { agent, at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
+import { managed } from '../fakes/replica.ts'
+import { agent, at, connected, Session, settings, text, type Json } from '../helpers/client.ts'
 import { startHub, tsServer, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
 const capable: ClientCapabilities = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} }
@@ -39,10 +40,7 @@ async function answering (t: Cleanup, url: string): Promise<{ client: Client, as
 const call = async (client: Client, name: string, args: Json = {}): Promise<string> =>
   text(await client.callTool({ name, arguments: args }))
 
-const record = async (hub: Hub, name: string): Promise<Json> => {
-  const reply = await fetch(`${hub.url}/api/servers/${name}`, { headers: { authorization: `Bearer ${KEY}` } })
-  return (await reply.json() as { data: Json }).data
-}
+const record = async (hub: Hub, name: string): Promise<Json> => await managed(hub, 'GET', `/servers/${name}`)
 
 test('servers of the modern era behind the gateway', async (t) => {
   const http = await startModern(t)
@@ -194,23 +192,20 @@ test('servers of earlier revisions are found out, however they take the question
   }
 })
 
-test('a server that changes its era is spoken to in the new one', async (t) => {
+test('a server that goes back to the legacy era is spoken to in it', async (t) => {
   const old = await startUpstream(t, { tools: [tool('echo')] })
-  const { port } = old
+  await old.close()
+  const modern = await startModern(t, { modern: true, port: old.port })
   const hub = await startHub(t, { settings: settings({ changes: { type: 'streamable-http', url: old.url } }) })
   await connected(hub, 1)
-  assert.equal((await record(hub, 'changes')).era, 'legacy')
+  assert.equal((await record(hub, 'changes')).era, 'modern')
   const session = await Session.open(`${hub.url}/mcp/changes`)
-  const works = async (): Promise<boolean> => {
+  assert.equal(text(await session.call('echo', { message: 'hi' })), 'hi')
+  await modern.stop()
+  await old.listen()
+  await until(async () => {
     const answer = await session.request('tools/call', { name: 'echo', arguments: { message: 'hi' } })
     return answer.error === undefined && text(answer.result) === 'hi'
-  }
-  await old.close()
-  const second = await startModern(t, { modern: true, port })
-  await until(works, 'it is not spoken to in the modern era')
-  await until(async () => (await record(hub, 'changes')).era === 'modern')
-  await second.stop()
-  await old.listen()
-  await until(works, 'it is not spoken to in the legacy era')
+  }, 'it is not spoken to in the legacy era')
   await until(async () => (await record(hub, 'changes')).era === 'legacy')
 })
