@@ -98,6 +98,16 @@ const whole = { tools: 'all', prompts: 'all', resources: 'all' }
 /** Where nobody listens. */
 const url = 'http://127.0.0.1:9/mcp'
 
+/** What is no config, or has a member of a wrong type. */
+const badConfigs: unknown[] = [
+  null, 'text', [], {}, { type: 'carrier-pigeon', url }, { type: 'stdio' }, { type: 'stdio', url }, { type: 'sse' },
+  { type: 'streamable-http', command: 'node' }, { command: 7 }, { command: '' }, { command: 'node', args: '--version' },
+  { command: 'node', args: [7] }, { command: 'node', env: { A: {} } }, { command: 'node', env: [] }, { url: 7 }, { url: '' },
+  { url: 'nonsense' }, { url, headers: { a: {} } }, { url, headers: 'a: b' }, { url, visibility: 'everyone' }, { url, enabled: 'yes' },
+  { url, keepAliveInterval: 'often' }, { url, isolation: 'none' }, { url, options: { timeout: 'long' } }, { url, passthroughHeaders: 'x-a' },
+  { url, passthroughHeaders: [7] }, { url, sharedWithUsers: 'bob' }, { url, description: 7 }
+]
+
 /** What is asked of each row. */
 const table: Record<string, Row> = {
   'GET /servers': {
@@ -127,9 +137,8 @@ const table: Record<string, Row> = {
   'POST /servers': {
     who: 'anybody',
     bad: [
-      ...noObject, { name: 'x' }, { config: { url } }, { name: 7, config: { url } }, { name: 'x', config: 'text' },
-      { name: 'x', config: [] }, { name: 'x', config: {} }, { name: 'alpha', config: { url } },
-      { name: 'batch', config: { url } }
+      ...noObject, { name: 'x' }, { config: { url } }, { name: 7, config: { url } }, { name: 'alpha', config: { url } },
+      { name: 'batch', config: { url } }, ...badConfigs.map((config) => ({ name: 'x', config }))
     ],
     async good (admin) {
       const record = envelope(await admin.ask('POST', '/servers', { name: 'fresh', config: { url, enabled: false } }), 200, 'message')
@@ -165,8 +174,7 @@ const table: Record<string, Row> = {
   'PUT /servers/:name': {
     who: 'manages',
     bad: [
-      ...noObject, { config: 7 }, { config: [] }, { config: {} }, { config: { url: 'nonsense' } },
-      { config: { url }, newName: 7 }, { config: { url }, newName: '' }, { config: { url }, newName: 'own' },
+      ...noObject, ...badConfigs.map((config) => ({ config })), { config: { url }, newName: 7 }, { config: { url }, newName: '' }, { config: { url }, newName: 'own' },
       { config: { url }, newName: 'call' }, { config: { url }, newName: 'a/b' }
     ],
     async good (admin, bob, url) {

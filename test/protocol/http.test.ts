@@ -321,7 +321,7 @@ test('http: a server that does not know the session says so by a status, or by w
   const table: Array<[number, unknown, string]> = [
     [404, rpc(-32601, 'no'), 'response'], [404, 'Not Found', 'expired'], [410, 'Gone', 'expired'],
     [400, rpc(-32600, 'Invalid Request: Session not found'), 'expired'], [400, rpc(-32000, 'No valid session ID provided', null), 'expired'],
-    [404, rpc(-32600, 'Session 3f2a not found'), 'expired'], [400, 'Invalid session ID', 'expired'],
+    [404, rpc(-32600, 'Session 3f2a not found'), 'expired'], [400, 'Invalid session ID', 'expired'], [422, rpc(-32602, 'no'), 'response'],
     [400, rpc(-32000, 'Bad Request: Server not initialized', null), 'expired'], [400, rpc(-32602, 'Invalid arguments'), 'response'],
     [400, rpc(-32602, 'session_name is missing'), 'response'], [400, rpc(-32602, 'Unknown session'), 'response'], [503, rpc(-32000, 'Unknown or expired session', null), 'expired'],
     [503, 'Service Unavailable', 'refused'], [500, rpc(-32603, 'Session not found'), 'response'],
