@@ -231,6 +231,16 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
   }
 })
 
+void test('a token that needs a proof is not used as a bearer token', async () => {
+  const login = (type: string): unknown =>
+    createLogin({ binding: 'b', scopes: [], server, client: { id: 'c' } }, { access_token: 'a', token_type: type })
+  for (const type of ['DPoP', 'dpop', 'PoP', 'mac', 'N_A']) {
+    assert.throws(() => login(type), ({ messageForClients }: UpstreamError) =>
+      messageForClients === `its authorization server issued a token of type ${type}, which the gateway does not support`)
+  }
+  for (const type of ['Bearer', 'bearer', 'user']) login(type)
+})
+
 void test('while the storage is away, a login that must be refreshed says so', async () => {
   const login = createLogin(
     { binding: 'b', scopes: [], server, client: { id: 'c' } }, { access_token: 'a', refresh_token: 'r', token_type: 'Bearer', expires_in: 0 }
