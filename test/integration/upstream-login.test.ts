@@ -337,6 +337,25 @@ test('with isolation user, each user logs in for himself', async (t) => {
   assert.match(await holders(), /user bob/)
 })
 
+test('the login of an owner who is removed makes no further call; that of the next owner outlives a restart', async (t) => {
+  const server = await startLoginServer(t)
+  const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', owner: 'ann' }
+  const users = [{ username: 'ann', password: 'x', createdAt: new Date().toISOString() }]
+  const hub = await startHub(t, { settings: settings({ guarded }, { users }) })
+  await server.login(await waits(hub), 'account of ann')
+  await isConnected(hub)
+  const session = await Session.open(`${hub.url}/mcp/guarded`)
+  assert.equal(text(await session.call('whoami')), 'account of ann')
+  assert.equal((await manage(hub, 'DELETE', '/users/ann')).status, 200)
+  assert.ok((await session.request('tools/call', { name: 'whoami', arguments: {} })).error, 'the call ran')
+  await server.login(await waits(hub), 'another account')
+  await isConnected(hub)
+  await hub.stop()
+  const restarted = await startHub(t, { folder: hub.folder })
+  await isConnected(restarted)
+  assert.equal(await whoami(restarted), 'another account')
+})
+
 test('with isolation user, the first user to log in makes the server\'s lists known, on each route', async (t) => {
   const server = await startLoginServer(t)
   const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', isolation: 'user', visibility: 'public' }
