@@ -339,7 +339,7 @@ async function finishLogin (holder: string, config: ServerConfig, swap: () => Pr
     stores: { grants: { take: async () => taken }, tokens: { swap }, states: { remove: async () => {} } },
     outbound: { fetch: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body }) },
     environment: {},
-    settings: () => ({ users: new Map(), keys: new Map() })
+    settings: () => ({ users: new Map(), keys: new Map(), servers: new Map() })
   } as unknown as ConstructorParameters<typeof Logins>[0])
   const login = logins.open('s', config, { onReady: () => {}, onEnded: () => {} })
   const frame = { binding: login?.deps.binding(holder), scopes: [], server, client: { id: 'c' } }
@@ -360,6 +360,6 @@ void test('a login that ends after the isolation of its server was changed is no
   const url = 'https://mcp.example/mcp'
   for (const [holder, isolation] of [['shared', 'user'], ['user ann', 'shared']] as const) {
     const { ok, title } = await finishLogin(holder, { url, isolation }, async () => assert.fail('it is stored'))
-    assert.deepEqual([ok, title], [false, 'The server has changed'])
+    assert.deepEqual([ok, title], [false, 'The server or the account has changed'])
   }
 })
