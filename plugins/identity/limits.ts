@@ -58,8 +58,8 @@ export const identityLimits = {
    * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond that, 429. `requests`:
    * max logins that exchange a code with a provider at the same time; further logins wait, and addresses take turns.
    * `answer`: max size of a provider's response, in bytes, `timeout`: max time until it is received, in ms; beyond
-   * that, the login fails. `keysAge`: min time after a fetch of a provider's keys until an unknown key id causes
-   * another fetch, in ms. `sessions`: max sessions of one user; beyond that, the oldest ends. `cookies`: max size of
+   * that, the login fails. `keysAge`: min time after a fetch of a provider's keys until an unknown key causes another
+   * fetch, in ms. `sessions`: max sessions of one user; beyond that, the oldest ends. `cookies`: max size of
    * the cookies that are read, in characters; beyond that, there is no session.
    */
   social: {

@@ -39,8 +39,8 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const problem = async (reply: FastifyReply, title: string, sentence: string): Promise<FastifyReply> =>
     await sendPage(reply, app.pages.problem({ title, text: sentence, status: 400 }))
   const unknown = async (reply: FastifyReply): Promise<FastifyReply> =>
-    await problem(reply, 'This login is not known', 'It was started too long ago, or at another gateway. Start again ' +
-      'with a new address.')
+    await problem(reply, 'This login is not known', 'It was started too long ago, or at another gateway, or you may ' +
+      'no longer use the server. Start again with a new address.')
 
   app.get('/oauth/login/:ticket', {
     schema: { hide: true, params: Ticket },

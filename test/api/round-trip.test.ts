@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { at, type Json } from '../helpers/client.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { canary, fine, list, MASK, NOTE, offers, refused, started, stored, STDIO } from '../helpers/management.ts'
+import { type Answer, canary, fine, list, MASK, NOTE, offers, refused, started, stored, STDIO } from '../helpers/management.ts'
 
 /** A server of each kind, with every member that a config may have. @param secrets by what they are for */
 function everyConfig (url: string, secrets: Readonly<Record<string, string>>): Record<string, Json> {
@@ -303,4 +303,26 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       refused(await admin.ask('PUT', '/system-config', { [section]: { [address]: 'https://second.example.com' } }), 400)
     }
   })
+})
+
+test('an owner without admin rights does not change what a command does with secrets that an admin stored', async (t) => {
+  const run = { ...STDIO, env: { K: canary('env'), PLAIN: '' }, owner: 'bob', enabled: false }
+  const { admin, bob } = await started(t, { filed: run }, {}, { env: { ALLOW_USER_STDIO: 'true' } })
+  await admin.ok('POST', '/servers', { name: 'run', config: run })
+  const put = async (by: typeof bob, name: string, change: Json): Promise<Answer> =>
+    await by.ask('PUT', `/servers/${name}`, { config: { ...(await by.server(name)).config as Json, ...change } })
+  for (const name of ['run', 'filed']) {
+    fine(await put(bob, name, { description: 'Mine now' }))
+    const env = at((await bob.server(name)).config, 'env') as Json
+    for (const change of [{ args: ['-e', '1'] }, { cwd: '/tmp' }, { env: { ...env, PATH: '/tmp' } }, { env: { K: env.K } }]) {
+      const answer = await put(bob, name, change)
+      refused(answer, 400, JSON.stringify(change))
+      assert.match(answer.text, /that others stored must be sent again/)
+      refused(await bob.ask('POST', '/servers/test', { name, config: { ...(await bob.server(name)).config as Json, ...change } }), 400)
+    }
+    fine(await put(admin, name, { cwd: '/' }))
+    refused(await put(bob, name, { cwd: '/tmp' }), 400, 'after a change by an admin')
+    fine(await put(bob, name, { cwd: '/tmp', env: { K: canary('own') } }))
+    fine(await put(bob, name, { args: [...STDIO.args, '--verbose'], cwd: '/' }))
+  }
 })

@@ -283,6 +283,25 @@ test('with isolation user, each user logs in for himself', async (t) => {
   assert.match(await holders(), /user bob/)
 })
 
+test('the login of an owner who is removed makes no further call; that of the next owner outlives a restart', async (t) => {
+  const server = await startLoginServer(t)
+  const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', owner: 'ann' }
+  const users = [{ username: 'ann', password: 'x', createdAt: new Date().toISOString() }]
+  const hub = await startHub(t, { settings: settings({ guarded }, { users }) })
+  await server.login(await waits(hub), 'account of ann')
+  await isConnected(hub)
+  const session = await Session.open(`${hub.url}/mcp/guarded`)
+  assert.equal(text(await session.call('whoami')), 'account of ann')
+  assert.equal((await manage(hub, 'DELETE', '/users/ann')).status, 200)
+  assert.ok((await session.request('tools/call', { name: 'whoami', arguments: {} })).error, 'the call ran')
+  await server.login(await waits(hub), 'another account')
+  await isConnected(hub)
+  await hub.stop()
+  const restarted = await startHub(t, { folder: hub.folder })
+  await isConnected(restarted)
+  assert.equal(await whoami(restarted), 'another account')
+})
+
 test('with isolation user, the first user to log in makes the server\'s lists known, on each route', async (t) => {
   const server = await startLoginServer(t)
   const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', isolation: 'user', visibility: 'public' }
@@ -301,4 +320,38 @@ test('with isolation user, the first user to log in makes the server\'s lists kn
   await server.login(await address(), 'account of eve')
   await until(async () => (at(await record(), 'data', 'tools') as unknown[]).length > 0, hub.output)
   assert.deepEqual(await (await Session.open(`${hub.url}/mcp`, { key })).tools(), ['guarded-whoami'])
+})
+
+test('who may no longer use a server sees no page of its login; nobody who is gone or may not use it ends one', async (t) => {
+  const server = await startLoginServer(t)
+  const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', isolation: 'user', sharedWithUsers: ['eve'] }
+  const ofAdmin = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'admin', token: `thk_${'e'.repeat(64)}` })
+  const hub = await startHub(t, { settings: { bearerKeys: [ofAdmin as unknown as Json], mcpServers: { guarded } } })
+  const headers = { authorization: `Bearer ${ofAdmin.token}` }
+  const password = 'Same-12345'
+  assert.equal((await manage(hub, 'POST', '/users', { username: 'eve', password }, headers)).status, 201)
+  const login = await manage(hub, 'POST', '/auth/login', { username: 'eve', password }, {})
+  const asEve = { 'x-auth-token': String(at(login.body, 'token')) }
+  const share = async (sharedWithUsers: string[]): Promise<void> => {
+    assert.equal((await manage(hub, 'PUT', '/servers/guarded', { config: { ...guarded, sharedWithUsers } }, headers)).status, 200)
+  }
+  for (const end of ['unshare', 'remove']) {
+    await share(['eve'])
+    let address = ''
+    await until(async () => {
+      const { body } = await manage(hub, 'GET', '/servers/guarded', undefined, asEve)
+      return (address = String(at(body, 'data', 'oauth', 'authorizationUrl'))).startsWith('http')
+    }, hub.output)
+    const browser = new Browser(hub.url)
+    const { url } = await confirm(browser, address)
+    if (end === 'unshare') await share([])
+    else assert.equal((await manage(hub, 'DELETE', '/users/eve', undefined, headers)).status, 200)
+    for (const link of end === 'unshare' ? [address, `${address}/continue`] : []) {
+      const page = await browser.get(link)
+      assert.deepEqual([page.status, /This login is not known/.test(page.text), page.text.includes('guarded')], [400, true, false], link)
+    }
+    const page = await server.authorize(url, 'account of eve', browser)
+    assert.deepEqual([page.status, /The server or the account has changed/.test(page.text)], [400, true], page.text)
+  }
+  assert.equal(server.grants.authorization_code, undefined, 'no code was exchanged')
 })

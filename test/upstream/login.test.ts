@@ -234,6 +234,16 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
   }
 })
 
+void test('a token that needs a proof is not used as a bearer token', async () => {
+  const login = (type: string): unknown =>
+    createLogin({ binding: 'b', scopes: [], server, client: { id: 'c' } }, { access_token: 'a', token_type: type })
+  for (const type of ['DPoP', 'dpop', 'PoP', 'mac', 'N_A']) {
+    assert.throws(() => login(type), ({ messageForClients }: UpstreamError) =>
+      messageForClients === `its authorization server issued a token of type ${type}, which the gateway does not support`)
+  }
+  for (const type of ['Bearer', 'bearer', 'user']) login(type)
+})
+
 void test('while the storage is away, a login that must be refreshed says so', async () => {
   const login = createLogin(
     { binding: 'b', scopes: [], server, client: { id: 'c' } }, { access_token: 'a', refresh_token: 'r', token_type: 'Bearer', expires_in: 0 }
@@ -329,7 +339,7 @@ async function finishLogin (holder: string, config: ServerConfig, swap: () => Pr
     stores: { grants: { take: async () => taken }, tokens: { swap }, states: { remove: async () => {} } },
     outbound: { fetch: async () => answerOf({ access_token: 'a', token_type: 'Bearer' }) },
     environment: {},
-    settings: () => ({ users: new Map(), keys: new Map() })
+    settings: () => ({ users: new Map(), keys: new Map(), servers: new Map() })
   } as unknown as ConstructorParameters<typeof Logins>[0])
   const login = logins.open('s', config, { onReady: () => {}, onEnded: () => {} })
   const frame = { binding: login?.deps.binding(holder), scopes: [], server, client: { id: 'c' } }
@@ -350,6 +360,6 @@ void test('a login that ends after the isolation of its server was changed is no
   const url = 'https://mcp.example/mcp'
   for (const [holder, isolation] of [['shared', 'user'], ['user ann', 'shared']] as const) {
     const { ok, title } = await finishLogin(holder, { url, isolation }, async () => assert.fail('it is stored'))
-    assert.deepEqual([ok, title], [false, 'The server has changed'])
+    assert.deepEqual([ok, title], [false, 'The server or the account has changed'])
   }
 })

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../../protocol/json.ts'
 import { normalizeSecurity } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
@@ -5,6 +6,8 @@ import {
   addressPlaces, jsonPointerOf, type ValuesStoredByUser, createUserAuthorshipCheck
 } from '../../../schemas/stored-by-user.ts'
 import { containsMask } from '../../base/secrets/index.ts'
+import { defaultOwner } from '../../identity/index.ts'
+import { type Principal, storersOf } from '../../settings/index.ts'
 
 /**
  * Returns the new `storedByUser` of a config after an edit by an admin: the JSON pointers of the values that are still
@@ -98,4 +101,20 @@ export function secretTargetsOf (config: unknown): string {
     oauth?.issuer
   ]
   return JSON.stringify(targets.map((target) => containsMask(target) ? undefined : target))
+}
+
+/**
+ * Whether two configs with the same command give the same arguments, folder and environment to its process. These
+ * decide what the process does with its secrets: its environment may make it load other code.
+ */
+export function isLaunchedAlike (one: ServerConfig, other: ServerConfig): boolean {
+  const launchOf = ({ args = [], cwd, env = {} }: ServerConfig): unknown => ({ args, cwd, env })
+  return isDeepStrictEqual(launchOf(one), launchOf(other))
+}
+
+/** Returns the users besides the principal who stored a config, and thus may have written its secrets. */
+export function otherStorersOf (config: ServerConfig, { username }: Principal): string[] {
+  const storers = storersOf(config)
+  // Without storers, the operator stored it.
+  return (storers.length === 0 ? [defaultOwner] : storers).filter((name) => name !== username)
 }

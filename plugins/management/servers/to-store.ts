@@ -12,7 +12,7 @@ import { errors, invalidInputError } from '../../base/errors/index.ts'
 import { canManage, keepsStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { createTextCheck, maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
-import { valuesStoredByUserAfterEdit, secretTargetsOf } from './authorship.ts'
+import { isLaunchedAlike, otherStorersOf, valuesStoredByUserAfterEdit, secretTargetsOf } from './authorship.ts'
 import { checkConfigQuota, checkConfigAllowed, requireManagedServer } from '../checks.ts'
 import { invalidNameProblem, withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
@@ -42,10 +42,17 @@ export function toServerChange (
   const { storedByUser: sentStoredByUser, storedBy: _, ...own } = translateConfig(sent).config
   // Checked before the masks are replaced, which takes long for many entries.
   if (hasTooManyEntries(own)) checkConfig(own)
-  const config = withSecrets(own, stored)
+  const { config, hasStoredSecrets } = withSecrets(own, stored)
   checkConfig(config)
   const checked = config as ServerConfig
   checkConfigAllowed(principal, checked, usersMayRun)
+  // Admins may read all secrets (exports).
+  const others = stored && hasStoredSecrets && !principal.isAdmin ? otherStorersOf(stored.config, principal) : []
+  if (stored && others.length > 0 && !isLaunchedAlike(stored.config, checked)) {
+    throw new errors.InvalidInput(
+      '"config": "args", "cwd" or "env" changed, so masked secrets that others stored must be sent again'
+    )
+  }
   checkConfigQuota(snapshot, principal, name, checked)
   const problem = configProblem(checked)
   if (problem !== undefined) throw new errors.InvalidInput(`"config": ${problem}`)
@@ -67,7 +74,7 @@ export function toServerChange (
     key: name,
     value: isUnchanged
       ? { ...value, ...(storedBy === undefined ? {} : { storedBy }) }
-      : withStorer(snapshot, principal, value)
+      : withStorer(snapshot, principal, value, others)
   }
 }
 
@@ -97,10 +104,15 @@ function isSame (one: ServerConfig, other: ServerConfig): boolean {
   return isDeepStrictEqual(comparable(one), comparable(other))
 }
 
-/** Returns a config with the principal's responsible users in `storedBy`: their rights limit what the server may do. */
-function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
+/**
+ * Returns a config with the principal's responsible users in `storedBy`: their rights limit what the server may do.
+ * @param others further users, who stored secrets that the config keeps
+ */
+function withStorer (
+  { users }: Snapshot, principal: Principal, stored: ServerConfig, others: readonly string[] = []
+): ServerConfig {
   const { storedBy: _, ...config } = stored
-  const storedBy = responsibleUsersOf(users, principal)
+  const storedBy = [...new Set([...others, ...responsibleUsersOf(users, principal)])]
   return storedBy.length === 0 ? config : { ...config, storedBy }
 }
 
@@ -198,10 +210,12 @@ function withOwner (
 
 /**
  * Replaces masks in a sent config by the stored secrets.
- * @returns the config with secrets
+ * @returns `config`: the config with secrets; `hasStoredSecrets`: whether a mask was replaced
  * @throws InvalidInput for a mask without a stored secret, or if the secrets would be sent to another target
  */
-function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
+function withSecrets (
+  sent: Record<string, unknown>, stored: Server | undefined
+): { config: unknown, hasStoredSecrets: boolean } {
   const locked = stored && undecryptableReasonOf(stored.config)
   const { value: config, unknown: found } = locked === undefined
     ? unmask(sent, stored?.config, stored && maskConfig(stored.config))
@@ -214,9 +228,9 @@ function withSecrets (sent: Record<string, unknown>, stored: Server | undefined)
       (locked === undefined ? '' : `, since the stored one cannot be decrypted. ${locked}`)
     )
   }
-  const hasReplacedMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
-  if (hasReplacedMasks && secretTargetsOf(config) !== secretTargetsOf(stored.config)) {
+  const hasStoredSecrets = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
+  if (hasStoredSecrets && secretTargetsOf(config) !== secretTargetsOf(stored.config)) {
     throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent again')
   }
-  return config
+  return { config, hasStoredSecrets }
 }

@@ -4,6 +4,7 @@ import { type UserVariableValues, hasUserVariables, withoutMissingValues } from 
 import { createConfigRedactor } from '../../base/secrets/index.ts'
 import type { ServerValues } from '../values/server-values.ts'
 import { expandVariables, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
+import { isRemoteMcpServer } from './transport.ts'
 
 /** Members of a config that do not affect the connection, so that a change needs no new connection. */
 const unrelatedMembers: ReadonlySet<string> = new Set([
@@ -13,9 +14,10 @@ const unrelatedMembers: ReadonlySet<string> = new Set([
 
 /** Whether a connection that was opened with one config can be used with the other. */
 export function canReuseConnection (a: ServerConfig, b: ServerConfig): boolean {
-  // The gateway's own link uses the owner's values, which must not be used for a later server of the same name.
-  const hasValues = hasUserVariables(a) || hasUserVariables(b)
-  if (hasValues && (a.owner !== b.owner || a.createdAt !== b.createdAt)) return false
+  // Links use the owner's values, and logins that end when the owner changes. Neither must be used for another owner,
+  // or for a later server of the same name.
+  const isOwnerBound = hasUserVariables(a) || hasUserVariables(b) || isRemoteMcpServer(a)
+  if (isOwnerBound && (a.owner !== b.owner || a.createdAt !== b.createdAt)) return false
   const names = new Set([...Object.keys(a), ...Object.keys(b)].filter((name) => !unrelatedMembers.has(name)))
   const textOf = (config: ServerConfig, name: string): string | undefined =>
     JSON.stringify(config[name as keyof ServerConfig])

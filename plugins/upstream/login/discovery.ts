@@ -205,3 +205,25 @@ function checkServer (
     fail('the authorization endpoint of the authorization server is not an http or https address')
   }
 }
+
+/**
+ * Checks the issuer (`iss`) of an authorization response (RFC 9207, section 2.4). It must equal the issuer whose
+ * metadata was fetched; if none was, its origin must be the one to which the browser was sent.
+ * @returns the reason why the response is not from the expected authorization server; undefined if it may be
+ */
+export function foreignIssuer (
+  { issuer, namesIssuer, frame: { server } }: {
+    readonly issuer?: string, readonly namesIssuer: boolean, readonly frame: Pick<AuthorizationDiscovery, 'server'>
+  },
+  iss: string | undefined
+): string | undefined {
+  if (iss === undefined) {
+    return namesIssuer
+      ? 'The authorization server identifies itself in its responses, but this response has no issuer.'
+      : undefined
+  }
+  const isOrigin = (): boolean =>
+    URL.canParse(iss) && new URL(iss).origin === new URL(server.metadata?.authorization_endpoint ?? server.url).origin
+  const isSame = issuer === undefined ? isOrigin() : iss === issuer
+  return isSame ? undefined : 'It is from a different authorization server.'
+}

@@ -5,12 +5,13 @@ import { isolationOf, passthroughHeaderNames, type ServerConfig } from '../../..
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { visibleText } from '../../base/pages/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
-import { removedAccountNames, accountSubjectOf } from '../../identity/index.ts'
+import { removedAccountNames, accountSubjectOf, principalOfUser } from '../../identity/index.ts'
+import { canSee } from '../../settings/index.ts'
 import { isRemoteMcpServer, isRemote } from '../links/transport.ts'
 import { expandVariables, type ProcessEnvironment } from '../links/environment.ts'
 import { type ServerLoginDeps, hashOfState, type LoginStores, type SavedFlow } from './flows.ts'
 import { outboundFetch } from './sdk.ts'
-import type { AuthorizationDiscovery } from './discovery.ts'
+import { type AuthorizationDiscovery, foreignIssuer } from './discovery.ts'
 import {
   authorizationFailure, failedLogin, type LoginOutcome, oauthErrorCodeOf, refusalText, UserActionRequired
 } from './problems.ts'
@@ -126,15 +127,15 @@ export class Logins {
 
   /**
    * Finds the started login to which a ticket leads.
-   * @returns undefined if the ticket is unknown or has expired. `whose`: for whom the login is, in words; `user`: the
-   *   user who will hold it; undefined if it is shared, or a bearer key holds it
+   * @returns undefined if the ticket is unknown or has expired, or if the server is hidden from the user. `whose`: for
+   *   whom the login is, in words; `user`: the user who will hold it; undefined if all users or a bearer key hold it
    * @throws StorageError
    */
   async findStart (
     ticket: string
   ): Promise<LoginStart & { readonly whose: string, readonly user?: string } | undefined> {
     const start = await findLoginStart(this.#deps.stores.states, ticket)
-    if (!start) return undefined
+    if (!start || !this.#isShownToUser(start)) return undefined
     return { ...start, ...this.#beneficiaryOf(start.holder) }
   }
 
@@ -163,16 +164,19 @@ export class Logins {
       return failedLogin('This login is not known', text)
     }
     const login = this.#servers.get(saved.server)
-    if (login?.accepts(saved) !== true) {
-      const text = 'It was changed, disabled or removed while you logged in. Start again with a new address.'
-      return failedLogin('The server has changed', text)
-    }
+    const changed = [
+      'The server or the account has changed',
+      'One of them was changed or removed while you logged in, or you may no longer use the server. Start again with ' +
+        'a new address.'
+    ] as const
+    if (login?.accepts(saved) !== true) return failedLogin(...changed)
     const refuse = async (title: string, text: string, problem?: string): Promise<LoginOutcome> => {
       // The `state` has been used, so the next login needs a new request.
       await login.flows.fail(saved.holder, saved.start)
       void login.prepare(saved.holder)
       return { ...failedLogin(title, text), problem: problem && `${saved.server}: the login failed: ${problem}` }
     }
+    if (!this.#isShownToUser(saved)) return await refuse(...changed)
     const foreign = foreignIssuer(saved, response.iss)
     if (foreign !== undefined) return await refuse('This response is not trusted', foreign)
     const { code } = response
@@ -197,6 +201,14 @@ export class Logins {
     return {
       ok: true, title: 'You are logged in', text: `${use} You can close this window.`, login: { server, ...who }
     }
+  }
+
+  /** Whether the user who will hold a login, if it is a stored user, may use the server. */
+  #isShownToUser ({ server: name, holder }: Pick<LoginStart, 'server' | 'holder'>): boolean {
+    const snapshot = this.#deps.settings()
+    const user = snapshot.users.get(usernameOf(holder) ?? '')
+    const server = snapshot.servers.get(name)
+    return !user || (server !== undefined && canSee(snapshot, principalOfUser(user, undefined), server, 'public'))
   }
 
   /** Returns in words for whom a login is used. `user`: absent if a bearer key holds it, or all users share it. */
@@ -274,22 +286,3 @@ function urlOf ({ url = '' }: ServerConfig): URL {
 }
 
 const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
-
-/**
- * Checks the issuer (`iss`) of an authorization response (RFC 9207, section 2.4). It must equal the issuer whose
- * metadata was fetched; if none was, its origin must be the one to which the browser was sent.
- * @returns the reason why the response is not from the expected authorization server; undefined if it may be
- */
-function foreignIssuer (
-  { issuer, namesIssuer, frame: { server } }: SavedFlow, iss: string | undefined
-): string | undefined {
-  if (iss === undefined) {
-    return namesIssuer
-      ? 'The authorization server identifies itself in its responses, but this response has no issuer.'
-      : undefined
-  }
-  const isOrigin = (): boolean =>
-    URL.canParse(iss) && new URL(iss).origin === new URL(server.metadata?.authorization_endpoint ?? server.url).origin
-  const isSame = issuer === undefined ? isOrigin() : iss === issuer
-  return isSame ? undefined : 'It is from a different authorization server.'
-}

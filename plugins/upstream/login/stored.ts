@@ -61,13 +61,28 @@ export interface ServerLoginRecord {
 export type LoginWithoutTokens = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' | 'obtainedAt' | 'expiresAt'>
 
 /**
+ * Matches the types of tokens that are no bearer tokens: those that need a proof (RFC 9449), and N_A (RFC 8693). Other
+ * types are used as bearer tokens, since some authorization servers state types of their own, such as `user` or `bot`.
+ */
+const unusableTypes = /^(dpop|pop|mac|n_a)$/i
+
+/**
  * Creates a login from the response of a token endpoint.
  * @param frame the login without tokens; scopes that the response grants are added
  * @param refreshToken the former refresh token, which stays valid if the response has none (RFC 6749, section 6)
- * @throws UpstreamError for a token that is too long or not allowed in a header
+ * @throws UpstreamError for a token that is too long, not allowed in a header, or of an unusable type
  */
 export function createLogin (frame: LoginWithoutTokens, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
-  const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
+  const {
+    access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope, token_type: type
+  } = tokens
+  if (unusableTypes.test(type)) {
+    throw new UpstreamError(
+      'unauthorized',
+      `its authorization server issued a token of type ${type}, which the gateway does not support`,
+      { isPublic: true }
+    )
+  }
   if (!/^[\x21-\x7e]+$/.test(accessToken) ||
       Math.max(accessToken.length, next?.length ?? 0) > upstreamLimits.login.token) {
     throw new UpstreamError(

@@ -139,20 +139,23 @@ test('GitHub: the number of an account, and its primary address', async (t) => {
   await assert.rejects(identify(), { statusCode: 403 })
 })
 
-/** A provider with the discovery document and the tokens that Google has, on loopback; its issuer is Google's. */
-async function startGoogle (t: Cleanup) {
+/**
+ * A provider with the discovery document and the tokens that Google has, on loopback; its issuer is Google's.
+ * @param idOf the `kid` of the key with this name
+ */
+async function startGoogle (t: Cleanup, idOf: (name: string) => string | undefined = (name) => name) {
   const keys = ['one', 'two', 'three'].map((kid) => ({ kid, ...generateKeyPairSync('rsa', { modulusLength: 2_048 }) }))
   const world = {
     published: ['one', 'two'], signedWith: 'one', claims: {} as Record<string, unknown>, fields: new URLSearchParams(), keyRequests: 0
   }
   const publicKeys = (): object => ({
     keys: keys.filter(({ kid }) => world.published.includes(kid))
-      .map(({ kid, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' }))
+      .map(({ kid, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid: idOf(kid), use: 'sig', alg: 'RS256' }))
   })
   const idToken = (): string => {
     const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
     const now = Math.floor(Date.now() / 1_000)
-    const text = `${encode({ alg: 'RS256', kid: world.signedWith, typ: 'JWT' })}.${encode({
+    const text = `${encode({ alg: 'RS256', kid: idOf(world.signedWith), typ: 'JWT' })}.${encode({
       iss: 'https://accounts.google.com',
       azp: 'id',
       aud: 'id',
@@ -251,6 +254,22 @@ test('keys of a provider that change', async (t) => {
   // One that is not published any more is good no longer.
   world.signedWith = 'one'
   await assert.rejects(identify(), { statusCode: 502 })
+})
+
+test('a new key of a provider with the id of a former one, or without', async (t) => {
+  let now = Date.now()
+  t.intercept(Date, 'now', { value: () => now })
+  for (const id of ['same', undefined]) {
+    const { world, identify } = await startGoogle(t, () => id)
+    Object.assign(world, { claims: { email: 'ada@example.com', email_verified: true }, published: ['one'] })
+    await identify()
+    Object.assign(world, { published: ['two'], signedWith: 'two' })
+    for (let times = 0; times < 3; times++) await assert.rejects(identify(), { statusCode: 403 })
+    assert.equal(world.keyRequests, 1)
+    now += identityLimits.social.keysAge + 1
+    await identify()
+    assert.equal(world.keyRequests, 2)
+  }
 })
 
 test('requests to providers keep the outbound rules', async (t) => {

@@ -20,7 +20,19 @@ interface ProviderMetadata {
   readonly sendsIssuer: boolean
   /** Whether the provider accepts the client's secret only in `Authorization`. */
   readonly isBasicOnly: boolean
-  readonly findKey: FindKey
+  readonly keys: ProviderKeys
+}
+
+/** The public keys of a provider. */
+interface ProviderKeys {
+  /** Finds the key of a token. @throws UpstreamFailed, also if no key fits the token, and UpstreamSlow */
+  readonly find: FindKey
+  /**
+   * Fetches the keys again, at a limited rate.
+   * @returns whether they were fetched
+   * @throws UpstreamFailed, UpstreamSlow
+   */
+  readonly renew: () => Promise<boolean>
 }
 
 type FindKey = (...token: Parameters<JWTVerifyGetKey>) => Promise<Awaited<ReturnType<JWTVerifyGetKey>>>
@@ -103,16 +115,21 @@ export class OidcProvider implements IdentityProvider {
 
   /** Returns the verified claims of an ID token (OpenID Connect Core, section 3.1.3.7). @throws Forbidden */
   async #claimsOf (
-    { issuer, algorithms, findKey }: ProviderMetadata, token: string | undefined, nonce: string
+    { issuer, algorithms, keys }: ProviderMetadata, token: string | undefined, nonce: string
   ): Promise<Record<string, unknown>> {
     const { verifyProviderIdToken } = await import('better-auth/oauth2')
     let keyError: unknown
-    const jwks: FindKey = async (header, input) => await findKey(header, input).catch((error: unknown) => {
+    const jwks: FindKey = async (header, input) => await keys.find(header, input).catch((error: unknown) => {
       keyError = error
       throw error
     })
     const verifier = { idToken: { jwks, issuer, audience: this.#settings.clientId, algorithms } }
-    if (token !== undefined && await verifyProviderIdToken(verifier as never, token, nonce)) {
+    const isValid = async (idToken: string): Promise<boolean> =>
+      await verifyProviderIdToken(verifier as never, idToken, nonce)
+    // A new key may have the id of a former one, or none.
+    const isValidByNewKey = async (idToken: string): Promise<boolean> =>
+      keyError === undefined && await keys.renew() && await isValid(idToken)
+    if (token !== undefined && (await isValid(token) || await isValidByNewKey(token))) {
       const [, payload = ''] = token.split('.')
       const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>
       if (claims.azp === undefined || claims.azp === this.#settings.clientId) return claims
@@ -169,7 +186,7 @@ export class OidcProvider implements IdentityProvider {
       sendsIssuer: document.authorization_response_iss_parameter_supported === true,
       // Without a list of methods, `client_secret_basic` is the default.
       isBasicOnly: !methods.includes('client_secret_post'),
-      findKey: await keyFinderOf(this.#client, keys)
+      keys: await keysOf(this.#client, keys)
     }
   }
 }
@@ -193,17 +210,24 @@ export const googleSettings = (client: ClientCredentials): OidcSettings => ({
 })
 
 /**
- * Creates a function that finds the key of a token among a provider's public keys (RFC 7517). The keys are fetched
- * again after ten minutes, and, at a limited rate, for an unknown key id. The function throws UpstreamFailed, also if
- * no key fits the token, and UpstreamSlow.
+ * Returns the public keys of a provider (RFC 7517). They are fetched again after ten minutes, and, at a limited rate,
+ * for an unknown key id.
  */
-async function keyFinderOf (client: ProviderClient, url: string): Promise<FindKey> {
+async function keysOf (client: ProviderClient, url: string): Promise<ProviderKeys> {
   const { createRemoteJWKSet, customFetch, errors: { JOSEError } } = await import('jose')
-  const find = createRemoteJWKSet(new URL(url), {
+  const remote = createRemoteJWKSet(new URL(url), {
     [customFetch]: async () => Response.json(await client.get(url)),
     cooldownDuration: identityLimits.social.keysAge
   })
-  return async (header, token) => await find(header, token).catch((error: unknown) => {
+  const fail = (error: unknown): never => {
     throw error instanceof JOSEError ? client.createFailure('signed with a key that it does not publish') : error
-  })
+  }
+  return {
+    find: async (header, token) => await remote(header, token).catch(fail),
+    renew: async () => {
+      if (remote.coolingDown) return false
+      await remote.reload().catch(fail)
+      return true
+    }
+  }
 }
