@@ -167,14 +167,20 @@ export class Interactions {
     return { location: `${request.issuer}/oauth/authorize?${new URLSearchParams(params).toString()}` }
   }
 
+  /** Returns a browser's interaction, or a page if it has expired, or if its redirect URI was removed. */
   async #detailsOf ({ provider, raw, reply }: BrowserRequest): Promise<Interaction | Page> {
+    let details: Interaction
     try {
-      return await provider.interactionDetails(raw, reply)
+      details = await provider.interactionDetails(raw, reply)
     } catch (error) {
       // Errors of the library have a status code; anything else is an internal error.
       if (!(error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500)) throw error
       return this.#expiredPage()
     }
+    // The library checks the redirect URI only when the request arrives.
+    const client = await provider.Client.find(textOf(details.params.client_id) ?? '')
+    const isAllowed = client?.redirectUriAllowed(textOf(details.params.redirect_uri) ?? '') !== false
+    return isAllowed ? details : await this.#endOutdated(details)
   }
 
   #expiredPage (): Page {
@@ -185,7 +191,7 @@ export class Interactions {
     })
   }
 
-  /** Ends an interaction whose consent page is outdated: the user would allow something that the page did not show. */
+  /** Ends an interaction that is outdated: the user would allow something that the page did not show. */
   async #endOutdated (details: Interaction): Promise<Page> {
     await details.destroy()
     return this.#deps.pages.problem({
