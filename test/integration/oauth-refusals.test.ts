@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'tap'
-import { register, request, type Code, type Visit } from '../helpers/oauth.ts'
+import { Browser, register, request, type Code, type Visit } from '../helpers/oauth.ts'
 import { alice, answerOf, assertRefusal, basic, callback, changed, startWorld, type Answer, type Change } from '../helpers/oauth-world.ts'
 
 /** The page of a refusal that no client is told of: nothing on it leads elsewhere. */
@@ -251,6 +251,28 @@ test('the token endpoint refuses', async (t) => {
     assertRefusal(await world.refresh(access, clientId), [400, 'invalid_grant'], 'an access token')
     assert.equal((await world.refresh(refresh, clientId)).status, 200)
   })
+})
+
+test('behind a proxy, wrong secrets and wrong passwords count against the address that the proxy names', async (t) => {
+  const world = await startWorld(t, { env: { TRUST_PROXY: '127.0.0.1' } })
+  const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address })
+  const { id, secret } = await world.client()
+  const ask = async (address: string, given: string): Promise<Answer> =>
+    await world.token({ grant_type: 'authorization_code', code: 'none', redirect_uri: callback }, { ...basic(id, given), ...from(address) })
+  for (let count = 0; count < 30; count++) await ask('8.8.8.8', 'wrong')
+  assert.equal((await ask('8.8.8.8', secret)).status, 429)
+  assertRefusal(await ask('7.7.7.7', secret), [400, 'invalid_grant'], 'the client itself')
+  const { params } = request(id)
+  const logIn = async (address: string, given: string): Promise<number> => {
+    const browser = new Browser(world.origin)
+    const first = await browser.get(`${world.base}/oauth/authorize?${new URLSearchParams(params).toString()}`)
+    const [form] = (await browser.get(first.location ?? '')).forms
+    assert.ok(form)
+    return (await browser.post(form.action, { ...form.fields, username: 'alice', password: given }, from(address))).status
+  }
+  for (let count = 0; count < 10; count++) await logIn('8.8.8.8', 'wrong')
+  assert.equal(await logIn('8.8.8.8', alice.password), 429)
+  assert.equal(await logIn('7.7.7.7', alice.password), 303)
 })
 
 test('a hash of a settings file that is none matches nothing', async (t) => {

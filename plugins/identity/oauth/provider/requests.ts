@@ -23,7 +23,8 @@ export function rewriteToIssuerAddress (issuer: string, raw: IncomingMessage): v
   const { host, protocol } = new URL(issuer)
   raw.headers.host = host
   raw.headers['x-forwarded-proto'] = protocol.slice(0, -1)
-  for (const name of ['x-forwarded-host', 'x-forwarded-for', 'forwarded']) delete raw.headers[name]
+  // The client's address stays readable (`request.ip`), since attempts are counted by it.
+  for (const name of ['x-forwarded-host', 'forwarded']) delete raw.headers[name]
 }
 
 /**
