@@ -132,16 +132,19 @@ export class Notifier {
   }
 
   /**
-   * Sends a provider's notification to the listeners that see the provider, and whose clients satisfy `serves`. Log
-   * messages below a listener's level, and notifications beyond `gatewayLimits.broadcastSize`, are dropped.
+   * Sends a provider's notification to the listeners that see the provider, and whose clients satisfy `serves`; one of
+   * an unknown kind only on the route of that provider. Log messages below a listener's level, and notifications beyond
+   * `gatewayLimits.broadcastSize`, are dropped.
    */
   broadcast (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
     const isLog = method === 'notifications/message'
     const level = isLog ? parseSmallMember(paramsText, 'level') : undefined
     const sees = this.#seenBy(provider)
+    const wants = ({ level: least, view: { scope } }: Listener<View>): boolean => isLog
+      ? least === undefined || meetsLogLevel(level, least)
+      : scope.kind === 'server'
     const listeners = [...this.#entries].filter(([listener, { client }]) =>
-      !(isLog && listener.level !== undefined && !meetsLogLevel(level, listener.level)) && sees(listener.view) &&
-        serves(client))
+      wants(listener) && sees(listener.view) && serves(client))
     if (paramsText.length * listeners.length > gatewayLimits.broadcastSize) return
     for (const [listener] of listeners) listener.deliver(method, paramsText)
   }

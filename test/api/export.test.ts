@@ -239,12 +239,6 @@ test('export', async (t) => {
     }
   })
 
-  await t.test('what is no choice: 400', async () => {
-    for (const query of ['?includeSecrets=maybe', '?download=perhaps']) {
-      refused(await admin.ask('GET', `/mcp-settings/export${query}`), 400, query)
-    }
-  })
-
   await t.test('the file with its secrets is the settings file of another gateway', async (t) => {
     const reply = await fetch(`${hub.url}/api/mcp-settings/export?includeSecrets=true&download=1`, { headers: admin.headers })
     assert.equal(reply.status, 200)

@@ -71,6 +71,7 @@ test('a known path with another method is 405 with Allow, whether or not the thi
     ['POST', '/api/servers/none', 'DELETE, GET, HEAD, PUT'],
     ['POST', '/api/servers/up/?x=1', 'DELETE, GET, HEAD, PUT'],
     ['GET', '/api/servers/up/toggle', 'POST'],
+    ['PUT', '/api/tools/call/up', 'GET, POST'],
     ['PUT', '/api/users', 'GET, HEAD, POST'],
     ['GET', '/api/auth/login', 'POST'],
     ['POST', '/health', 'GET, HEAD'],
@@ -87,8 +88,14 @@ test('a known path with another method is 405 with Allow, whether or not the thi
     const { statusCode, headers } = await ask(method, `/hub/api/servers/${path}`)
     assert.deepEqual([statusCode, headers.allow], [405, 'POST'], `${method} ${path}`)
   }
-  const tool = await ask('DELETE', '/hub/api/tools/up/echo')
-  assert.deepEqual([tool.statusCode, tool.headers.allow, tool.json<{ error: string }>().error], [405, 'GET, POST', 'TH_METHOD_NOT_ALLOWED'])
+  // In the words of the open routes, and of MCP.
+  for (const [path, allow] of [
+    ['/tools/up/echo', 'GET, POST'], ['/team/tools/up/echo/', 'GET, POST'], ['/team/openapi.json', 'GET, HEAD'], ['/openapi/stats', 'GET, HEAD']
+  ] as const) {
+    const { statusCode, headers, body } = await ask('DELETE', `/hub/api${path}?x=1`)
+    const { message, ...others } = JSON.parse(body) as Record<string, unknown>
+    assert.deepEqual([statusCode, headers.allow, others], [405, allow, { success: false, error: 'TH_METHOD_NOT_ALLOWED' }], path)
+  }
   const mcp = await ask('PATCH', '/hub/sse')
   assert.deepEqual([mcp.statusCode, mcp.headers.allow, mcp.json<{ jsonrpc: string }>().jsonrpc], [405, 'GET', '2.0'])
   for (const path of ['/api/nothing', '/api/servers/a/b/c/d', '/oauth/token', '/hubs', '/api/servers']) {

@@ -18,24 +18,17 @@ test('queries of lists', async (t) => {
     ['/audit?endDate=2025-02-29T09:00:00Z', /^"endDate": the day 2025-02-29 does not exist$/],
     ['/audit?startDate=2026-13-01', /^"startDate" must be a date such as/],
     ['/audit?endDate=2026-02-28T25:00:00Z', /^"endDate" must be a date such as/],
-    ['/audit?user=ada', /^The parameter "user" is not known; there are "limit", "username", /],
-    ['/audit?__proto__=x', /^The parameter "__proto__" is not known/],
-    ['/logs?level=error', /^The parameter "level" is not known; there is none$/]
+    ['/audit?user=ada', /^The parameter "user" is not known; there are "limit", "username", /]
   ] as const) {
     const [status, told] = await ask(path)
     assert.equal(status, 400, path)
     assert.match(String(told), message)
   }
-  for (const path of ['/audit?startDate=2024-02-29&endDate=2024-02-29T23:59:59%2B14:00&username=ada', '/audit', '/logs']) {
-    assert.equal((await ask(path))[0], 200, path)
-  }
+  assert.equal((await ask('/audit?startDate=2024-02-29&endDate=2024-02-29T23:59:59%2B14:00&username=ada'))[0], 200)
   // In file mode.
   assert.deepEqual((await ask('/activities?page=0')), [
     404, 'Calls are not recorded: this requires a database: set DB_URL (postgres://…, or pglite://<folder> without a server)'
   ])
-  // A login's token is a parameter of every route.
-  const withToken = await app.inject(`/api/logs?token=${app.auth.createLoginToken(ada)}`)
-  assert.equal(withToken.statusCode, 200, withToken.body)
 })
 
 test('pages and fields of lists', async (t) => {

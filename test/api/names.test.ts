@@ -5,7 +5,7 @@ import { at, initialize, KEY, names, send, Session, text, type Json } from '../h
 import { startUpstream } from '../fakes/fault-http.ts'
 import { bearerKey, startHub, until } from '../helpers/hub.ts'
 import {
-  Api, deleted, enc, fine, list, MASK, offers, onDisk, refused, started, stored, users, countWrites
+  Api, deleted, enc, fine, list, MASK, offers, onDisk, refused, started, STDIO, stored, users, countWrites
 } from '../helpers/management.ts'
 import { managementLimits } from '../../plugins/management/limits.ts'
 
@@ -64,6 +64,18 @@ test('new names, owners, visibility, pages', async (t) => {
     stream.close()
   })
 
+  await t.test('an open session follows a toggle, with news', async () => {
+    const session = await Session.open(`${hub.url}/mcp`)
+    const stream = await session.listen()
+    for (const enabled of [true, false]) {
+      const seen = stream.messages.length
+      await admin.ok('POST', '/servers/other/toggle', { enabled })
+      await until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'), 'no news of it')
+      await until(async () => (await session.tools()).includes('other-echo') === enabled, `enabled ${enabled}`)
+    }
+    stream.close()
+  })
+
   await t.test('a group takes many changes side by side', async () => {
     const many = Array.from({ length: 12 }, (_, n) => `member ${n}`)
     await admin.ok('POST', '/servers/batch', { servers: many.map((name) => ({ name, config: { url: fake.url, enabled: false } })) })
@@ -105,12 +117,40 @@ test('new names, owners, visibility, pages', async (t) => {
     const before = await stored(hub)
     const { config } = await admin.server('after it')
     for (const newName of [
-      '\u3164', 'a\u034fb', 'a\ufe0f', '\u0301x', 'e\u0301t', 'other', 'call', 'openapi.json', 'openapi.yaml', '__proto__', 'toString',
-      '.hidden', '$smart', '_x', 'a/b', '', ' ', 'x'.repeat(129), 7, null, ['a']
+      ' lead', 'trail ', '😀', 'a?b', '\u3164', 'a\u034fb', 'a\ufe0f', '\u0301x', 'e\u0301t', 'other', 'call', 'openapi.json', 'openapi.yaml', '__proto__', 'toString',
+      '.hidden', '$smart', '_x', 'a/b', '', ' ', 'x'.repeat(129), 7, null, ['a'], '33333333-3333-4333-8333-33333333333A'
     ]) { refused(await admin.ask('PUT', '/servers/after%20it', { config, newName }), 400, JSON.stringify(newName)) }
     assert.deepEqual(await stored(hub), before)
     assert.equal((await admin.ok('PUT', '/servers/after%20it', { config, newName: 'after it' })).name, 'after it')
     assert.deepEqual(await stored(hub), before)
+    const id = await admin.ask('POST', '/servers', { name: '33333333-3333-4333-8333-33333333333A', config })
+    assert.deepEqual([id.status, at(id.body, 'message')], [400, '"name" must not look like an id'])
+    for (const name of ['10', 'with inner space', 'Größe.1_2-3', '日本語', 'x'.repeat(128)]) {
+      assert.equal((await admin.add(name, { url: fake.url, enabled: false })).name, name)
+      deleted(await admin.ask('DELETE', `/servers/${enc(name)}`))
+    }
+  })
+
+  await t.test('a user takes no name that differs from another\'s by case only, an admin may; nor stores a user what runs a command', async () => {
+    const config = { url: 'https://mcp.example.com/mcp', enabled: false }
+    await admin.add('bobs', { ...config, owner: 'bob' })
+    for (const [method, route, body] of [
+      ['POST', '/servers', { name: 'OTHER', config }], ['POST', '/servers/test', { name: 'OTHER', config }],
+      ['PUT', '/servers/bobs', { config, newName: 'Other' }]
+    ] as const) {
+      const answer = await bob.ask(method, route, body)
+      refused(answer, 400, route)
+      assert.match(answer.text, /differs from .* only by case; only an admin/)
+    }
+    await bob.ok('PUT', '/servers/bobs', { config, newName: 'BOBS' })
+    await admin.add('OTHER', config)
+    deleted(await admin.ask('DELETE', '/servers/OTHER'))
+    for (const runs of [STDIO, { type: 'stdio', command: 'id' }, { type: 'openapi', url: 'https://api.example.com/openapi.json' }]) {
+      refused(await bob.ask('POST', '/servers', { name: 'mine', config: runs }), 403, JSON.stringify(runs))
+      refused(await bob.ask('PUT', '/servers/BOBS', { config: runs }), 403, JSON.stringify(runs))
+    }
+    refused(await admin.ask('GET', '/servers/mine'), 404)
+    deleted(await bob.ask('DELETE', '/servers/BOBS'))
   })
 
   await t.test('a group that is renamed keeps its keys, and leaves none behind for who takes its old name', async () => {
@@ -367,12 +407,6 @@ test('new names, owners, visibility, pages', async (t) => {
       assert.deepEqual((await admin.server('mine')).config, { command: 'cat', enabled: false, owner: 'admin', visibility: 'private' })
     }
   )
-
-  await t.test('group is private: nobody but the owner sees it', async () => {
-    await admin.ok('PUT', '/servers/other', { config: { url: fake.url, enabled: false, visibility: 'group' } })
-    refused(await bob.ask('GET', '/servers/other'), 404)
-    assert.deepEqual(names(list(await bob.ask('GET', '/servers'))), [])
-  })
 
   await t.test('owners: the caller, or admin; only admins give servers away', async () => {
     const config = { url: 'https://mcp.example.com/mcp', enabled: false }

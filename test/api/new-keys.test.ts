@@ -1,7 +1,7 @@
 // What a new key opens is what was asked for by name; and bodies take no member that would be ignored.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { at, initialize, KEY, send, type Json } from '../helpers/client.ts'
+import { at, KEY, type Json } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { Api, fine, refused, started, users } from '../helpers/management.ts'
 
@@ -40,22 +40,6 @@ test('a new key: its kind, scope and maker', async (t) => {
     for (const body of [
       { kind: 'system' }, { kind: 'user' }, { accessType: 'all', owner: 'bob' }, { allowedServers: ['daily'], owner: 'bob' }, { owner: 'ghost' }
     ]) refused(await admin.ask('POST', '/auth/keys', { name: 'x', ...body }), 400)
-  })
-
-  await t.test('a key that was meant for one group opens nothing else', async () => {
-    const { token } = await made(admin, { name: 'only daily', allowedGroups: ['team'] })
-    const opens = async (route: string): Promise<number> =>
-      (await send(`${hub.url}/mcp${route}`, { key: String(token), body: initialize() })).status
-    assert.deepEqual([await opens('/team'), await opens(''), await opens('/other'), await opens('/daily')], [200, 403, 403, 403])
-    for (const [method, route, body] of [
-      ['GET', '/servers', undefined], ['POST', '/servers', { name: 'shell', config: { command: 'sh' } }], ['PUT', '/system-config', {}]
-    ] as const) refused(await byKey(token).ask(method, route, body), 401)
-  })
-
-  await t.test('a key for its caller opens MCP only', async () => {
-    const { token } = await made(admin, {})
-    assert.equal((await send(`${hub.url}/mcp/other`, { key: String(token), body: initialize() })).status, 200)
-    refused(await byKey(token).ask('GET', '/servers'), 401)
   })
 
   await t.test('by a user: the user\'s own, whatever is asked, and it says so', async () => {
@@ -122,12 +106,10 @@ test('bodies of keys, users, groups and OAuth clients take no other members, and
   await t.test('a misspelt one is named, with the one that was meant', async () => {
     const table: Array<[method: string, route: string, body: Json, path: string, meant: string]> = [
       ['POST', '/auth/keys', { name: 'x', allowedGroup: ['g'] }, 'allowedGroup', 'allowedGroups'],
-      ['POST', '/auth/keys', { name: 'x', allowed_servers: [] }, 'allowed_servers', 'allowedServers'],
       ['POST', '/auth/keys', { name: 'x', expires_at: '2030-01-01T00:00:00Z' }, 'expires_at', 'expiresAt'],
       ['PUT', keyRoute, { enabld: false }, 'enabld', 'enabled'],
       ['POST', '/users', { username: 'eve', password: 'Eves-Word-1', isadmin: true }, 'isadmin', 'isAdmin'],
       ['PUT', '/users/bob', { isAdmn: true }, 'isAdmn', 'isAdmin'],
-      ['PUT', '/users/bob', { newPasword: 'Other-Word-1' }, 'newPasword', 'newPassword'],
       ['POST', '/groups', { name: 'x', server: [] }, 'server', 'servers'],
       ['POST', '/groups', { name: 'x', servers: [{ name: 'a', tool: [] }] }, 'servers.0.tool', 'tools'],
       ['PUT', groupRoute, { descripton: 'x' }, 'descripton', 'description'],

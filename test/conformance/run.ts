@@ -3,14 +3,9 @@
  * same server behind the gateway, on its own route and on the merged one, and compares them check by check. Then runs the scenarios for
  * authorization servers against the gateway, and those for clients against its upstream side.
  *
- *   npm run conformance                      # all; fails unless every scenario is equal and nothing failed
- *   npm run conformance -- --legacy          # the server scenarios of revision 2025-11-25 alone
- *   npm run conformance -- --modern          # those of revision 2026-07-28 alone, with everything-modern.ts
- *   npm run conformance -- --direct          # the fixture server alone
- *   npm run conformance -- --url URL         # an MCP endpoint that runs already, alone
- *   npm run conformance -- --authorization   # the authorization server alone
- *   npm run conformance -- --login           # the login at upstream servers alone
- *   npm run conformance -- --client          # the other scenarios for clients alone
+ *   npm run conformance                # all; fails unless every scenario is equal and nothing failed
+ *   npm run conformance -- legacy      # parts of it: `legacy` and `modern` (the server scenarios of a revision), `authorization`,
+ *                                      # `login` (at upstream servers), `client` (the other scenarios for clients)
  *
  * The suite is installed below .cache/conformance where it is absent.
  */
@@ -171,16 +166,13 @@ async function startGateway (file?: string): Promise<string> {
   return `${hub.url}/mcp/everything`
 }
 
-/** Runs every scenario against an endpoint. An incomplete run is a failure of its own, among the scenarios. */
-async function run (url: string, ...options: string[]): Promise<Results> {
-  return await runAt(revision, scenarioCount, url, ...options)
-}
-
 /** Results of the fixture server directly, and on both kinds of routes of the gateway. */
 type RouteResults = Record<'direct' | 'gateway' | 'merged', Results>
 
 /** Runs the scenarios of the legacy era. */
-async function runLegacy (...baseline: string[]): Promise<RouteResults> {
+async function runLegacy (): Promise<RouteResults> {
+  const baseline = ['--expected-failures', expectedFailuresPath]
+  const run = async (url: string, ...options: string[]): Promise<Results> => await runAt(revision, scenarioCount, url, ...options)
   const [direct, gateway, merged] = await Promise.all([
     limit(async () => await run(await startFixture())),
     limit(async () => await run(await startGateway(), ...baseline)),
@@ -265,12 +257,6 @@ async function runAuthorization (withSecret: boolean): Promise<Results> {
   }
   return await resultsOf(suite, 'authorization-server', authorizationCount)
 }
-
-/** Runs the scenarios for OAuth clients. */
-const runLogins = async (): Promise<Results> => await runScenarios('test/conformance/login-driver.ts', loginScenarios, 'auth/')
-
-/** Runs the other scenarios for clients. */
-const runClients = async (): Promise<Results> => await runScenarios('test/conformance/client-driver.ts', clientScenarios, '')
 
 /** The gateways that drivers add their servers to, by `install.baseUrl`. */
 const upstreamSides = new Map<string, Promise<ProcessHub>>()
@@ -381,54 +367,41 @@ function report (runs: Record<string, Results>, expected: Set<string>): boolean 
   return fine
 }
 
+/** Runs a part. @returns what prints what it came to, and whether all is well */
+type Part = (expected: Set<string>) => Promise<() => boolean>
+const parts: Readonly<Record<string, Part>> = {
+  legacy: async (expected) => {
+    const results = await runLegacy()
+    return () => reportRoutes(results, expected)
+  },
+  modern: async (expected) => {
+    const results = await runModern()
+    return () => reportRoutes(results, expected)
+  },
+  authorization: async (expected) => {
+    const all = await Promise.all([false, true].map(async (withSecret) => await limit(async () => await runAuthorization(withSecret))))
+    return () => all.map((results, at) => report({ [at === 0 ? 'public client' : 'client secret']: results }, expected)).every(Boolean)
+  },
+  client: async (expected) => {
+    const client = await runScenarios('test/conformance/client-driver.ts', clientScenarios, '')
+    return () => report({ client }, expected)
+  },
+  login: async (expected) => {
+    const login = await runScenarios('test/conformance/login-driver.ts', loginScenarios, 'auth/')
+    return () => report({ login }, expected)
+  }
+}
+
 async function main (): Promise<boolean> {
-  const { values: { authorization, client, direct, legacy, login, modern, url } } = parseArgs({
-    options: {
-      authorization: { type: 'boolean' },
-      client: { type: 'boolean' },
-      direct: { type: 'boolean' },
-      legacy: { type: 'boolean' },
-      login: { type: 'boolean' },
-      modern: { type: 'boolean' },
-      url: { type: 'string' }
-    }
-  })
+  const { positionals } = parseArgs({ allowPositionals: true })
+  const chosen = (positionals.length === 0 ? Object.keys(parts) : positionals).map((name) => parts[name] ?? fail(name))
   const expected = await expectedFailures()
-  const baseline = ['--expected-failures', expectedFailuresPath]
   await cachedPackages('conformance', packages)
-  if (authorization === true) return judge(await authorizations(), expected)
-  if (login === true) return report({ login: await runLogins() }, expected)
-  if (modern === true) return reportRoutes(await runModern(), expected)
-  if (legacy === true) return reportRoutes(await runLegacy(...baseline), expected)
-  if (client === true) return report({ client: await runClients() }, expected)
-  if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
-  if (direct === true) return report({ direct: await run(await startFixture()) }, new Set())
-  const all = await Promise.all([
-    runLegacy(...baseline),
-    runModern(),
-    authorizations(),
-    runClients(),
-    runLogins()
-  ])
-  const [legacyRuns, modernRuns, authorized, clients, logins] = all
-  const isEqual = reportRoutes(legacyRuns, expected)
-  const isModern = reportRoutes(modernRuns, expected)
-  const isAuthorized = judge(authorized, expected)
-  const isClient = report({ client: clients }, expected)
-  return report({ login: logins }, expected) && isClient && isAuthorized && isEqual && isModern
+  const reports = await Promise.all(chosen.map(async (run) => await run(expected)))
+  return reports.map((print) => print()).every(Boolean)
 }
 
-/** Runs the scenarios for authorization servers, with a public client and a confidential one. */
-const authorizations = async (): Promise<[Results, Results]> => await Promise.all([
-  limit(async () => await runAuthorization(false)),
-  limit(async () => await runAuthorization(true))
-])
-
-/** Prints what they came to. */
-function judge ([open, secret]: [Results, Results], expected: Set<string>): boolean {
-  const isOpen = report({ 'public client': open }, expected)
-  return report({ 'client secret': secret }, expected) && isOpen
-}
+function fail (name: string): never { throw new Error(`There is no part "${name}": ${Object.keys(parts).join(', ')}`) }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => { cleanUp().finally(() => { process.exit(1) }) })

@@ -12,12 +12,13 @@ import { call as toolCall } from '../helpers/wire.ts'
 
 const turn = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
 
+const on = (id: string): Record<string, string> => ({ 'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18' })
+
 test('sessions', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo'), tool('slow')] })
   const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } }, { bearerKeys: [bearerKey(), otherKey()] })
   const url = `${hub.url}/mcp`
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
-  const on = (id: string): Record<string, string> => ({ 'mcp-session-id': id })
   await t.test('every legacy revision is spoken, an unknown one is answered with one that is', async () => {
     for (const version of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07']) {
       const session = await Session.open(url, { version })
@@ -76,15 +77,11 @@ test('sessions', async (t) => {
   })
   await t.test('notifications and answers to nothing: 202 without a body', async () => {
     const session = await Session.open(url)
-    for (const body of [
-      { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
-      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'never asked' } },
-      { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 'x', progress: 1 } },
-      { jsonrpc: '2.0', method: 'notifications/vendor' }
-    ]) {
-      const reply = await session.post(body)
-      assert.equal(reply.status, 202, JSON.stringify(body))
-      assert.equal(reply.body, '')
+    for (const [method, params] of [
+      ['roots/list_changed'], ['cancelled', { requestId: 'never asked' }], ['progress', { progressToken: 'x', progress: 1 }], ['vendor']
+    ] as const) {
+      const { status, body } = await session.post({ jsonrpc: '2.0', method: `notifications/${method}`, params })
+      assert.deepEqual([status, body], [202, ''], method)
     }
   })
   await t.test('a stream begins at once, tells proxies not to buffer, and is not cached', async () => {
@@ -165,7 +162,6 @@ test('enableSessionRebuild', async (t) => {
   const upstream = await startUpstream(t)
   const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } }, { systemConfig: { enableSessionRebuild: true } })
   const call = (name: string, id: string | number = 1): Json => toolCall(name, { message: `to ${name}` }, id)
-  const on = (id: string): Record<string, string> => ({ 'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18' })
 
   await t.test('a POST rebuilds the session and is answered', async () => {
     const id = '1'.repeat(64)
@@ -209,9 +205,7 @@ test('enableSessionRebuild', async (t) => {
   })
   await t.test('DELETE of an unknown id is 404, a missing id 400, a key still needed, an absurd id refused', async () => {
     assertRefused(await send(`${hub.url}/mcp`, { method: 'DELETE', headers: on('5'.repeat(64)) }), 404, -32001)
-    for (const method of ['POST', 'GET', 'DELETE']) {
-      assertRefused(await send(`${hub.url}/mcp`, { method, body: method === 'POST' ? call('fake-echo') : undefined }), 400, -32000)
-    }
+    assertRefused(await send(`${hub.url}/mcp`, { body: call('fake-echo') }), 400, -32000)
     assert.equal((await send(`${hub.url}/mcp`, { key: null, body: call('fake-echo'), headers: on('6'.repeat(64)) })).status, 401)
     const absurd = await send(`${hub.url}/mcp`, { body: call('fake-echo'), headers: on('7'.repeat(4_000)) })
     assert.ok(absurd.status >= 400 && absurd.status < 500, String(absurd.status))

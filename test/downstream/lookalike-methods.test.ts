@@ -5,7 +5,7 @@ import { lookalikeMethod } from '../../protocol/lookalikes.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { at, Session, type Json, type Message } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
-import { modernRequest } from '../helpers/modern-request.ts'
+import { askModern, modernRequest } from '../helpers/modern-request.ts'
 import { served } from '../helpers/served.ts'
 
 const lookalikes: ReadonlyArray<readonly [written: string, meant: string]> = [
@@ -37,7 +37,7 @@ test('requests that may be taken for a method of MCP reach no server, those of e
   for (const body of bodies) for (const message of (await session.post(body)).messages) answers.set(message.id, message)
   // Others are refused, since no header repeats them.
   const sendable = bodies.filter(({ method }) => /^[!-~]+$/.test(method))
-  for (const { id, method, params } of sendable) answers.set(`modern ${id}`, await askModern(`${hub.url}/mcp/s`, method, params))
+  for (const { id, method, params } of sendable) answers.set(`modern ${id}`, (await askModern(`${hub.url}/mcp/s`, method, { params })).message)
   for (const message of (await session.post(bodies.map(({ id, ...rest }) => ({ ...rest, id: `batch ${id}` })))).messages) answers.set(message.id, message)
   for (const [at, [written, meant]] of lookalikes.entries()) {
     for (const id of [at, ...sendable.some(({ id }) => id === at) ? [`modern ${at}`] : [], `batch ${at}`]) {
@@ -47,7 +47,7 @@ test('requests that may be taken for a method of MCP reach no server, those of e
     }
   }
   assert.deepEqual((await session.post({ jsonrpc: '2.0', id: 'own', method: 'x/Own', params: {} })).messages[0]?.result, { own: true })
-  assert.deepEqual(at(await askModern(`${hub.url}/mcp/s`, 'x/Own', {}), 'result', 'own'), true)
+  assert.deepEqual(at(await askModern(`${hub.url}/mcp/s`, 'x/Own'), 'message', 'result', 'own'), true)
   for (const { message: { method = '' } } of upstream.received) assert.ok(known.has(method) || method === 'x/Own' || method === 'notifications/initialized', method)
 })
 
@@ -98,8 +98,3 @@ test('a server that asks or tells in such a method is refused, and nobody is ask
   assert.equal(asked[0]?.error?.code, -32601)
   assert.match(String(asked[0]?.error?.message), /Did you mean sampling\/createMessage\?/)
 })
-
-async function askModern (url: string, method: string, params: Json): Promise<Message> {
-  const response = await fetch(url, { method: 'POST', ...modernRequest(method, { params, headers: { accept: 'application/json' } }) })
-  return await response.json() as Message
-}

@@ -8,27 +8,17 @@ import { parseParamHeaders, ToolParamHeaders } from '../../protocol/modern/param
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { agent, at, KEY, Session, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
+import { manage, managed } from '../fakes/replica.ts'
+import { agent, at, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
-import { envelope, modernRequest, prefix, version } from '../helpers/modern-request.ts'
+import { askModern, envelope, prefix, version, type ModernAnswer } from '../helpers/modern-request.ts'
 
 const plain = { name: 'plain', inputSchema: { type: 'object' } }
 
-interface Answer { readonly status: number, readonly message: Message }
-
 /** One request of a modern client. */
-async function ask (
-  url: string,
-  method: string,
-  params: Json = {},
-  capabilities: Json = {},
-  meta: Json = {},
-  headers: Record<string, string> = {}
-): Promise<Answer> {
-  const call = { params, meta: envelope(capabilities, meta), headers: { accept: 'application/json', ...headers } }
-  const response = await fetch(url, { method: 'POST', ...modernRequest(method, call) })
-  return { status: response.status, message: await response.json() as Message }
-}
+const ask = async (
+  url: string, method: string, params: Json = {}, capabilities: Json = {}, meta: Json = {}, headers: Record<string, string> = {}
+): Promise<ModernAnswer> => await askModern(url, method, { params, meta: envelope(capabilities, meta), headers })
 
 test('a server that does not say who it is', async (t) => {
   const server = await startBareModern(t, [plain])
@@ -131,36 +121,21 @@ test('the same answers again attach to the call that the first ones began, or ge
   assert.equal(text(next.result), 'paid 2')
 })
 
-test('a server that asks what its client cannot be asked, or does not say what it asks', async (t) => {
+// What clients of earlier revisions are told: protocol/modern.test.ts.
+test('a server that asks what a modern client did not declare, or does not say what it asks', async (t) => {
   const form = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }
   const server = await startBareModern(t, [{ ...plain, name: 'ask' }], ({ method, params }) => method !== 'tools/call'
     ? undefined
     : { result: { resultType: 'input_required', inputRequests: (params.arguments as Json).form === true ? { form } : {} } })
   const hub = await served(t, { s: { url: server.url } })
-  const url = `${hub.url}/mcp/s`
-  const name = 'ask'
-  for (const capabilities of [{}, { elicitation: { url: {} } }]) {
-    const session = await Session.open(url, { capabilities })
-    const { error } = await session.request('tools/call', { name, arguments: { form: true } })
-    assert.equal(error?.code, -32603, JSON.stringify(error))
-    assert.match(error.message, /would have to declare \{"elicitation":\{"form":\{\}\}\}$/)
-  }
-  const { message } = await ask(url, 'tools/call', { name, arguments: {} }, { elicitation: {} })
-  const asked = await (await Session.open(url, { capabilities: { elicitation: {} } })).request('tools/call', { name, arguments: {} })
-  for (const { error } of [message, asked]) {
-    assert.equal(error?.code, -32603, JSON.stringify(error))
-    assert.match(error.message, /has no input requests/)
-  }
-})
-
-test('what a server of an earlier revision writes as resultType means nothing', async (t) => {
-  const server = await startUpstream(t, {
-    tools: [tool('ask')],
-    on: ({ method }) => method === 'tools/call' ? { resultType: 'input_required', inputRequests: {}, content: [] } : undefined
-  })
-  const hub = await served(t, { s: { url: server.url } })
-  const { result } = (await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'ask' }, { elicitation: {} })).message
-  assert.deepEqual([result?.resultType, result?.content], ['complete', []])
+  const call = async (args: Json, capabilities: Json): Promise<ModernAnswer> =>
+    await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'ask', arguments: args }, capabilities)
+  const undeclared = await call({ form: true }, { elicitation: { url: {} } })
+  assert.deepEqual([undeclared.status, undeclared.message.error?.code], [400, -32021])
+  assert.deepEqual(undeclared.message.error?.data, { requiredCapabilities: { elicitation: { form: {} } } })
+  const { error } = (await call({}, { elicitation: {} })).message
+  assert.equal(error?.code, -32603, JSON.stringify(error))
+  assert.match(error.message, /has no input requests/)
 })
 
 test('headers of arguments that are not known here go on to the server, beside those that are made here', async (t) => {
@@ -202,15 +177,6 @@ test('a tool that no longer declares headers has none once its list is read; unt
   assert.deepEqual(known(), [false, false])
 })
 
-test('tools that run as tasks only are shown to clients of both eras', async (t) => {
-  const tools = [tool('plain', { execution: { taskSupport: 'optional' } }), tool('task', { execution: { taskSupport: 'required' } })]
-  const server = await startUpstream(t, { tools })
-  const hub = await served(t, { s: { url: server.url } })
-  const listed = (await ask(`${hub.url}/mcp/s`, 'tools/list')).message.result?.tools as Json[]
-  assert.deepEqual(listed.map(({ name }) => name), ['plain', 'task'])
-  assert.deepEqual(await (await Session.open(`${hub.url}/mcp/s`)).tools(), ['plain', 'task'])
-})
-
 test('a resource that is not there has the code of the client\'s era', async (t) => {
   const errors: Record<string, Json> = {
     'r://none': { code: -32602, message: 'Resource not found', data: { uri: 'r://none' } },
@@ -234,14 +200,11 @@ test('plain HTTP callers get the result without what it says of its way here', a
   const server = await startBareModern(t, [plain], ({ method }) =>
     method === 'tools/call' ? { result: { ...hop, content: [], extra: 1, _meta } } : undefined)
   const hub = await served(t, { s: { url: server.url } })
-  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
-  const post = async (path: string, body: Json): Promise<Json> =>
-    await (await fetch(`${hub.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json() as Json
   for (const left of [undefined, { x: 1 }]) {
     const own = { content: [], extra: 1, ...(left && { _meta: left }) }
-    assert.deepEqual(await post('/api/tools/s/plain', {}), own)
-    const { data } = await post('/api/tools/call/s', { toolName: 'plain', arguments: {} })
-    assert.deepEqual(data, { ...own, toolName: 'plain', arguments: {} })
+    assert.deepEqual((await manage(hub, 'POST', '/tools/s/plain', {})).body, own)
+    const told = await managed(hub, 'POST', '/tools/call/s', { toolName: 'plain', arguments: {} })
+    assert.deepEqual(told, { ...own, toolName: 'plain', arguments: {} })
     _meta = { ..._meta, x: 1 }
   }
   // Of servers of earlier revisions they are the server's own.
@@ -274,11 +237,9 @@ test('tools that clients of earlier revisions cannot read', async (t) => {
     ])
     assert.deepEqual(at((await ask(`${hub.url}${path}`, 'tools/call', { name: `${prefix}list` })).message, 'result', 'structuredContent'), [1, 2])
   }
-  const record = await (await fetch(`${hub.url}/api/servers/s`, { headers: { authorization: `Bearer ${KEY}` } })).text()
-  assert.match(record, /\\"odd\\" was omitted for clients of revisions before 2026-07-28, which/)
+  assert.match((await manage(hub, 'GET', '/servers/s')).text, /\\"odd\\" was omitted for clients of revisions before 2026-07-28, which/)
   // Plain HTTP callers are told all.
-  const called = await fetch(`${hub.url}/api/tools/s/list`, { headers: { authorization: `Bearer ${KEY}` } })
-  assert.deepEqual((await called.json() as Json).structuredContent, [1, 2])
+  assert.deepEqual(at((await manage(hub, 'GET', '/tools/s/list')).body, 'structuredContent'), [1, 2])
 })
 
 test('structured content of a legacy server that is not an object: clients of its era get it as text', async (t) => {
@@ -300,9 +261,7 @@ test('a state for a tool that is disabled meanwhile', async (t) => {
   const asked = await ask(url, 'tools/call', { name: 'plain' }, { roots: {} })
   const { requestState } = asked.message.result ?? {}
   assert.equal(typeof requestState, 'string')
-  await fetch(`${hub.url}/api/servers/s/tools/plain/toggle`, {
-    method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: '{"enabled":false}'
-  })
+  await managed(hub, 'POST', '/servers/s/tools/plain/toggle', { enabled: false })
   const refused = await ask(url, 'tools/call', { name: 'plain', requestState, inputResponses: { a: { roots: [] } } }, { roots: {} })
   assert.deepEqual(refused.message.error, { code: -32602, message: 'Unknown tool: plain' })
 })

@@ -1,9 +1,11 @@
 // How one request is answered: the forms that a client takes, large answers, batches; and which Host and Origin are let in.
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
+import { promisify } from 'node:util'
 import { test, type Test } from 'tap'
 import { address, beginSession, messagesIn, response, startSessions, view, type Held } from '../helpers/held.ts'
 import { until } from '../helpers/hub.ts'
+import { seed } from '../helpers/json-texts.ts'
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import Fastify from 'fastify'
@@ -23,9 +25,6 @@ import type { LegacyVersion } from '../../protocol/legacy/versions.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 
-const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
-console.log(`fast-check: FC_SEED=${seed}`)
-
 test('acceptedBy: which forms of answer a client takes', async (t) => {
   const [both, eventsFirst, json, events, none]: AcceptedTypes[] = [
     { json: true, events: true, eventsFirst: false },
@@ -37,31 +36,20 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
   const table: Array<[string | undefined, AcceptedTypes | undefined]> = [
     [undefined, both],
     ['', both],
-    ['  ', both],
     ['*/*', both],
     ['application/json, text/event-stream', both],
-    ['application/json,text/event-stream', both],
     ['Application/JSON ; charset=utf-8 , TEXT/Event-Stream', both],
     ['text/event-stream, application/json', eventsFirst],
-    ['text/event-stream, */*', eventsFirst],
     ['text/*, application/*', eventsFirst],
     ['application/*', json],
     ['application/json', json],
-    ['application/json;q=0.9', json],
-    ['text/html, application/json', json],
     ['text/event-stream', events],
     ['text/*', events],
-    ['text/html, text/event-stream;q=0.5', events],
     ['text/html', none],
-    ['application/xml, image/*', none],
     ['application/jsonx', none],
-    ['json', none],
-    ['*', none],
     [',', none],
-    [';q=1', none],
     ['application/json;q=0', none],
     ['application/json; q=0.000, text/event-stream', events],
-    ['application/json, text/event-stream;q=0.0', json],
     ['*/*;q=0', none],
     ['application/json;q=0.001', json],
     ['application/json;q=1;x=0', json]
@@ -73,12 +61,6 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
     assert.deepEqual(parseAccept('*/*;q=0, application/json'), json, 'what is named is taken, though a wildcard refuses')
     assert.deepEqual(parseAccept('text/*;q=0, */*, application/json'), json, 'a narrower wildcard before a wider one')
     assert.deepEqual(parseAccept('*/*, text/event-stream, application/json'), eventsFirst, 'the order is that of the ranges that decide')
-  })
-  await t.test('whatever header: an answer, always the same', async () => {
-    const piece = fc.constantFrom('application/json', 'text/event-stream', '*/*', ';', ',', 'q=0', 'q=', ' ')
-    const header = fc.oneof(fc.string(), fc.array(piece, { maxLength: 12 }).map((parts) => parts.join('')))
-    fc.assert(fc.property(header, (each) => { assert.deepEqual(parseAccept(each), parseAccept(each)) }), { seed, numRuns: 500 })
-    for (const piece of [',', ';', ' ', 'q=0', ';q=', 'application/json;']) parseAccept(piece.repeat(16 * 1024 / piece.length))
   })
 })
 
@@ -129,13 +111,7 @@ test('what clients do not read is bounded, whoever answers', async (t) => {
   app.get('/mcp', (_request, reply) => { writeJson(reply.raw, [large]); reply.hijack() })
   t.after(async () => { await app.close() })
   const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
-  const connections = async (): Promise<number> =>
-    await new Promise<number>((resolve, reject) => {
-      app.server.getConnections((error, count) => {
-        if (error) reject(error)
-        else resolve(count)
-      })
-    })
+  const connections = promisify(app.server.getConnections.bind(app.server))
   for (const path of ['/rest', '/mcp']) {
     // What fetch keeps open from the round before.
     const idle = await connections()
@@ -259,14 +235,7 @@ test('the answer to one POST', async (t) => {
 })
 
 test('servesHost and checkOrigin: what is let in from a browser', async (t) => {
-  const allowed = (
-    listen: string,
-    hosts: string,
-    origins: string,
-    host: string | undefined,
-    origin: string | undefined,
-    baseUrl?: string
-  ): string => {
+  const allowed = (listen: string, hosts: string, origins: string, host?: string, origin?: string, baseUrl?: string): string => {
     try {
       const rules = readOriginRules(listen, hosts, origins)
       if (!isServedHost(rules, host, baseUrl)) return 'TH_FOREIGN_HOST'
@@ -279,17 +248,13 @@ test('servesHost and checkOrigin: what is let in from a browser', async (t) => {
   const table: Array<[string, Parameters<typeof allowed>, string]> = [
     ['loopback, no Origin', [local, '', '', '127.0.0.1:3000', undefined], 'in'],
     ['loopback by name', [local, '', '', 'localhost:3000', undefined], 'in'],
-    ['loopback by name, in another case', [local, '', '', 'LocalHost:3000', undefined], 'in'],
     ['loopback, IPv6', [local, '', '', '[::1]:3000', undefined], 'in'],
-    ['loopback, no port', [local, '', '', 'localhost', undefined], 'in'],
     ['loopback, listening on IPv6', ['::1', '', '', '[::1]:3000', 'http://[::1]:3000'], 'in'],
-    ['loopback, listening by name', ['localhost', '', '', 'localhost:3000', undefined], 'in'],
     ['loopback, another Host (DNS rebinding)', [local, '', '', 'evil.example:3000', undefined], host],
     ['loopback, another Host with its own Origin (DNS rebinding)', [local, '', '', 'evil.example:3000', 'http://evil.example:3000'], host],
     ['loopback, a Host that only begins alike', [local, '', '', 'localhost.evil.example', undefined], host],
     ['loopback, a Host that only ends alike', [local, '', '', 'evil.example#localhost', undefined], host],
     ['loopback, no Host', [local, '', '', undefined, undefined], host],
-    ['loopback, an empty Host', [local, '', '', '', undefined], host],
     ['loopback, a Host that ALLOWED_HOSTS names', [local, 'hub.example', '', 'hub.example:3000', undefined], 'in'],
     ['loopback beside ALLOWED_HOSTS', [local, 'hub.example', '', 'localhost:3000', undefined], 'in'],
     ['every address: any Host', ['0.0.0.0', '', '', 'anything.example', undefined], 'in'],
@@ -302,19 +267,9 @@ test('servesHost and checkOrigin: what is let in from a browser', async (t) => {
     ['another scheme', [local, '', '', 'localhost:3000', 'https://localhost:3000'], foreign],
     ['another origin', [local, '', '', 'localhost:3000', 'http://evil.example'], foreign],
     ['an origin that only begins alike', [local, '', '', 'localhost', 'http://localhost.evil.example'], foreign],
-    ['an opaque origin', [local, '', '', 'localhost:3000', 'null'], foreign],
     ['an empty origin', [local, '', '', 'localhost:3000', ''], foreign],
-    ['every address: another origin', ['0.0.0.0', '', '', 'hub.example', 'http://evil.example'], foreign],
-    [
-      'an origin that ALLOWED_ORIGINS names',
-      [local, '', 'https://app.example http://other.example', 'localhost:3000', 'https://app.example'],
-      'in'
-    ],
-    [
-      'ALLOWED_ORIGINS, the second',
-      [local, '', 'https://app.example,http://other.example', 'localhost:3000', 'http://other.example'],
-      'in'
-    ],
+    ['an origin that ALLOWED_ORIGINS names', [local, '', 'https://app.example http://b.example', 'localhost', 'https://app.example'], 'in'],
+    ['ALLOWED_ORIGINS, the second', [local, '', 'https://app.example,http://b.example', 'localhost', 'http://b.example'], 'in'],
     ['ALLOWED_ORIGINS is no prefix', [local, '', 'https://app.example', 'localhost:3000', 'https://app.example.evil.example'], foreign],
     ['ALLOWED_ORIGINS does not open the Host', [local, '', 'http://evil.example', 'evil.example', 'http://evil.example'], host],
     ['the origin of install.baseUrl', [local, '', '', 'hub.example', 'https://hub.example', 'https://hub.example/base'], 'in'],

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import { address, beginSession, begun, connection, listening, messagesIn, minute, startSessions, view } from '../helpers/held.ts'
 import fc from 'fast-check'
+import { turnsOfLoop } from '../helpers/clock.ts'
+import { seed } from '../helpers/json-texts.ts'
 import { eventId, parseEventId, ReplayBuffer } from '../../plugins/downstream/legacy/message-buffer.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
 import { memoryBudget } from '../../plugins/base/limits/memory.ts'
@@ -10,9 +12,6 @@ import type { Question } from '../../protocol/exchange.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 import { identityLimits } from '../../plugins/identity/limits.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
-
-const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
-console.log(`fast-check: FC_SEED=${seed}`)
 
 test('replay: the last events of one session', async (t) => {
   const at = (replay: ReplayBuffer, stream: number, after: number): Array<[number, string]> =>
@@ -144,22 +143,16 @@ test('sessions: under (principal, route, id)', async (t) => {
   })
   await t.test('one id of several principals is several sessions', async (t) => {
     const { sessions, ended } = startSessions(t)
-    const [ann, bob, annElsewhere] = [view('ann'), view('bob'), view('ann', 'server')].map((each) =>
-      sessions.rebuild(each, 'chosen', '2025-06-18', address)
-    )
+    const views = [view('ann'), view('bob'), view('ann', 'server')]
+    const [ann, bob, annElsewhere] = views.map((each) => sessions.rebuild(each, 'chosen', '2025-06-18', address))
     assert.ok(ann && bob && annElsewhere)
     assert.equal(sessions.size, 3)
     assert.equal(new Set([ann.id, bob.id, annElsewhere.id]).size, 3, 'nothing of one is kept under what is another\'s')
     assert.ok([ann, bob, annElsewhere].every(({ id, sessionId }) => id !== 'chosen' && sessionId === 'chosen'))
-    assert.deepEqual(
-      [sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')],
-      [ann, bob, annElsewhere]
-    )
+    const found = (): unknown[] => views.map((each) => sessions.find(each, 'chosen'))
+    assert.deepEqual(found(), [ann, bob, annElsewhere])
     sessions.end(bob, 'over')
-    assert.deepEqual(
-      [sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')],
-      [ann, undefined, annElsewhere]
-    )
+    assert.deepEqual(found(), [ann, undefined, annElsewhere])
     assert.equal(ann.hasEnded, false)
     assert.deepEqual(ended, ['chosen'])
   })
@@ -263,7 +256,8 @@ test('sessions: idle ones end', async (t) => {
   })
 })
 
-const settle = async (): Promise<void> => { for (let turn = 0; turn < 10; turn++) await Promise.resolve() }
+const question = (paramsText: string, { signal }: AbortController): Question =>
+  ({ method: 'sampling/createMessage', params: {}, paramsText, signal, outlivesRequest: false, progress: () => {} })
 
 test('a session and its streams', async (t) => {
   const begin = (t: Test): Session => beginSession(startSessions(t).sessions, view('ann'), '2025-11-25', {})
@@ -387,30 +381,22 @@ test('a session and its streams', async (t) => {
   await t.test('questions that are open to it are bounded in size, and to all sessions together', async (t) => {
     const { sessions } = startSessions(t)
     const over = new AbortController()
-    const question = (size: number): Question => ({
-      method: 'sampling/createMessage',
-      params: {},
-      paramsText: JSON.stringify({ x: 'x'.repeat(size) }),
-      signal: over.signal,
-      outlivesRequest: false,
-      progress: () => {}
-    })
     const ask = (session: Session, size: number): { failed: () => boolean } => {
       let failed = false
-      session.askOn(() => {}, question(size)).catch(() => { failed = true })
+      session.askOn(() => {}, question(JSON.stringify({ x: 'x'.repeat(size) }), over)).catch(() => { failed = true })
       return { failed: () => failed }
     }
     const [first, late] = [beginSession(sessions, view('asking'), '2025-11-25', {}), beginSession(sessions, view('late'), '2025-11-25', {})]
     const large = downstreamLimits.questionsSize - 1_000
     const [one, two] = [ask(first, large), ask(first, 1_000)]
-    await settle()
+    await turnsOfLoop(1)
     assert.deepEqual([one.failed(), two.failed()], [false, true])
     const [refused, small] = [ask(late, large), ask(late, downstreamLimits.allQuestionsSize / 10 - 1_000)]
-    await settle()
+    await turnsOfLoop(1)
     assert.deepEqual([refused.failed(), small.failed()], [true, false], 'who comes late has a tenth')
     first.questions.answer({ kind: 'response', id: 1, resultText: '{}' })
     const taken = ask(late, large / 2)
-    await settle()
+    await turnsOfLoop(1)
     assert.equal(taken.failed(), false)
     over.abort('enough')
   })
@@ -421,14 +407,12 @@ test('a session and its streams', async (t) => {
     /** How many questions with this text can be open. */
     const most = async (paramsText: string): Promise<number> => {
       let failed = 0
-      const question: Question = {
-        method: 'sampling/createMessage', params: {}, paramsText, signal: over.signal, outlivesRequest: false, progress: () => {}
-      }
-      for (let n = 0; n < downstreamLimits.questionsPerSession; n++) session.askOn(() => {}, question).catch(() => { failed++ })
-      await settle()
+      const asked = question(paramsText, over)
+      for (let n = 0; n < downstreamLimits.questionsPerSession; n++) session.askOn(() => {}, asked).catch(() => { failed++ })
+      await turnsOfLoop(1)
       const open = downstreamLimits.questionsPerSession - failed
       session.questions.clear()
-      await settle()
+      await turnsOfLoop(1)
       return open
     }
     const size = downstreamLimits.questionsSize / 128
@@ -440,9 +424,7 @@ test('a session and its streams', async (t) => {
   await t.test('a question that is withdrawn while it waits for a stream is not asked', async (t) => {
     const session = begin(t)
     const withdrawn = new AbortController()
-    const asking = session.ask({
-      method: 'roots/list', params: {}, paramsText: '{}', signal: withdrawn.signal, outlivesRequest: false, progress: () => {}
-    })
+    const asking = session.ask(question('{}', withdrawn))
     withdrawn.abort('the upstream knows already')
     const held = listening(session)
     await assert.rejects(asking, { message: 'the upstream knows already' })

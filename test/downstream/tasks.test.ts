@@ -7,12 +7,13 @@ import type { Subscription } from '../../plugins/downstream/modern/subscription.
 import { TaskWatch } from '../../plugins/downstream/modern/task-watch.ts'
 import type { Gateway } from '../../plugins/gateway/index.ts'
 import { extension, startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
-import { agent, connected, open, OTHER, otherKey, Session, settings, text, type Json, type Stream } from '../helpers/client.ts'
+import { agent, open, OTHER, otherKey, Session, text, type Json, type Stream } from '../helpers/client.ts'
 import { turnsOfLoop } from '../helpers/clock.ts'
-import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { bearerKey, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
-import { envelope, modernRequest } from '../helpers/modern-request.ts'
+import { askModern, envelope, modernRequest } from '../helpers/modern-request.ts'
 import { setLimits } from '../helpers/patient.ts'
+import { served } from '../helpers/served.ts'
 import {
   legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks, withTasks, type TaskCaller, type TaskOutcome
 } from '../helpers/task-clients.ts'
@@ -20,9 +21,23 @@ import {
 /** A gateway with these servers, and two keys. */
 async function hubOf (t: Cleanup, servers: Record<string, string>, more: Json = {}): Promise<Hub> {
   const configs = Object.fromEntries(Object.entries(servers).map(([name, url]) => [name, { url, visibility: 'public' }]))
-  const hub = await startHub(t, { settings: settings(configs, { bearerKeys: [bearerKey(), otherKey()], ...more }) })
-  await connected(hub, Object.keys(servers).length)
-  return hub
+  return await served(t, configs, { bearerKeys: [bearerKey(), otherKey()], ...more })
+}
+
+/** A stream of changes of these tasks. */
+async function follow (hub: Hub, ...taskIds: string[]): Promise<Stream> {
+  const { headers, body } = modernRequest('subscriptions/listen', { params: { notifications: { taskIds } }, capabilities: withTasks })
+  return await open(`${hub.url}/mcp`, { headers, body, key: null })
+}
+
+/** What the stream tells of a task once it has this status. */
+const told = async (news: Stream, status: string): Promise<Json> =>
+  (await news.wait(({ method, params }) => method === 'notifications/tasks' && params?.status === status)).params ?? {}
+
+/** Begins a task as a modern client; its handle. */
+const beginModern = async (hub: Hub, name: string): Promise<string> => {
+  const { message } = await askModern(`${hub.url}/mcp`, 'tools/call', { params: { name, arguments: {} }, capabilities: withTasks })
+  return String(message.result?.taskId)
 }
 
 /** Begins a task by hand; its handle. */
@@ -34,18 +49,6 @@ test('tasks of 2025-11-25 between a client and a server of that revision', async
   const hub = await hubOf(t, { a: server.url, b: server.url })
   const routes = [['/mcp/a', ''], ['/mcp', 'b-']] as const
 
-  await t.test('arrive as they do directly', async () => {
-    for (const tool of ['long', 'may', 'ask', 'fail']) {
-      const direct = await legacyWithTasks(t, server.url, tool)
-      for (const [path, prefix] of routes) assert.deepEqual(await legacyWithTasks(t, `${hub.url}${path}`, prefix + tool), direct, path + tool)
-    }
-  })
-  await t.test('are declared on every route', async () => {
-    for (const [path] of routes) {
-      const { tasks } = (await agent(t, `${hub.url}${path}`)).getServerCapabilities() as ServerCapabilities
-      assert.deepEqual(tasks, { list: {}, cancel: {}, requests: { tools: { call: {} } } }, path)
-    }
-  })
   await t.test('are listed for their principal alone, by the handles that it has', async () => {
     for (const [path, prefix] of routes) {
       const [ann, bob] = [await Session.open(`${hub.url}${path}`), await Session.open(`${hub.url}${path}`, { key: OTHER })]
@@ -84,13 +87,8 @@ test('a server is told of no task but by the handle that its client has', async 
   const [modern, other] = [await startModernTasks(t), await startModernTasks(t)]
   const hub = await hubOf(t, { modern: modern.url, other: other.url })
   const mark = 'io.modelcontextprotocol/related-task'
-  const ask = async (method: string, params: Json, key?: string, marked?: Json): Promise<Json> => {
-    const meta = { ...envelope(withTasks), ...marked }
-    const { headers, body } = modernRequest(method, { params, meta, ...(key !== undefined && { key }) })
-    const answer = await open(`${hub.url}/mcp`, { headers, body, key: null })
-    await answer.done
-    return answer.messages.at(-1)?.result ?? {}
-  }
+  const ask = async (method: string, params: Json, key?: string, marked?: Json): Promise<Json> =>
+    (await askModern(`${hub.url}/mcp`, method, { params, meta: { ...envelope(withTasks), ...marked }, key })).message.result ?? {}
   const taskOf = async (key?: string): Promise<{ handle: string, own: string }> => {
     const handle = String((await ask('tools/call', { name: 'modern-held', arguments: {} }, key)).taskId)
     assert.equal((await ask('tasks/get', { taskId: handle }, key)).taskId, handle)
@@ -122,19 +120,19 @@ test('tasks between clients and servers of both eras', async (t) => {
   const [legacy, modern] = [await startLegacyTasks(t), await startModernTasks(t)]
   const hub = await hubOf(t, { legacy: legacy.url, modern: modern.url })
   const texts: Record<string, string> = { echo: 'echo x', may: 'may x', long: 'long x', ask: 'accept Ann', fail: 'it failed' }
-  const told = (tool: string, ...steps: string[]): TaskOutcome => ({ steps, text: texts[tool] ?? '', isError: tool === 'fail' })
+  const ends = (tool: string, ...steps: string[]): TaskOutcome => ({ steps, text: texts[tool] ?? '', isError: tool === 'fail' })
   const asTask = ['taskCreated', 'taskStatus']
   const table: Array<[string, TaskCaller, (server: string, tool: string) => TaskOutcome | undefined]> = [
     ['a legacy client with tasks', legacyWithTasks, (_server, tool) => {
       if (tool === 'echo') return undefined
-      return tool === 'fail' ? { steps: asTask, text: 'MCP error -32603: Task ID failed', isError: true } : told(tool, ...asTask)
+      return tool === 'fail' ? { steps: asTask, text: 'MCP error -32603: Task ID failed', isError: true } : ends(tool, ...asTask)
     }],
-    ['a legacy client without tasks', legacyWithoutTasks, (_server, tool) => told(tool)],
+    ['a legacy client without tasks', legacyWithoutTasks, (_server, tool) => ends(tool)],
     ['a modern client with tasks', modernWithTasks, (server, tool) =>
-      told(tool, tool === 'echo' || (tool === 'may' && server === 'legacy') ? 'immediate' : 'task')],
+      ends(tool, tool === 'echo' || (tool === 'may' && server === 'legacy') ? 'immediate' : 'task')],
     ['a modern client without tasks', modernWithoutTasks, (server, tool) => {
       if (server === 'modern' && !['echo', 'may'].includes(tool)) return { steps: [], text: '-32021', isError: true }
-      return tool === 'ask' ? { ...told(tool), text: 'accept answer-1' } : told(tool)
+      return tool === 'ask' ? { ...ends(tool), text: 'accept answer-1' } : ends(tool)
     }]
   ]
   for (const [who, call, expected] of table) {
@@ -155,42 +153,34 @@ test('tasks between clients and servers of both eras', async (t) => {
   }
   await t.test('a member task of a modern client means nothing', async () => {
     for (const name of ['legacy-echo', 'legacy-may', 'modern-echo']) {
-      const { headers, body } = modernRequest('tools/call', { params: { name, arguments: { text: 'x' }, task: {} } })
-      const answer = await open(`${hub.url}/mcp`, { headers, body, key: null })
-      await answer.done
-      assert.match(text(answer.messages[0]?.result), / x$/, name)
+      const { message } = await askModern(`${hub.url}/mcp`, 'tools/call', { params: { name, arguments: { text: 'x' }, task: {} } })
+      assert.match(text(message.result), / x$/, name)
     }
   })
   await t.test('are declared to each era in its form', async () => {
     for (const path of ['/mcp', '/mcp/legacy', '/mcp/modern']) {
-      const { tasks, extensions } = (await agent(t, `${hub.url}${path}`)).getServerCapabilities() as ServerCapabilities
-      assert.deepEqual((tasks as Json).requests, { tools: { call: {} } }, path)
+      const [client, { client: modernClient }] = [await agent(t, `${hub.url}${path}`), await modernAgent(t, `${hub.url}${path}`)]
+      const { tasks, extensions } = client.getServerCapabilities() as ServerCapabilities
+      const call = { requests: { tools: { call: {} } } }
+      assert.deepEqual(tasks, path === '/mcp/modern' ? { cancel: {}, ...call } : { list: {}, cancel: {}, ...call }, path)
       assert.equal((extensions as Json | undefined)?.[extension], undefined)
-      const declared = (await modernAgent(t, `${hub.url}${path}`)).client.getServerCapabilities() as Json
+      const declared = modernClient.getServerCapabilities() as Json
       assert.deepEqual([(declared.extensions as Json)[extension], declared.tasks], [{}, undefined], path)
+      // A tool that runs as a task only is shown to all.
+      for (const each of [client, modernClient]) assert.ok((await each.listTools()).tools.some(({ name }) => name.endsWith('long')), path)
     }
   })
   for (const [server, { world }] of [['legacy', legacy], ['modern', modern]] as const) {
     await t.test(`are told of on a stream: of a ${server} server`, async () => {
-      const url = `${hub.url}/mcp`
-      const ask = async (method: string, params: Json, capabilities = withTasks): Promise<Stream> => {
-        const { headers, body } = modernRequest(method, { params, capabilities })
-        return await open(url, { headers, body, key: null })
-      }
-      const begun = await ask('tools/call', { name: `${server}-held`, arguments: {} })
-      await begun.done
-      const taskId = String(begun.messages[0]?.result?.taskId)
-      const refused = await ask('subscriptions/listen', { notifications: { taskIds: [taskId] } }, {})
-      await refused.done
-      assert.deepEqual([refused.status, refused.messages[0]?.error?.code], [400, -32021])
-      const news = await ask('subscriptions/listen', { notifications: { taskIds: [taskId, 'unknown'] } })
+      const taskId = await beginModern(hub, `${server}-held`)
+      const refused = await askModern(`${hub.url}/mcp`, 'subscriptions/listen', { params: { notifications: { taskIds: [taskId] } } })
+      assert.deepEqual([refused.status, refused.message.error?.code], [400, -32021])
+      const news = await follow(hub, taskId, 'unknown')
       const { params } = await news.wait(({ method }) => method === 'notifications/subscriptions/acknowledged')
       assert.deepEqual(params?.notifications, { taskIds: [taskId] })
-      const told = async (status: string): Promise<Json> =>
-        (await news.wait(({ method, params }) => method === 'notifications/tasks' && params?.status === status)).params ?? {}
-      assert.equal((await told('working')).taskId, taskId)
+      assert.equal((await told(news, 'working')).taskId, taskId)
       world.release()
-      const { result, resultType, ...task } = await told('completed')
+      const { result, resultType, ...task } = await told(news, 'completed')
       assert.deepEqual([text(result), resultType, task.taskId], ['released', undefined, taskId])
       news.close()
     })
@@ -202,20 +192,10 @@ test('a stream is told of a task when its server says so, before it is asked', a
   setLimits(t, downstreamLimits.taskWatch, { usual: 3_600_000 })
   const { url: server, world } = await startLegacyTasks(t, false)
   const hub = await hubOf(t, { legacy: server })
-  const ask = async (method: string, params: Json): Promise<Stream> => {
-    const { headers, body } = modernRequest(method, { params, capabilities: withTasks })
-    return await open(`${hub.url}/mcp`, { headers, body, key: null })
-  }
-  const begun = await ask('tools/call', { name: 'legacy-held', arguments: {} })
-  await begun.done
-  const taskId = String(begun.messages[0]?.result?.taskId)
-  const news = await ask('subscriptions/listen', { notifications: { taskIds: [taskId] } })
-  const told = async (status: string): Promise<void> => {
-    await news.wait(({ method, params }) => method === 'notifications/tasks' && params?.status === status)
-  }
-  await told('working')
+  const news = await follow(hub, await beginModern(hub, 'legacy-held'))
+  await told(news, 'working')
   world.release()
-  await told('completed')
+  await told(news, 'completed')
   news.close()
 })
 
@@ -287,10 +267,8 @@ test('tasks of several servers, and on routes of groups and of $smart', async (t
   })
   await t.test('`call_tool` begins one, which is asked for on the same route', async () => {
     const ask = async (method: string, params: Json): Promise<Json> => {
-      const { headers, body } = modernRequest(method, { params, capabilities: withTasks })
-      const answer = await open(`${hub.url}/mcp/$smart`, { headers, body, key: null })
-      await answer.done
-      return answer.messages.at(-1)?.result ?? { error: answer.messages }
+      const { message } = await askModern(`${hub.url}/mcp/$smart`, method, { params, capabilities: withTasks })
+      return message.result ?? { error: message.error }
     }
     for (const name of ['modern-long', 'a-long']) {
       const begun = await ask('tools/call', { name: 'call_tool', arguments: { toolName: name, arguments: { text: 'x' } } })

@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { Cleanup } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
+import { bodyOf } from './answer-by.ts'
 
 type Json = Record<string, unknown>
 export interface BareRequest { readonly method: string, readonly params: Json, readonly headers: IncomingHttpHeaders }
@@ -29,9 +30,7 @@ export async function startBareModern (
   }
   const server = createServer((request, response) => {
     const serve = async (): Promise<void> => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      const text = Buffer.concat(chunks).toString()
+      const text = await bodyOf(request)
       const { id, method = '', params = {} } = (text === '' ? {} : JSON.parse(text)) as { id?: number, method?: string, params?: Json }
       const asked = { method, params, headers: request.headers }
       seen.push(asked)

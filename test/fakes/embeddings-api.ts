@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { Cleanup } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
+import { bodyOf } from './answer-by.ts'
 
 interface Asked { readonly model: string, readonly input: string[], readonly dimensions?: number, readonly headers: IncomingHttpHeaders }
 
@@ -24,9 +25,7 @@ export class EmbeddingsApi {
   readonly #held: Array<() => void> = []
   readonly #server = createServer((req, res) => {
     void (async () => {
-      const chunks: Buffer[] = []
-      for await (const chunk of req) chunks.push(chunk as Buffer)
-      const asked = JSON.parse(Buffer.concat(chunks).toString()) as Omit<Asked, 'headers'>
+      const asked = JSON.parse(await bodyOf(req)) as Omit<Asked, 'headers'>
       this.asked.push({ ...asked, headers: req.headers })
       const { mode, refused } = this
       const status = refused !== undefined && asked.input.some((text) => refused.test(text)) ? 400 : mode

@@ -10,6 +10,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createMcpHandler, ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
+import { answerBy, bodyOf } from './answer-by.ts'
 import { isLocal, png, schema202012, wav } from './everything-shared.ts'
 import { answerTask, extension, taskTools } from './everything-tasks.ts'
 
@@ -214,26 +215,15 @@ async function serve (request: IncomingMessage, response: ServerResponse): Promi
     response.writeHead(403).end()
     return
   }
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  const left = new AbortController()
-  response.once('close', () => { left.abort(new Error('the client has gone')) })
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value))
-  const { method = 'GET' } = request
-  const body = method === 'POST' ? Buffer.concat(chunks).toString() : undefined
-  const parsed = body === undefined || body === '' ? {} : JSON.parse(body) as Json
+  const text = await bodyOf(request)
+  const parsed = text === '' ? {} : JSON.parse(text) as Json
   const task = answerTask(parsed, request)
   if (task) {
     response.writeHead(task.status, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ jsonrpc: '2.0', id: parsed.id, ...task.message }))
     return
   }
-  const answer = await handler.fetch(new Request(`http://${request.headers.host}${request.url}`, { method, headers, body, signal: left.signal }))
-  response.writeHead(answer.status, Object.fromEntries(answer.headers))
-  response.flushHeaders()
-  for await (const chunk of answer.body ?? []) response.write(chunk)
-  response.end()
+  await answerBy(handler, request, response, text)
 }
 
 const http = createServer((request, response) => { serve(request, response).catch(() => { response.destroy() }) })

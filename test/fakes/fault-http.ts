@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { until, type Cleanup } from '../helpers/hub.ts'
+import { bodyOf } from './answer-by.ts'
 import type { Json, Message } from '../helpers/client.ts'
 
 /** A result as the bytes that go on the wire, for what JSON.stringify cannot say. */
@@ -148,9 +149,7 @@ export class Upstream {
 
   async #handle (req: IncomingMessage, res: ServerResponse): Promise<void> {
     if (this.options.raw?.(req, res) === true) { req.resume(); return }
-    const chunks: Buffer[] = []
-    for await (const chunk of req) chunks.push(chunk as Buffer)
-    const body = Buffer.concat(chunks).toString()
+    const body = await bodyOf(req)
     const sessionId = req.headers['mcp-session-id'] as string | undefined
     const session = sessionId === undefined ? undefined : this.sessions.get(sessionId)
     const message = req.method === 'POST' ? JSON.parse(body) as Message : undefined

@@ -7,6 +7,7 @@ import { argv } from 'node:process'
 import { createMcpHandler, inputRequired, ProtocolError, Server, type InputRequiredResult, type JSONObject, type ServerContext } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Cleanup } from '../helpers/hub.ts'
+import { answerBy, bodyOf } from './answer-by.ts'
 
 type Json = Record<string, unknown>
 interface Result { [key: string]: unknown, content: Array<{ type: 'text', text: string }> }
@@ -164,22 +165,11 @@ export async function startModern<Served extends World = World> (
   let open = 0
   const server = createServer((request, response) => {
     const serve = async (): Promise<void> => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      const text = Buffer.concat(chunks).toString()
+      const text = await bodyOf(request)
       seen.push({ method: request.method ?? '', headers: request.headers, body: text === '' ? undefined : JSON.parse(text) as Json })
-      const left = new AbortController()
       open++
-      response.once('close', () => { open--; left.abort(new Error('the client has gone')) })
-      const headers = new Headers()
-      for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value))
-      const answer = await handler.fetch(new Request(`http://${request.headers.host}${request.url}`, {
-        method: request.method, headers, body: text === '' ? undefined : text, signal: left.signal
-      }))
-      response.writeHead(answer.status, Object.fromEntries(answer.headers))
-      response.flushHeaders()
-      for await (const chunk of answer.body ?? []) response.write(chunk)
-      response.end()
+      response.once('close', () => { open-- })
+      await answerBy(handler, request, response, text)
     }
     serve().catch(() => { response.destroy() })
   })

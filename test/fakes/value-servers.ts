@@ -1,10 +1,10 @@
 /* eslint no-template-curly-in-string: off -- configs hold them */
 // Three servers that want values of their users: in a header, in the environment and an argument, and in the address.
 import bcrypt from 'bcryptjs'
-import { KEY, OTHER, otherKey, type Json } from '../helpers/client.ts'
-import { bearerKey, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { KEY, OTHER, otherKey, Session, text, type Json } from '../helpers/client.ts'
+import { bearerKey, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { startUpstream, tool, type Call } from './fault-http.ts'
-import { loggedIn } from './replica.ts'
+import { loggedIn, managed } from './replica.ts'
 
 /** A stdio server whose one tool tells its arguments and a variable, which it also prints to stderr. */
 const teller = `
@@ -96,4 +96,20 @@ export async function startValueServers (t: Cleanup): Promise<ValueServers> {
       address: { ...shared, url: `${address.url}/\${user.TOKEN}?key=\${user.TOKEN}&note=\${user.NOTE}`, userVariables: [token, { name: 'NOTE', required: false }] }
     }
   }
+}
+
+type User = typeof users[number]
+export const give = async (hub: Hub, user: User, values: Json, name = 'header'): Promise<void> => {
+  await managed(hub, 'PUT', `/servers/${name}/my-variables`, { values }, await as(hub, user))
+}
+
+/** What a call of `tell` answers a user, or why it does not. */
+export async function tell (hub: Hub, user: User, name = 'header'): Promise<string> {
+  const session = await Session.open(`${hub.url}/mcp/${name}`, { key: keyOf[user] })
+  const { result, error } = await session.request('tools/call', { name: 'tell', arguments: {} })
+  return error?.message ?? text(result)
+}
+
+export const isConnected = async (hub: Hub, name = 'header'): Promise<void> => {
+  await until(async () => (await managed(hub, 'GET', `/servers/${name}`, undefined, admin)).status === 'connected', hub.output)
 }

@@ -2,8 +2,9 @@
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:https'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Cleanup } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
+import { bodyOf } from './answer-by.ts'
 import { certificate, key } from './tls-postgres.ts'
 
 type Json = Record<string, unknown>
@@ -33,9 +34,7 @@ export async function startReceiver (t: Cleanup, { secrets = [secret] } = {}): P
   const got: Delivery[] = []
   const receiver: { answer: Receiver['answer'] } = { answer: undefined }
   const server = createServer({ key, cert: certificate }, (request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => { chunks.push(chunk) }).on('end', () => {
-      const text = Buffer.concat(chunks).toString()
+    void bodyOf(request).then((text) => {
       const delivery: Delivery = {
         headers: request.headers, body: JSON.parse(text) as Json, isSigned: secrets.every((each) => isSignedBy(each, request.headers, text))
       }
@@ -45,8 +44,7 @@ export async function startReceiver (t: Cleanup, { secrets = [secret] } = {}): P
       else response.writeHead(204).end()
     })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close(); server.closeAllConnections() })
+  const port = await listen(t, server)
   const events = (): Json[] => got.map(({ body }) => body).filter(({ type }) => type === undefined)
-  return Object.assign(receiver, { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, got, events })
+  return Object.assign(receiver, { url: `https://127.0.0.1:${port}/hook`, got, events })
 }

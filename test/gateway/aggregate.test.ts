@@ -5,19 +5,18 @@ import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { connected, Session, settings, type Json } from '../helpers/client.ts'
 import { startHub, type Cleanup } from '../helpers/hub.ts'
 
-/** A server with an app and links that no list has, and with prompts, resources and templates to complete. */
+/** A server with apps that no list has, and with prompts, resources and templates to complete. */
 const start = async (t: Cleanup, name: string): Promise<Upstream> => await startUpstream(t, {
   tools: [
     { ...tool('show'), _meta: { ui: { resourceUri: `ui://${name}/app` } } },
     { ...tool('old'), _meta: { 'ui/resourceUri': `ui://${name}/old` } },
-    tool('link')
+    tool('plain')
   ],
   prompts: [{ name: 'p', arguments: [{ name: 'a' }] }],
   resources: [{ uri: `${name}://one`, name: 'one' }],
   resourceTemplates: [{ uriTemplate: `${name}://item/{id}`, name: 'item' }],
   capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
   on: ({ method, params }) => {
-    if (method === 'tools/call') return { content: [{ type: 'resource_link', uri: `${name}-linked://1`, name: 'x' }] }
     if (method === 'resources/read') return { contents: [{ uri: params.uri, text: `${name} read ${String(params.uri)}` }] }
     if (method === 'completion/complete') return { completion: { values: [`${name} ${JSON.stringify(params.ref)}`] } }
     return undefined
@@ -37,12 +36,6 @@ test('on a merged route', async (t) => {
       for (const uri of [`ui://${name}/app`, `ui://${name}/old`]) assert.deepEqual(await read(uri), readBy(name, uri))
     }
     assert.equal(await read('ui://two/other'), undefined)
-  })
-
-  await t.test('a resource link in a result is read from the server that sent it', async () => {
-    assert.equal(await read('two-linked://1'), undefined)
-    await session.call('two-link')
-    assert.deepEqual(await read('two-linked://1'), readBy('two', 'two-linked://1'))
   })
 
   await t.test('every reference that is shown can be completed', async () => {
@@ -65,10 +58,10 @@ test('on a merged route', async (t) => {
 
 test('the app of a tool that a group does not show is not read', async (t) => {
   const one = await start(t, 'one')
-  const groups = [{ id: '33333333-3333-4333-8333-333333333333', name: 'g', servers: [{ name: 'one', tools: ['link'] }] }]
+  const groups = [{ id: '33333333-3333-4333-8333-333333333333', name: 'g', servers: [{ name: 'one', tools: ['plain'] }] }]
   const hub = await startHub(t, { settings: settings({ one: { url: one.url } }, { groups }) })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp/g`)
-  assert.deepEqual(await session.tools(), ['one-link'])
+  assert.deepEqual(await session.tools(), ['one-plain'])
   assert.equal((await session.request('resources/read', { uri: 'ui://one/app' })).error?.code, -32002)
 })

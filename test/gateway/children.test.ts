@@ -1,43 +1,16 @@
 // Servers that are processes, and misbehave: how they are started anew, and what is told of them.
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'tap'
-import { at, connected, failed, initialize, KEY, send, Session, settings, silence, text, within, type Json } from '../helpers/client.ts'
-import { path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { at, connected, failed, initialize, send, Session, settings, silence, text, within } from '../helpers/client.ts'
+import { managed } from '../fakes/replica.ts'
+import { startHub, until, type Hub } from '../helpers/hub.ts'
 import { served } from '../helpers/served.ts'
+import { alive, stdioFake } from '../helpers/stdio-fake.ts'
 import { call } from '../helpers/wire.ts'
 
-interface Entry { pid: number, event: string }
-
-/** A server over stdio, and how often it was started. */
-function stdioFake (t: Cleanup, env: Record<string, string> = {}, more: Json = {}): { config: Json, starts: () => number } {
-  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-children-'))
-  const file = join(folder, 'log')
-  const log = (): Entry[] =>
-    existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Entry) : []
-  t.after(() => {
-    for (const pid of log().map(({ pid }) => pid).filter(alive)) {
-      try { process.kill(pid, 'SIGKILL') } catch {}
-    }
-    rmSync(folder, { recursive: true, force: true })
-  })
-  const command = { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
-  return { config: { ...command, env: { FAULT_LOG: file, ...env }, ...more }, starts: () => log().filter(({ event }) => event === 'start').length }
-}
-
-/** True for a process that runs this Node; a zombie counts as gone. */
-function alive (pid: number): boolean {
-  try {
-    return !/^[ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')) &&
-      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(process.execPath)
-  } catch { return false }
-}
-
+const startsOf = ({ log }: ReturnType<typeof stdioFake>): number => log().filter(({ event }) => event === 'start').length
 /** How the management API shows a server. */
-const shown = async (hub: Hub, name: string): Promise<unknown> =>
-  at(await (await fetch(`${hub.url}/api/servers/${name}`, { headers: { authorization: `Bearer ${KEY}` } })).json(), 'data')
+const shown = async (hub: Hub, name: string): Promise<unknown> => await managed(hub, 'GET', `/servers/${name}`)
 
 test('a process that closes its output but lives is disconnected, and started anew', async (t) => {
   const mute = stdioFake(t, { FAULT_EXTRA: '1' })
@@ -54,7 +27,7 @@ test('a process that closes its output but lives is disconnected, and started an
   }, () => `it is still said to be ${JSON.stringify(at(seen, 'status'))}`)
   if (at(seen, 'status') === 'disconnected') assert.match(String(at(seen, 'error')), /\w/)
   assert.ok(failed(await within('the end of its call', lost)))
-  await until(() => mute.starts() === 2, 'it was never started again')
+  await until(() => startsOf(mute) === 2, 'it was never started again')
   assert.notEqual(Number(text(await within('the next call', session.call('pid')))), pid)
   await until(() => !alive(pid), 'the old process lives on')
   await until(async () => at(await shown(hub, 'mute'), 'status') === 'connected')
@@ -65,12 +38,12 @@ test('a process that dies of its subscription is not started again and again', a
   const hub = await served(t, { mortal: mortal.config })
   const session = await Session.open(`${hub.url}/mcp/mortal`)
   await session.ask('resources/subscribe', { uri: 'r://1' })
-  const before = mortal.starts()
-  await until(() => mortal.starts() > before, 'it is not started again')
+  const before = startsOf(mortal)
+  await until(() => startsOf(mortal) > before, 'it is not started again')
   // From here on each start comes later than the one before it: without that, there were ten a second. In the minute that the first one may
   // take, there are eight.
   await silence(1_500)
-  assert.ok(mortal.starts() - before <= 9, `${mortal.starts() - before} starts`)
+  assert.ok(startsOf(mortal) - before <= 9, `${startsOf(mortal) - before} starts`)
   await session.end()
 })
 

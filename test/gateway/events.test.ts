@@ -5,49 +5,29 @@ import { accessRevokedError, EventsStreamExchange } from '../../plugins/gateway/
 import type { View } from '../../plugins/settings/index.ts'
 import { EventsWorld } from '../fakes/events-server.ts'
 import { startModern } from '../fakes/modern-server.ts'
-import { at, connected, KEY, OTHER, otherKey, settings, type Json } from '../helpers/client.ts'
+import { managed } from '../fakes/replica.ts'
+import { at, connected, KEY, open, OTHER, otherKey, send, settings, type Json, type Stream } from '../helpers/client.ts'
 import { bearerKey, startHub, tsServer, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernRequest, prefix } from '../helpers/modern-request.ts'
 
 const subscriptionId = `${prefix}subscriptionId`
 
-interface Answer { status: number, result: Json, error: Json | undefined }
-
 /** Sends one modern request and reads its answer. */
-async function ask (url: string, method: string, params: Json = {}, key = KEY): Promise<Answer> {
+async function ask (url: string, method: string, params: Json = {}, key = KEY): Promise<{ status: number, result: Json, error?: Json }> {
+  const { status, messages } = await send(url, { ...modernRequest(method, { params, key }), key: null })
+  const { result = {}, error } = messages.at(-1) ?? assert.fail('no answer')
+  return { status, result, error: error as Json | undefined }
+}
+
+/** Opens a stream, until the test ends. */
+async function stream (t: Cleanup, url: string, params: Json, key = KEY, method = 'events/stream'): Promise<Stream> {
   const { headers, body } = modernRequest(method, { params, key })
-  const response = await fetch(url, { method: 'POST', headers, body })
-  const text = await response.text()
-  const last = text.startsWith('{') ? text : text.split('\n').filter((line) => line.startsWith('data: {')).at(-1)?.slice(6)
-  const { result, error } = JSON.parse(last ?? '{}') as { result: Json, error?: Json }
-  return { status: response.status, result, error }
+  const opened = await open(url, { headers, body: body.replace('"id":1', '"id":"mine"'), key: null })
+  t.after(() => { opened.close() })
+  return opened
 }
 
-interface OpenStream { readonly messages: Json[], readonly close: () => void, readonly isOver: () => boolean }
-
-/** Opens an event stream. */
-function stream (t: Cleanup, url: string, params: Json, key = KEY): OpenStream {
-  const { headers, body } = modernRequest('events/stream', { params, key })
-  const aborter = new AbortController()
-  const messages: Json[] = []
-  let isOver = false
-  const read = async (): Promise<void> => {
-    const response = await fetch(url, { method: 'POST', headers, body: body.replace('"id":1', '"id":"mine"'), signal: aborter.signal })
-    let text = ''
-    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      text += Buffer.from(chunk).toString()
-      const lines = text.split('\n')
-      text = lines.pop() ?? ''
-      for (const line of lines) if (line.startsWith('data: {')) messages.push(JSON.parse(line.slice(6)) as Json)
-    }
-    if (text.startsWith('{')) messages.push(JSON.parse(text) as Json)
-  }
-  read().catch(() => {}).finally(() => { isOver = true })
-  t.after(() => { aborter.abort() })
-  return { messages, close: () => { aborter.abort() }, isOver: () => isOver }
-}
-
-const methods = ({ messages }: OpenStream): unknown[] =>
+const methods = ({ messages }: Stream): unknown[] =>
   messages.map(({ method }) => method).filter((method) => method !== 'notifications/events/heartbeat')
 
 async function hubWith (t: Cleanup, more: Json = {}): Promise<{ hub: Hub, world: EventsWorld, url: string }> {
@@ -93,35 +73,35 @@ test('events: listed and polled directly, through its server\'s route, and merge
 test('events: streams are relayed over HTTP and stdio, and end with their client', async (t) => {
   const { hub, world } = await hubWith(t)
   for (const [path, name] of [['/mcp/pager', 'incident.created'], ['/mcp', 'pager-incident.created']] as const) {
-    const open = stream(t, `${hub.url}${path}`, { ...polling, name })
-    await until(() => open.messages.length > 0)
+    const opened = await stream(t, `${hub.url}${path}`, { ...polling, name })
+    await until(() => opened.messages.length > 0)
     await world.raise({ incidentId: 'INC-2' })
-    await until(() => methods(open).length === 2)
-    assert.deepEqual(methods(open), ['notifications/events/active', 'notifications/events/event'])
-    for (const { params } of open.messages) assert.equal(at(params, '_meta', subscriptionId), 'mine')
-    const event = open.messages.find(({ method }) => method === 'notifications/events/event')?.params as Json
+    await until(() => methods(opened).length === 2)
+    assert.deepEqual(methods(opened), ['notifications/events/active', 'notifications/events/event'])
+    for (const { params } of opened.messages) assert.equal(at(params, '_meta', subscriptionId), 'mine')
+    const event = opened.messages.find(({ method }) => method === 'notifications/events/event')?.params as Json
     const { cursor, _meta, ...occurrence } = event
     assert.deepEqual(occurrence, { ...world.happened.at(-1), name })
-    await until(() => open.messages.some(({ method }) => method === 'notifications/events/heartbeat'))
-    open.close()
+    await until(() => opened.messages.some(({ method }) => method === 'notifications/events/heartbeat'))
+    opened.close()
     await until(() => world.streaming === 0, 'the server\'s stream did not end')
     // The cursor of the stream serves a poll, and another stream.
     await world.raise({ incidentId: 'INC-3' })
     const { result } = await ask(`${hub.url}${path}`, 'events/poll', { ...polling, name, cursor })
     assert.deepEqual((result.events as Json[]).map(({ data }) => data), [{ incidentId: 'INC-3' }])
-    const again = stream(t, `${hub.url}${path}`, { ...polling, name, cursor })
+    const again = await stream(t, `${hub.url}${path}`, { ...polling, name, cursor })
     await until(() => methods(again).length === 2)
     again.close()
   }
-  const refused = stream(t, `${hub.url}/mcp`, { ...polling, name: 'pager-unheard' })
-  await until(refused.isOver)
+  const refused = await stream(t, `${hub.url}/mcp`, { ...polling, name: 'pager-unheard' })
+  await refused.done
   assert.equal(at(refused.messages[0]?.error, 'code'), -32023)
 })
 
 test('events: streams of a stdio server are told apart, though they share its output', async (t) => {
   const hub = await startHub(t, { settings: settings({ local: tsServer('test/fakes/events-server.ts') }) })
   await connected(hub, 1)
-  const [one, two] = [stream(t, `${hub.url}/mcp`, { name: 'local-incident.created' }), stream(t, `${hub.url}/mcp/local`, { name: 'incident.created' })]
+  const [one, two] = [await stream(t, `${hub.url}/mcp`, { name: 'local-incident.created' }), await stream(t, `${hub.url}/mcp/local`, { name: 'incident.created' })]
   await until(() => one.messages.length > 0 && two.messages.length > 0)
   await ask(`${hub.url}/mcp/local`, 'tools/call', { name: 'raise', arguments: { incidentId: 'I' } })
   await until(() => methods(one).length === 2 && methods(two).length === 2)
@@ -181,49 +161,36 @@ test('events: a stream whose access ends before it is sent to the server is canc
 
 test('events: a stream is told when its access ends, and changed event types are announced', async (t) => {
   const { hub, world } = await hubWith(t, { bearerKeys: [bearerKey(), otherKey()] })
-  const manage = async (method: string, path: string, body?: Json): Promise<void> => {
-    const headers = { authorization: `Bearer ${KEY}`, ...body && { 'content-type': 'application/json' } }
-    const response = await fetch(`${hub.url}/api${path}`, { method, headers, ...body && { body: JSON.stringify(body) } })
-    assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.text()}`)
-  }
   const name = 'pager-incident.created'
-  const [doomed, kept] = [stream(t, `${hub.url}/mcp`, { name }, OTHER), stream(t, `${hub.url}/mcp`, { name })]
+  const [doomed, kept] = [await stream(t, `${hub.url}/mcp`, { name }, OTHER), await stream(t, `${hub.url}/mcp`, { name })]
   await until(() => doomed.messages.length > 0 && kept.messages.length > 0)
-  await manage('DELETE', `/auth/keys/${String(otherKey().id)}`)
-  await until(doomed.isOver)
+  await managed(hub, 'DELETE', `/auth/keys/${String(otherKey().id)}`)
+  await doomed.done
   const [last, result] = doomed.messages.slice(-2)
   assert.equal(last?.method, 'notifications/events/terminated')
   assert.deepEqual(at(last.params, 'error'), { code: -32024, message: 'Forbidden', data: { reason: 'Access revoked' } })
   assert.deepEqual([result?.id, at(result?.result, '_meta', subscriptionId)], ['mine', 'mine'])
-  assert.equal(kept.isOver(), false)
+  assert.equal(kept.ended, false)
 
   // Its server is switched off: the event type is not there any more.
-  await manage('POST', '/servers/pager/toggle', { enabled: false })
-  await until(kept.isOver)
+  await managed(hub, 'POST', '/servers/pager/toggle', { enabled: false })
+  await kept.done
   assert.deepEqual(at(kept.messages.at(-2)?.params, 'error'), { code: -32023, message: 'NotFound', data: { kind: 'event' } })
   await until(() => world.streaming === 0)
-  await manage('POST', '/servers/pager/toggle', { enabled: true })
+  await managed(hub, 'POST', '/servers/pager/toggle', { enabled: true })
   await connected(hub, 1)
 
-  const { headers, body } = modernRequest('subscriptions/listen', { params: { notifications: { eventsListChanged: true } } })
-  const aborter = new AbortController()
-  t.after(() => { aborter.abort() })
-  const listening = await fetch(`${hub.url}/mcp`, { method: 'POST', headers, body, signal: aborter.signal })
-  let heard = ''
-  const read = async (): Promise<void> => {
-    for await (const chunk of (listening.body ?? []) as AsyncIterable<Uint8Array>) heard += Buffer.from(chunk).toString()
-  }
-  read().catch(() => {})
-  await until(() => heard.includes('"eventsListChanged":true'), 'the filter was not acknowledged')
-  await manage('POST', '/servers/pager/toggle', { enabled: false })
-  await until(() => heard.includes('notifications/events/list_changed'), 'the change was not announced')
+  const listening = await stream(t, `${hub.url}/mcp`, { notifications: { eventsListChanged: true } }, KEY, 'subscriptions/listen')
+  await until(() => listening.body.includes('"eventsListChanged":true'), 'the filter was not acknowledged')
+  await managed(hub, 'POST', '/servers/pager/toggle', { enabled: false })
+  await until(() => listening.body.includes('notifications/events/list_changed'), 'the change was not announced')
 })
 
 test('events: a stop ends the streams at once, without an error', async (t) => {
   const { hub } = await hubWith(t)
-  const open = stream(t, `${hub.url}/mcp`, { name: 'pager-incident.created' })
-  await until(() => open.messages.length > 0)
+  const opened = await stream(t, `${hub.url}/mcp`, { name: 'pager-incident.created' })
+  await until(() => opened.messages.length > 0)
   await hub.stop()
-  await until(open.isOver)
-  assert.deepEqual([open.messages.at(-1)?.id, open.messages.at(-1)?.error], ['mine', undefined])
+  await opened.done
+  assert.deepEqual([opened.messages.at(-1)?.id, opened.messages.at(-1)?.error], ['mine', undefined])
 })

@@ -6,23 +6,23 @@ import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
 import type { Snapshot } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
-import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { Notifier } from '../../plugins/gateway/notifier.ts'
 import type { PresentationInput } from '../../plugins/gateway/surfaces.ts'
 import type { ProviderTable } from '../../plugins/gateway/providers.ts'
 import { ResourceLinks } from '../../plugins/gateway/resource-links.ts'
 import { ItemResolver } from '../../plugins/gateway/resolve.ts'
 import type { ViewSection } from '../../plugins/gateway/section.ts'
-import { buildSurface, findResourceTarget, type Surface } from '../../plugins/gateway/surface.ts'
+import { findResourceTarget, type Surface } from '../../plugins/gateway/surface.ts'
 import { Surfaces } from '../../plugins/gateway/surfaces.ts'
 import { ToolSearch, type SemanticSearch } from '../../plugins/extensions/smart-routing/search.ts'
 import { NonMcpClient, type Client } from '../../protocol/exchange.ts'
-import { allListKinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import type { Catalogue } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import { exposedName } from '../../plugins/settings/access/item-names.ts'
 import { holdClock, turnsOfLoop } from '../helpers/clock.ts'
 import { until } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
+import { catalogueOf, fold as foldSections, section } from '../helpers/surface.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 setFlagsFromString('--expose-gc')
@@ -34,23 +34,10 @@ async function collected (reference: WeakRef<object>): Promise<void> {
 }
 
 const admin: Principal = { key: 'key 1', kind: 'system-key', user: 'key 1', isAdmin: true }
-const itemsOf = (count: number, key: (n: number) => string): Item[] => Array.from({ length: count }, (_, n) =>
-  ({ key: key(n), text: JSON.stringify({ name: key(n), inputSchema: {} }) }))
-
-function catalogueOf (lists: Partial<Record<ListKind, Item[]>>): Catalogue {
-  const all = { tools: [], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [], ...lists }
-  const extras = Object.fromEntries(allListKinds.map((kind) => [kind, '{}']))
-  return { capabilities: { tools: {}, resources: {} }, serverInfo: '{"name":"s","version":"1"}', lists: all, extras } as unknown as Catalogue
-}
-
-const sectionOf = (catalogue: Catalogue): ViewSection =>
-  ({ server: { name: 's', config: {} }, member: { name: 's' }, label: 's', ofAdmin: true, catalogue }) as unknown as ViewSection
-
-function fold (catalogue: Catalogue, raw: boolean, before?: Surface): Surface {
-  const claims = new ItemClaims()
-  claims.record([catalogue])
-  return buildSurface({ isRaw: raw, separator: '-', sections: [sectionOf(catalogue)], claimsOf: () => claims, supportsApps: false }, before)
-}
+const itemsOf = (count: number, key: (n: number) => string): Array<{ name: string }> =>
+  Array.from({ length: count }, (_, n) => ({ name: key(n) }))
+const sectionOf = (catalogue: Catalogue): ViewSection => ({ ...section('s', undefined), catalogue })
+const fold = (catalogue: Catalogue, isRaw: boolean, before?: Surface): Surface => foldSections([sectionOf(catalogue)], { isRaw }, before)
 
 type SearchGateway = ConstructorParameters<typeof ToolSearch>[0]
 /** No embeddings. */
@@ -125,8 +112,8 @@ test('surfaces of former catalogues go once clients were notified of the change'
 })
 
 test('classes of clients to which all servers list the same have one surface, and others their own', async () => {
-  const catalogue = { ...catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), id: 1 }
-  const other = { ...catalogueOf({ tools: itemsOf(4, (n) => `t${n}`) }), id: 2 }
+  const catalogue = catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }, { id: 1 })
+  const other = catalogueOf({ tools: itemsOf(4, (n) => `t${n}`) }, { id: 2 })
   const lists = (client: Client): Catalogue => client.id === 'other' ? other : catalogue
   const provider = { name: 's', catalogue: lists, catalogues: () => [catalogue, other] }
   const source = { get: () => provider, catalogueKey: ({ id }: Client) => id, generation: 1 }
@@ -169,7 +156,7 @@ test('a name that looks cut is compared with the hashes of a bounded number of t
 test('hostile templates take a bounded time of a URI; thousands of ordinary ones are all tried', async () => {
   const hostile = (n: number): string => `x:{a}${'x'.repeat(2_000)}y${'x'.repeat(2_000)}{b${n}}`
   const template = (count: number, of: (n: number) => string): Surface => fold(catalogueOf({
-    resourceTemplates: Array.from({ length: count }, (_, n) => ({ key: of(n), text: JSON.stringify({ uriTemplate: of(n), name: 'x' }) }))
+    resourceTemplates: Array.from({ length: count }, (_, n) => ({ uriTemplate: of(n), name: 'x' }))
   }), false)
   // A template that fits is not tried any more behind them.
   for (const [count, provider] of [[0, 's'], [400, undefined]] as const) {

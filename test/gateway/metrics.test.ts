@@ -97,11 +97,6 @@ test('metrics: a registry that could not be created is created at the next reque
   assert.equal(await read(), 200)
 })
 
-test('metrics: METRICS=off closes them', async (t) => {
-  const { read } = await started(t, 'off')
-  for (const token of [undefined, KEY]) assert.equal((await read(token)).status, 404)
-})
-
 test('metrics: what activities count as an error is none of the calls that are ok', async (t) => {
   const upstream = await startUpstream(t, {
     tools: [tool('echo'), tool('fails'), tool('breaks')],
@@ -119,6 +114,28 @@ test('metrics: what activities count as an error is none of the calls that are o
   const { body } = await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${KEY}` } })
   const counts = [...body.matchAll(/^toolhub_calls_total\{server="one",method="tools\/call",outcome="(\w+)"\} (\d+)$/gm)]
   assert.deepEqual(counts.map(([, outcome, count]) => [outcome, count]), [['ok', '1'], ['tool_error', '2'], ['error', '1']])
+  assert.match(body, /^toolhub_call_seconds_count\{server="one"\} 4$/m)
+  for (const line of body.split('\n').filter((each) => each !== '' && !each.startsWith('#'))) {
+    assert.match(line, /^[a-zA-Z_:][\w:]*(?:\{[^}]*\})? (?:-?[\d.e+-]+|nan|[+-]Inf)(?: \d+)?$/i)
+  }
+})
+
+test('metrics: what a caller makes up is no label', async (t) => {
+  const { app, read } = await started(t, undefined)
+  const session = await openSession(app, '/mcp', KEY)
+  const headers = { authorization: `Bearer ${KEY}` }
+  const count = async (): Promise<number> => (await read(KEY)).text.split('\n').length
+  for (let n = 0, former = 0; n < 30; n++) {
+    const name = `nobody-knows-${n}`
+    for (const [server, toolName] of [[name, 'echo'], ['open', name]]) {
+      await app.inject({ method: 'POST', url: `/api/tools/call/${server}`, headers, payload: { toolName, arguments: {} } })
+    }
+    await session.request('tools/call', { name, arguments: {} })
+    for (const url of [`/api/${name}`, `/${name}`]) await app.inject({ url, headers })
+    if (n === 0) former = await count()
+    if (n === 29) assert.equal(await count(), former)
+  }
+  assert.ok(!(await read(KEY)).text.includes('nobody-knows'))
 })
 
 test('metrics: a removed server frees its name and its place', async (t) => {
@@ -168,5 +185,7 @@ test('metrics: METRICS_TOKEN opens them, and nothing else', async (t) => {
   const none = await appFor(t, stored)
   assert.equal((await none.inject({ url: '/metrics', headers: { authorization: 'Bearer undefined' } })).statusCode, 401)
   const off = await appFor(t, stored, { METRICS_TOKEN, METRICS: 'off' })
-  assert.equal((await off.inject({ url: '/metrics', headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).statusCode, 404)
+  for (const token of [METRICS_TOKEN, KEY]) {
+    assert.equal((await off.inject({ url: '/metrics', headers: { authorization: `Bearer ${token}` } })).statusCode, 404)
+  }
 })

@@ -5,8 +5,9 @@ import { mapToOwnNames, acceptedPrefixesOf } from '../../plugins/settings/access
 import { overrideOf, unmatchedOverrideWarnings } from '../../plugins/settings/access/overrides.ts'
 import { separatorWarning } from '../../schemas/names.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
-import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
-import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { manage, managed } from '../fakes/replica.ts'
+import { at, connected, Session, settings, text, type Json } from '../helpers/client.ts'
+import { startHub, type Cleanup } from '../helpers/hub.ts'
 
 const taken = /^[a-zA-Z0-9_-]{1,64}$/
 const tools = ['plain', 'files/read', 'files.read', 'files_read', 'читать', 'x'.repeat(70)]
@@ -22,12 +23,6 @@ async function named (t: Cleanup, who: string, names: readonly string[] = tools)
       return method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: said } }] } : undefined
     }
   })
-}
-
-async function api (hub: Hub, method: string, route: string, body?: Json): Promise<Json & { status: number }> {
-  const headers = { authorization: `Bearer ${KEY}`, ...(body && { 'content-type': 'application/json' }) }
-  const answer = await fetch(`${hub.url}/api${route}`, { method, headers, body: body && JSON.stringify(body) })
-  return { ...await answer.json() as Json, status: answer.status }
 }
 
 const prompts = async (session: Session): Promise<string[]> => {
@@ -66,8 +61,7 @@ test('merged routes show names that model APIs take; calls take names as they ar
   for (const [n, own] of tools.entries()) {
     for (const form of [own, `my server-${own}`, merged[n] ?? '']) {
       assert.equal(text(await single.call(form)), `my server ${own}`, form)
-      const called = await api(hub, 'POST', '/tools/call/my%20server', { toolName: form })
-      assert.equal(at(called, 'data', 'content', 0, 'text'), `my server ${own}`, form)
+      assert.equal(text(await managed(hub, 'POST', '/tools/call/my%20server', { toolName: form })), `my server ${own}`, form)
     }
   }
   const found = await Session.open(`${hub.url}/mcp/$smart`)
@@ -87,15 +81,15 @@ test('overrides and selections take names of merged routes', async (t) => {
   const [, shown = ''] = await session.tools()
   for (const form of ['files/read', 'my server-files/read', shown]) {
     const route = `/servers/my%20server/tools/${encodeURIComponent(form)}/toggle`
-    const off = await api(hub, 'POST', route, { enabled: false })
-    assert.deepEqual([off.status, at(off, 'data', 'name'), at(off, 'data', 'enabled')], [200, 'files/read', false], form)
+    const off = await managed(hub, 'POST', route, { enabled: false })
+    assert.deepEqual([off.name, off.enabled], ['files/read', false], form)
     assert.ok(!(await session.tools()).includes(shown), form)
-    assert.ok((await api(hub, 'POST', route, { enabled: true })).status === 200)
+    await managed(hub, 'POST', route, { enabled: true })
   }
-  assert.equal((await api(hub, 'POST', '/servers/my%20server/tools/my%20server-nope/toggle', { enabled: false })).status, 404)
+  assert.equal((await manage(hub, 'POST', '/servers/my%20server/tools/my%20server-nope/toggle', { enabled: false })).status, 404)
   const member = { name: 'my server', alias: 'the other', tools: [shown, 'my server-files.read', 'the other-plain', 'files_read', 'nope'] }
-  const made = await api(hub, 'POST', '/groups', { name: 'g', servers: [member] })
-  assert.deepEqual(at(made, 'data', 'servers', 0, 'tools'), ['files/read', 'files.read', 'plain', 'files_read', 'nope'])
+  const made = await managed(hub, 'POST', '/groups', { name: 'g', servers: [member] })
+  assert.deepEqual(at(made, 'servers', 0, 'tools'), ['files/read', 'files.read', 'plain', 'files_read', 'nope'])
   const group = await Session.open(`${hub.url}/mcp/g`)
   const names = await group.tools()
   assert.equal(names.length, 4)
@@ -112,21 +106,12 @@ test('overrides and selections take names of merged routes', async (t) => {
   }
 })
 
-test('a separator that model APIs do not take stands as "_", with a warning', async (t) => {
+test('a separator that model APIs do not take stands as "_", with a warning', async () => {
   for (const [separator, prefix] of [['::', 'a_'], ['.', 'a_'], ['/', 'a_'], ['__', 'a__'], ['-', 'a-'], ['a.b', 'aa_b']]) {
     assert.deepEqual(acceptedPrefixesOf('a', separator ?? ''), prefix === `a${separator}` ? [prefix] : [prefix, `a${separator}`])
     assert.equal(separatorWarning(separator) === undefined, prefix === `a${separator}`, separator)
   }
   assert.deepEqual([...mapToOwnNames('a', '.', ['b'])], [['a_b', 'b'], ['a.b', 'b']])
-  const { url } = await named(t, 's')
-  const hub = await startHub(t, { settings: settings({ s: { url } }) })
-  await connected(hub, 1)
-  const changed = await api(hub, 'PUT', '/system-config', { nameSeparator: '::' })
-  assert.match(String(changed.message), /"nameSeparator": "::" becomes "_" in names/)
-  const session = await Session.open(`${hub.url}/mcp`)
-  await until(async () => (await session.tools())[0] === 's_plain')
-  for (const form of ['s_plain', 's::plain']) assert.equal(text(await session.call(form)), 's plain', form)
-  assert.match(String((await api(hub, 'PUT', '/system-config', { nameSeparator: '--' })).message), /changed$/)
 })
 
 test('no name of another server is taken by what its items become', async (t) => {

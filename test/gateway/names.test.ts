@@ -1,15 +1,14 @@
 // Whose a name is outlives restarts, and changes of what does not decide it.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'tap'
 import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
 import type { ViewSection } from '../../plugins/gateway/section.ts'
 import { makeStaticCatalogue } from '../../protocol/lists.ts'
 import { startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
-import { at, connected, KEY, Session, settings, type Json, type Message } from '../helpers/client.ts'
+import { managed } from '../fakes/replica.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
+import { connected, Session, settings, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
@@ -58,19 +57,14 @@ async function meanings (hub: Hub): Promise<string[]> {
 }
 const all = (name: string): string[] => Array.from({ length: 5 }, () => name)
 
-async function api (hub: Hub, method: string, route: string, body?: Json): Promise<Json> {
-  const headers = { authorization: `Bearer ${KEY}`, ...(body && { 'content-type': 'application/json' }) }
-  const answer = await fetch(`${hub.url}/api/servers/${route}`, { method, headers, body: body && JSON.stringify(body) })
-  const value = await answer.json() as Json
-  assert.ok(answer.ok, JSON.stringify(value))
-  return value
-}
+const api = async (hub: Hub, method: string, route: string, body?: Json): Promise<Json> =>
+  await managed(hub, method, `/servers/${route}`, body)
 
 /** Waits until the first server's list of tools, of this length, has been read. */
 async function read (hub: Hub, tools: number): Promise<void> {
   await until(async () => {
     const own = await (await Session.open(`${hub.url}/mcp/qa`)).tools().catch(() => [])
-    return own.length === tools && at(await api(hub, 'GET', 'qa'), 'data', 'status') === 'connected'
+    return own.length === tools && (await api(hub, 'GET', 'qa')).status === 'connected'
   }, 'its lists are not read')
 }
 
@@ -92,8 +86,7 @@ async function scene (t: Cleanup, owners: [string, string] | undefined): Promise
     ...(owners && { owner: owners[name === 'qa' ? 0 : 1] }),
     ...more
   })
-  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-'))
-  t.after(() => { rmSync(folder, { recursive: true, force: true }) })
+  const folder = await temporaryFolder(t)
   const given = settings({ qa: config('qa'), 'qa-b': config('qa-b') }, { users: [{ username: 'ann' }, { username: 'bob' }] })
   const start = async (): Promise<Hub> => await startHub(t, { settings: given, env: { DATA_DIR: folder } })
   const hub = await start()
@@ -124,7 +117,7 @@ for (const [rank, owners] of [['users', ['ann', 'bob']], ['admins', undefined]] 
     await connected(without, 1)
     assert.deepEqual(await meanings(without), all('second'), 'the first is away')
     await first.listen()
-    await until(async () => at(await api(without, 'GET', 'qa'), 'data', 'status') === 'connected')
+    await until(async () => (await api(without, 'GET', 'qa')).status === 'connected')
     assert.deepEqual(await meanings(without), all('second'), 'and comes back')
     await without.stop()
 
@@ -154,7 +147,7 @@ test('a change of its configuration gives a server no names of another one', asy
   const { first, second, config, hub } = await scene(t, ['ann', 'bob'])
   const put = async (name: 'qa' | 'qa-b', more: Json): Promise<void> => {
     await api(hub, 'PUT', name, { config: config(name, more) })
-    await until(async () => at(await api(hub, 'GET', name), 'data', 'status') === 'connected')
+    await until(async () => (await api(hub, 'GET', name)).status === 'connected')
   }
   const toggle = async (enabled: boolean): Promise<void> => { await api(hub, 'POST', 'qa/toggle', { enabled }) }
   for (const [what, change] of [

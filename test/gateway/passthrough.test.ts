@@ -7,9 +7,10 @@ import {
   digestHeaders, isForwardableHeader, selectPassedHeaders, parsePassthroughHeaders, type PassedHeaders
 } from '../../plugins/upstream/links/passthrough.ts'
 import {
-  KEY, OTHER, Session, connected, initialize, otherKey, plain, send, settings, type Json, type Message
+  KEY, OTHER, Session, connected, initialize, otherKey, send, settings, type Json, type Message
 } from '../helpers/client.ts'
 import { startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
+import { loggedIn, manage, type Answer } from '../fakes/replica.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { served } from '../helpers/served.ts'
 import { startSse, type SseServer } from '../helpers/wire.ts'
@@ -100,6 +101,10 @@ async function call (
   assert.ok(message, reply.body)
   return message
 }
+
+/** Calls the tool `echo` of a server by the management API. */
+const callByRest = async (hub: Hub, server: string, headers: Record<string, string>): Promise<Answer> =>
+  await manage(hub, 'POST', `/tools/call/${server}`, { toolName: 'echo' }, headers)
 
 const valuesOf = (upstream: Upstream, name: string, method = 'tools/call'): unknown[] =>
   upstream.received.filter(({ message }) => message.method === method).map(({ headers }) => headers[name])
@@ -254,35 +259,22 @@ const promises: Record<string, (world: World) => Promise<void>> = {
     assert.equal(error?.code, -32602)
     assert.match(error.message, /"x-tenant".*"shared".*longer than 8192 bytes/)
     assert.ok((await call(ann, 'none-echo', { 'x-tenant': long })).result, 'it is nothing to other servers')
-    const reply = await fetch(`${hub.url}/api/tools/call/shared`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'x-tenant': long },
-      body: '{"toolName":"echo"}'
-    })
+    const reply = await callByRest(hub, 'shared', { authorization: `Bearer ${KEY}`, 'x-tenant': long })
     assert.equal(reply.status, 400)
-    assert.ok(!(await reply.text()).includes('canary'))
+    assert.ok(!reply.text.includes('canary'))
     assert.ok((await ann.post({ jsonrpc: '2.0', id: 'list', method: 'tools/list' }, { 'x-tenant': long })).messages[0]?.result)
   },
 
   'REST calls': async ({ hub, shared }) => {
     const rest = async (headers: Record<string, string>): Promise<IncomingHttpHeaders> => {
       const before = shared.received.length
-      const reply = await fetch(`${hub.url}/api/tools/call/shared`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        body: '{"toolName":"echo"}'
-      })
-      assert.equal(reply.status, 200, await reply.text())
+      const reply = await callByRest(hub, 'shared', headers)
+      assert.equal(reply.status, 200, reply.text)
       const seen = shared.received.slice(before).find(({ message }) => message.method === 'tools/call')
       assert.ok(seen)
       return seen.headers
     }
-    const login = await fetch(`${hub.url}/api/auth/login`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{"username":"admin","password":"Adm1n-password!"}'
-    })
-    const { token } = await login.json() as { token: string }
+    const { 'x-auth-token': token = '' } = await loggedIn(hub, 'admin', 'Adm1n-password!')
     const key = await rest({ authorization: `Bearer ${KEY}`, 'x-tenant': 'canary-rest' })
     assert.deepEqual([key['x-tenant'], key.authorization], ['canary-rest', undefined])
     const user = await rest({ 'x-auth-token': token, authorization: 'Bearer canary-upstream', 'x-tenant': 'canary-rest' })
@@ -339,8 +331,7 @@ const promises: Record<string, (world: World) => Promise<void>> = {
     }
     assert.ok(hub.output().includes('shared: passthroughHeaders: \\"x-set\\" is not forwarded, since \\"headers\\" sets it'))
     const metrics = await (await fetch(`${hub.url}/metrics`, { headers: { authorization: `Bearer ${KEY}` } })).text()
-    const servers = await (await fetch(`${hub.url}/api/servers`, { headers: { authorization: `Bearer ${KEY}` } })).text()
-    assert.doesNotMatch(`${hub.output()}${metrics}${servers}`, /canary/)
+    assert.doesNotMatch(`${hub.output()}${metrics}${(await manage(hub, 'GET', '/servers')).text}`, /canary/)
   }
 }
 
@@ -352,10 +343,8 @@ test('passthroughHeaders: from the caller to the server, and to nobody else', as
 test('passthroughHeaders: Authorization', async (t) => {
   const upstream = await startUpstream(t)
   const server = { type: 'streamable-http', url: upstream.url, passthroughHeaders: ['Authorization', 'X-Hub-Key', 'X-Other'] }
-  const start = async (routing: Json): Promise<Hub> => {
-    const hub = await served(t, { up: { ...server, visibility: 'public' } }, { systemConfig: { routing } })
-    return hub
-  }
+  const start = async (routing: Json): Promise<Hub> =>
+    await served(t, { up: { ...server, visibility: 'public' } }, { systemConfig: { routing } })
   const seen = async (url: string, headers: Record<string, string>): Promise<IncomingHttpHeaders> => {
     const init = await send(url, { key: null, headers, body: initialize() })
     assert.equal(init.status, 200, init.body)
@@ -379,12 +368,7 @@ test('passthroughHeaders: Authorization', async (t) => {
     for (const value of [`Bearer ${KEY}`, `Bearer ${OTHER}`, ours]) {
       assert.equal((await seen(`${hub.url}/mcp`, { 'x-hub-key': KEY, authorization: value })).authorization, undefined, value)
     }
-    const rest = await fetch(`${hub.url}/api/tools/call/up`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-hub-key': KEY, authorization: 'Bearer upstream-2' },
-      body: '{"toolName":"echo"}'
-    })
-    assert.equal(rest.status, 200)
+    assert.equal((await callByRest(hub, 'up', { 'x-hub-key': KEY, authorization: 'Bearer upstream-2' })).status, 200)
     const last = upstream.received.filter(({ message }) => message.method === 'tools/call').at(-1)?.headers
     assert.deepEqual([last?.authorization, last?.['x-hub-key']], ['Bearer upstream-2', undefined])
     await hub.stop()
@@ -396,12 +380,6 @@ test('passthroughHeaders: Authorization', async (t) => {
     assert.equal((await seen(`${hub.url}/mcp`, { authorization: 'Bearer thk_old' })).authorization, undefined)
     assert.equal((await seen(`${hub.url}/mcp`, { authorization: `Bearer ${KEY}` })).authorization, undefined, 'a key counts all the same')
     // Nobody is somebody else than nobody: their values do not meet either.
-    const one = await plain(`${hub.url}/mcp`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: 'Bearer first' },
-      body: JSON.stringify(initialize())
-    })
-    assert.equal(one.status, 200)
     const bySession = new Map<string, Set<unknown>>()
     await Promise.all(['a', 'b', 'c'].map(async (who) => { await seen(`${hub.url}/mcp`, { authorization: `Bearer ${who}` }) }))
     for (const { headers, session, message } of upstream.received) {

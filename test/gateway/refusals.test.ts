@@ -1,8 +1,7 @@
 // A rule of the operator refuses a call: a tool error over MCP, an HTTP error otherwise. Hooks may change what is sent and answered.
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { json as readJson } from 'node:stream/consumers'
 import { test } from 'tap'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { RuleRefusalError } from '../../protocol/errors.ts'
@@ -11,6 +10,7 @@ import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
 import { KEY, settings, text, type Json } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 import { openSession } from '../helpers/inject.ts'
 import { modernRequest } from '../helpers/modern-request.ts'
 
@@ -61,29 +61,15 @@ test('onCall may replace the arguments, onOutput the result; records see what re
   assert.deepEqual(call?.exchange.params.arguments, { a: 40, b: 2 })
 })
 
-test('the webhook of notifications gets signed messages, again after a failure, and only of the events it wants', async (t) => {
-  const bodies: Array<{ body: string, headers: Record<string, string | string[] | undefined> }> = []
+test('the webhook of notifications gets only the events that it wants', async (t) => {
+  const bodies: Json[] = []
   const server = createServer((request, reply) => {
-    let body = ''
-    request.on('data', (part) => { body += String(part) }).on('end', () => {
-      bodies.push({ body, headers: request.headers })
-      reply.writeHead(bodies.length === 1 ? 503 : 204).end()
-    })
+    void readJson(request).then((body) => { bodies.push(body as Json); reply.writeHead(204).end() })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close() })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
-  const key = Buffer.from('a secret of the webhook')
-  const notifications = { url, secret: `whsec_${key.toString('base64')}`, events: ['change'] }
+  const notifications = { url: `http://127.0.0.1:${await listen(t, server)}/hook`, events: ['change'] }
   const app = await appFor(t, { ...settings({}), systemConfig: { notifications } })
   app.notifications.send('quota', { quota: 'daily' })
   app.notifications.send('change', { server: 'up' })
-  await until(() => bodies.length === 2)
-  const [first, second] = bodies
-  assert.equal(first?.headers['webhook-id'], second?.headers['webhook-id'])
-  const { body, headers: sent } = second ?? { body: '', headers: {} }
-  const { type, data } = JSON.parse(body) as { type: string, data: Json }
-  assert.deepEqual([type, data], ['change', { server: 'up' }])
-  const signature = createHmac('sha256', key).update(`${String(sent['webhook-id'])}.${String(sent['webhook-timestamp'])}.${body}`).digest('base64')
-  assert.equal(sent['webhook-signature'], `v1,${signature}`)
+  await until(() => bodies.length > 0)
+  assert.deepEqual(bodies.map(({ type, data }) => [type, data]), [['change', { server: 'up' }]])
 })

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { Refusal, startUpstream } from '../fakes/fault-http.ts'
-import { at, connected, KEY, Session, settings, text } from '../helpers/client.ts'
-import { startHub, until } from '../helpers/hub.ts'
+import { managed } from '../fakes/replica.ts'
+import { connected, Session, settings, text } from '../helpers/client.ts'
+import { startHub, until, type Hub } from '../helpers/hub.ts'
 import { served } from '../helpers/served.ts'
 import { startSse } from '../helpers/wire.ts'
 
@@ -12,20 +13,19 @@ test('servers that accept a connection and say nothing do not keep others from c
   const good = await startUpstream(t)
   const quiet = ['one', 'two', 'three', 'four']
   const servers = { ...Object.fromEntries(quiet.map((name) => [name, { type: 'sse', url: silent.url }])), good: { url: good.url } }
-  const statuses = async (url: string): Promise<unknown[]> => await Promise.all(quiet.map(async (name) => {
-    const reply = await fetch(`${url}/api/servers/${name}`, { headers: { authorization: `Bearer ${KEY}` } })
-    const { data } = await reply.json() as { data: unknown }
-    return at(data, 'error') === undefined || at(data, 'error') === null ? at(data, 'status') : `${String(at(data, 'status'))}, with an error`
+  const statuses = async (hub: Hub): Promise<unknown[]> => await Promise.all(quiet.map(async (name) => {
+    const { status, error } = await managed(hub, 'GET', `/servers/${name}`)
+    return error === undefined || error === null ? status : `${String(status)}, with an error`
   }))
   const hub = await startHub(t, { env: { INIT_TIMEOUT: '10m' }, settings: settings(servers) })
   await connected(hub, 1)
-  assert.deepEqual(await statuses(hub.url), quiet.map(() => 'connecting'), 'they are still waited for')
+  assert.deepEqual(await statuses(hub), quiet.map(() => 'connecting'), 'they are still waited for')
   assert.equal(text(await (await Session.open(`${hub.url}/mcp/good`)).call('echo', { message: 'well' })), 'well')
   await hub.stop()
   const short = await startHub(t, { env: { INIT_TIMEOUT: '1s' }, settings: settings(servers) })
   const failed = new Set<number>()
   await until(async () => {
-    for (const [at, status] of (await statuses(short.url)).entries()) if (status === 'disconnected, with an error') failed.add(at)
+    for (const [at, status] of (await statuses(short)).entries()) if (status === 'disconnected, with an error') failed.add(at)
     return failed.size === quiet.length
   })
 })
@@ -60,18 +60,6 @@ test('a server that refuses the newest version is offered others, first those th
       assert.equal(server.count('initialize'), offers)
     })
   }
-})
-
-test('a server behind a proxy that forbids methods which it does not know is connected', async (t) => {
-  const server = await startUpstream(t, {
-    on: ({ method, res }) => {
-      if (method !== 'server/discover') return undefined
-      res.writeHead(403, { 'content-type': 'text/plain' }).end('Forbidden')
-      return 'taken'
-    }
-  })
-  const hub = await served(t, { guarded: { url: server.url } })
-  assert.equal(text(await (await Session.open(`${hub.url}/mcp/guarded`)).call('echo', { message: 'well' })), 'well')
 })
 
 test('a server that has no request to spare for the other era is connected', async (t) => {

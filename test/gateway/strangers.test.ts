@@ -121,16 +121,20 @@ test('a user is not listed what a server lists on the connection of another user
   assert.deepEqual(bobs.filter((name) => hers.includes(name)), [])
 })
 
-test('news of a task or of a question reach nobody on an idle shared connection', async (t) => {
+test('news of a task or of a question reach nobody on an idle shared connection, those of an extension its own route', async (t) => {
   const server = await startUpstream(t)
-  const session = await Session.open(await routeTo(t, { url: server.url }), { key: OTHER })
-  const stream = await session.listen()
+  const url = await routeTo(t, { url: server.url })
+  const stream = await (await Session.open(url, { key: OTHER })).listen()
+  const merged = await (await Session.open(url.replace('/server', ''), { key: OTHER })).listen()
   await server.broadcast('notifications/tasks/status', { taskId: '1', status: 'completed', statusMessage: 'a secret of A' })
   await server.broadcast('notifications/elicitation/complete', { elicitationId: 'a secret of A' })
+  await server.broadcast('notifications/x/news', { a: 1 })
   await server.broadcast(...log('for all'))
-  await stream.wait(({ method }) => method === 'notifications/message')
-  assert.deepEqual(methods(stream.messages), ['notifications/message'], stream.body)
-  stream.close()
+  for (const [heard, seen] of [[stream, ['notifications/x/news', 'notifications/message']], [merged, ['notifications/message']]] as const) {
+    await heard.wait(({ method }) => method === 'notifications/message')
+    assert.deepEqual(methods(heard.messages), seen, heard.body)
+    heard.close()
+  }
 })
 
 test('what an answered call asked is withdrawn, and counts no more in the bound of questions', async (t) => {
@@ -161,28 +165,6 @@ test('what an answered call asked is withdrawn, and counts no more in the bound 
   }
   assert.ok(refusals.every(({ error }) => error !== undefined))
   news.close()
-})
-
-test('a question that its server withdraws is withdrawn at the client, with all that the server said', async (t) => {
-  const done = gate()
-  const server = await startUpstream(t, {
-    tools: [tool('ask')],
-    on: async (one) => {
-      if (one.method !== 'tools/call') return undefined
-      const id = 'a question'
-      one.res.writeHead(200, { 'content-type': 'text/event-stream' })
-      one.res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, method: question[0], params: question[1] })}\n\n`)
-      await done.promise
-      one.notify('notifications/cancelled', { requestId: id, reason: 'enough', own: 1, _meta: { 'example.com/a': 2 } })
-      return { content: [] }
-    }
-  })
-  const session = await Session.open(await routeTo(t, { url: server.url }), { capabilities: { elicitation: {} } })
-  const stream = await session.start(call('ask', {}, 1))
-  const asked = await stream.wait(({ method }) => method === 'elicitation/create')
-  done.open()
-  const { params } = await stream.wait(({ method }) => method === 'notifications/cancelled')
-  assert.deepEqual(params, { requestId: asked.id, reason: 'enough', own: 1, _meta: { 'example.com/a': 2 } })
 })
 
 test('a session has a bounded number of subscriptions', async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { at, text, type Json } from './client.ts'
 import type { InjectedSession } from './inject.ts'
-import { loginTo, rule, type startWithPolicies } from './policies.ts'
+import { addUser, rule } from './policies.ts'
 
 export const asks = rule('Deletions', 'tool.name == "delete"', 'ask')
 export const call = { name: 'up-delete', arguments: { id: 7, note: 'a\u202eb\n"c"' } }
@@ -19,7 +19,4 @@ export async function callTool (session: InjectedSession, params: Json = call): 
 }
 
 /** Adds the admin who approves. @returns the headers of its requests */
-export async function admin ({ app, api }: Pick<Awaited<ReturnType<typeof startWithPolicies>>, 'app' | 'api'>): Promise<Record<string, string>> {
-  assert.equal((await api('POST', '/users', { username: 'eve', password: 'Open-Sesame-1', isAdmin: true })).status, 201)
-  return await loginTo(app, 'eve', 'Open-Sesame-1')
-}
+export const admin = async (opened: Parameters<typeof addUser>[0]): Promise<Record<string, string>> => await addUser(opened, 'eve', { isAdmin: true })

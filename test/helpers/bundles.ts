@@ -16,7 +16,7 @@ export const multipartOf = (file: Buffer, field = 'mcpbFile', more = ''): Buffer
 export const multipartType = `multipart/form-data; boundary=${boundary}`
 
 /** A field before the file. */
-export const fieldOf = (name: string): string => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\nvalue\r\n`
+export const fieldOf = (name: string, value = 'value'): string => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
 
 /** Uploads a bundle, without a socket. */
 export const injectBundle = async (app: FastifyInstance, token: string, payload: Buffer): Promise<LightMyRequestResponse> =>

@@ -1,6 +1,6 @@
 // A gateway of two users and a key that listens, and requests to it that no client would send.
 import { createHmac } from 'node:crypto'
-import { connect, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import type { Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import type { FastifyInstance } from 'fastify'
@@ -18,9 +18,8 @@ export interface World { app: FastifyInstance, url: string, port: number }
 
 export async function start (t: Test, { env = {}, settings = {} }: { env?: Partial<Env>, settings?: object } = {}): Promise<World> {
   const app = await appFor(t, { users: [admin, alice], bearerKeys: [key], ...settings }, { JWT_SECRET: secret, ...env })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
-  return { app, port, url: `http://127.0.0.1:${port}` }
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  return { app, url, port: Number(new URL(url).port) }
 }
 
 export const base64 = (value: unknown): string => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')

@@ -1,6 +1,6 @@
 // Requests of clients of the modern era (MCP 2026-07-28), written by hand.
 import { encodeHeader } from '../../protocol/modern/envelope.ts'
-import { KEY, type Json } from './client.ts'
+import { KEY, send, type Json, type Message } from './client.ts'
 
 export const version = '2026-07-28'
 export const prefix = 'io.modelcontextprotocol/'
@@ -35,4 +35,18 @@ export function modernRequest (
   const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta ?? envelope(capabilities) } })
   return { headers: Object.fromEntries(sent), body }
+}
+
+export interface ModernAnswer {
+  status: number
+  headers: Headers
+  /** All messages of the answer, and the last of them. */
+  messages: Message[]
+  message: Message
+}
+
+/** One request, and its answer as a whole. */
+export async function askModern (url: string, method: string, call: ModernCall = {}): Promise<ModernAnswer> {
+  const { status, headers, messages } = await send(url, { key: null, ...modernRequest(method, call) })
+  return { status, headers, messages, message: messages.at(-1) ?? {} }
 }

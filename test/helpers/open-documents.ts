@@ -10,7 +10,7 @@ import { tool } from '../fakes/fault-http.ts'
 import type { Cleanup } from './hub.ts'
 import { several } from './open-tools.ts'
 
-export const manyProperties = {
+const manyProperties = {
   q: { type: 'string', description: 'What to look for' },
   n: { anyOf: [{ type: 'integer', exclusiveMinimum: 0 }, { type: 'null' }], default: null },
   tags: { type: 'array', items: { $ref: '#/$defs/Tag' } },

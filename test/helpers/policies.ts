@@ -1,6 +1,5 @@
 // Gateways with policies, and a server whose calls are counted.
 import assert from 'node:assert/strict'
-import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { AppOptions } from '../../app.ts'
 import type { Storage } from '../../db/store.ts'
@@ -71,6 +70,15 @@ export async function loginTo (app: FastifyInstance, username: string, password:
   return { 'x-auth-token': String((reply.json() as Json).token) }
 }
 
+/** Adds a user who has the password `Open-Sesame-1`. @returns the headers of the user's requests */
+export async function addUser (
+  { app, api }: { app: FastifyInstance, api: AskApi }, username: string, more: object = {}
+): Promise<Record<string, string>> {
+  const { status, body } = await api('POST', '/users', { username, password: 'Open-Sesame-1', ...more })
+  assert.equal(status, 201, JSON.stringify(body))
+  return await loginTo(app, username, 'Open-Sesame-1')
+}
+
 /** Adds a policy. @returns its id */
 export async function addPolicy (api: AskApi, policy: object): Promise<string> {
   const { status, body } = await api('POST', '/policies', policy)
@@ -85,6 +93,5 @@ export async function startWithPolicies (
   const app = await appFor(t, settings, {}, { ...more, ...storage === undefined ? {} : { wrap: () => storage } })
   const up = countingProvider()
   app.gateway.addProvider(up)
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  return { app, api: apiOf(app), up, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` }
+  return { app, api: apiOf(app), up, url: await app.listen({ port: 0, host: '127.0.0.1' }) }
 }

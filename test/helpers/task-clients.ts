@@ -1,10 +1,10 @@
 // Four clients that call a tool that may run as a task: of each era, one that knows tasks and one that does not.
 import { createTaskSessionFromClient, type TaskEnabledSession } from '@modelcontextprotocol/ext-tasks/client'
 import { ElicitRequestSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js'
-import { agent, KEY, send, text, type AgentOptions, type Json } from './client.ts'
+import { agent, KEY, send, text, type AgentOptions, type Json, type Message } from './client.ts'
 import type { Cleanup } from './hub.ts'
 import { modernAgent } from './modern-client.ts'
-import { prefix, version } from './modern-request.ts'
+import { modernRequest, prefix, version, type ModernCall } from './modern-request.ts'
 
 /** How a call ended: the kinds of the messages on the way, and the text of its result. */
 export interface TaskOutcome { readonly steps: string[], readonly text: string, readonly isError: boolean }
@@ -84,3 +84,13 @@ export const modernWithTasks: TaskCaller = async (t, url, tool, given = 'x') => 
 
 /** The extension as a request declares it. */
 export const withTasks: Json = { extensions: { [`${prefix}tasks`]: {} }, elicitation: { form: {} } }
+
+/** One request of a modern client that knows tasks. */
+export async function askWithTasks (url: string, method: string, params: Json, more: ModernCall = {}): Promise<Message> {
+  const { headers, body } = modernRequest(method, { params, capabilities: withTasks, ...more })
+  return (await send(url, { headers, body, key: null })).messages.at(-1) ?? {}
+}
+
+/** The configs of servers that everybody sees, by their names. */
+export const publicServers = (urls: Record<string, string>): Json =>
+  Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, { url, visibility: 'public' }]))

@@ -139,10 +139,7 @@ test('the recorder', async (t) => {
 test('with a settings file there is no record', async (t) => {
   const hub = await startHub(t, { settings: settings({}) })
   assert.deepEqual(await managed(hub, 'GET', '/activities/available'), { available: false })
-  for (const [method, path] of [
-    ['GET', '/activities'], ['GET', '/activities?limit=0'], ['GET', '/activities/stats'],
-    ['GET', '/activities/filters'], ['GET', '/activities/x'], ['DELETE', '/activities/cleanup']
-  ] as const) assert.equal((await manage(hub, method, path)).status, 404, path)
+  assert.equal((await manage(hub, 'GET', '/activities?limit=0')).status, 404, 'before what the query says')
 })
 
 test('on PostgreSQL', async (t) => {

@@ -9,8 +9,8 @@ import { unpackBackup } from '../../cli/backup/archive.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import { accountMarkOf, rightsMarkOf } from '../../plugins/identity/users/account.ts'
 import type { User } from '../../schemas/settings.ts'
-import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
-import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
+import { askHub, filesBelow, sendBundle } from '../helpers/bundles.ts'
+import { at, connected, Session, settings, text, type Json } from '../helpers/client.ts'
 import { cli, envOf, maintain } from '../helpers/cli.ts'
 import { database, type Database } from '../helpers/database.ts'
 import { cliProgram, startHub, until, type Hub } from '../helpers/hub.ts'
@@ -56,15 +56,9 @@ const bundle = zip([
 
 /** Uploads the bundle and stores its server. */
 async function addGreeter (hub: Hub): Promise<void> {
-  const authorization = `Bearer ${KEY}`
-  const uploaded = await fetch(`${hub.url}/api/mcpb/upload`, {
-    method: 'POST', headers: { authorization, 'content-type': multipartType }, body: new Uint8Array(multipartOf(bundle))
-  })
-  const { data } = await uploaded.json() as { data: Json }
-  const stored = await fetch(`${hub.url}/api/servers`, {
-    method: 'POST', headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify({ name: 'greeter', config: data.config })
-  })
-  assert.equal(stored.status, 200, await stored.text())
+  const { status, body } = await sendBundle(hub, bundle)
+  assert.equal(status, 200)
+  await askHub(hub, 'POST', '/api/servers', { name: 'greeter', config: at(body, 'data', 'config') })
 }
 
 async function greets (hub: Hub): Promise<void> {
@@ -301,9 +295,7 @@ test('PostgreSQL', async (t) => {
     assert.equal(kept.at(-1)?.entity, 'backup', '... and says that a backup was restored')
     const again = await hubIn(t, folder, { env })
     await greets(again)
-    const shown = await fetch(`${again.url}/api/audit?entity=backup`, { headers: { authorization: `Bearer ${KEY}` } })
-    assert.equal(shown.status, 200, 'the audit log can be read')
-    const { data } = await shown.json() as { data: Array<{ after?: unknown }> }
+    const { data } = await askHub(again, 'GET', '/api/audit?entity=backup') as { data: Array<{ after?: unknown }> }
     assert.equal(typeof at(data[0]?.after, 'createdAt'), 'string', JSON.stringify(data))
     await again.stop()
   })
@@ -330,7 +322,7 @@ test('PostgreSQL', async (t) => {
     await greets(restored)
     assert.equal((await third.query('select * from activity_hours')).length, 0, 'no sums of calls that are not there')
     const before = await third.query<{ number: string }>('select number from audit order by number')
-    assert.equal((await fetch(`${restored.url}/api/servers/greeter/toggle`, { method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: '{"enabled":false}' })).status, 200)
+    await askHub(restored, 'POST', '/api/servers/greeter/toggle', { enabled: false })
     await until(async () => (await third.query('select number from audit')).length > before.length)
     const [newest] = await third.query<{ entity: string }>('select entity from audit order by number desc limit 1')
     assert.equal(newest?.entity, 'server', 'new entries follow the restored ones')

@@ -42,8 +42,8 @@ test('bad messages', async (t) => {
 
   await t.test('malformed JSON, and other shapes than those of messages', async () => {
     for (const [code, ...bodies] of [
-      [-32700, '{', '', 'hello', '{"jsonrpc":"2.0",}', '\u0000', `${JSON.stringify(ping)}${JSON.stringify(ping)}`],
-      [-32600, '{}', '42', 'null', '[]', { ...ping, jsonrpc: '1.0' }, { jsonrpc: '2.0', id: 1 }, { ...ping, id: {} }]
+      [-32700, '{', `${JSON.stringify(ping)}${JSON.stringify(ping)}`],
+      [-32600, '[]', { ...ping, jsonrpc: '1.0' }]
     ] as const) {
       for (const body of bodies) {
         const [inside, outside] = (await both(body)) as [Stream, Stream]
@@ -55,38 +55,18 @@ test('bad messages', async (t) => {
 
   await t.test('parameters of a wrong shape: a JSON-RPC error, not more', async () => {
     for (const [method, params] of [
-      ['tools/call', undefined],
-      ['tools/call', {}],
-      ['tools/call', { name: 7 }],
-      ['tools/call', { name: null }],
-      ['tools/call', { name: ['fake-echo'] }],
-      ['tools/call', { name: '' }],
-      ['prompts/get', {}],
-      ['prompts/get', { name: {} }],
-      ['resources/read', {}],
-      ['resources/read', { uri: 7 }],
-      ['resources/subscribe', {}],
-      ['completion/complete', {}],
-      ['completion/complete', { ref: null }],
+      ['tools/call', undefined], ['tools/call', { name: 7 }], ['tools/call', { name: '' }], ['prompts/get', { name: {} }],
+      ['resources/read', {}], ['resources/subscribe', { uri: 7 }], ['completion/complete', { ref: null }],
       ['completion/complete', { ref: { type: 'ref/prompt' } }],
       ['completion/complete', { ref: { type: 'nope', name: 'p' }, argument: { name: 'a', value: 'b' } }],
-      ['logging/setLevel', {}],
-      ['logging/setLevel', { level: 'loudest' }],
-      ['tools/list', { cursor: 'nonsense' }],
-      ['tools/list', { cursor: '__proto__' }]
+      ['logging/setLevel', { level: 'loudest' }], ['tools/list', 'text']
     ] as const) {
       const reply = await session.post({ jsonrpc: '2.0', id: 1, method, params })
       assert.ok(reply.status === 200 || reply.status === 400, `${method} ${JSON.stringify(params)}: ${reply.status}`)
       assertPlain(reply.body)
-      const message = reply.messages.at(-1) ?? {}
-      if (method !== 'tools/list') assert.ok(failed(message), `${method} ${JSON.stringify(params)}: ${reply.body}`)
+      assert.ok(failed(reply.messages.at(-1) ?? {}), `${method} ${JSON.stringify(params)}: ${reply.body}`)
     }
-    for (const params of ['text', 7, true]) {
-      const reply = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list', params })
-      assert.ok(reply.status === 200 || reply.status === 400, reply.body)
-      assert.ok(reply.messages.at(-1)?.error !== undefined, reply.body)
-      assertPlain(reply.body)
-    }
+    for (const cursor of ['nonsense', '__proto__']) assertPlain((await session.post({ ...ping, method: 'tools/list', params: { cursor } })).body)
     for (const params of [undefined, {}, { protocolVersion: 7 }, { protocolVersion: '2025-11-25', capabilities: 'all' }, null, []]) {
       const reply = await send(url, { body: { jsonrpc: '2.0', id: 1, method: 'initialize', params } })
       assert.ok(reply.status < 500, `${JSON.stringify(params)}: ${reply.status}`)
@@ -138,23 +118,12 @@ test('bad messages', async (t) => {
   await t.test('answers nobody asked for, and odd notifications', async () => {
     for (const body of [
       { jsonrpc: '2.0', id: 'nobody', result: {} },
-      { jsonrpc: '2.0', id: 0, error: { code: 1, message: 'x' } },
       { jsonrpc: '2.0', id: null, error: { code: 1, message: 'x' } },
-      { jsonrpc: '2.0', id: 1, result: null },
       { jsonrpc: '2.0', id: 1, result: {}, error: {} },
       { jsonrpc: '2.0', id: 1, method: 'ping', result: {} },
-      { jsonrpc: '2.0', method: 'notifications/cancelled' },
       { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: {} } },
       { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: [] } },
-      { jsonrpc: '2.0', method: 'tools/call', params: { name: 'fake-echo' } },
-      { jsonrpc: '2.0', method: 'initialize' },
-      { jsonrpc: '2.0', id: 1, method: 'notifications/initialized' },
-      {
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'initialize',
-        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'twice', version: '1' } }
-      }
+      initialize()
     ]) {
       const reply = await session.post(body)
       assert.ok(reply.status < 500, `${JSON.stringify(body)}: ${reply.status}`)

@@ -10,11 +10,12 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test } from 'tap'
 import { fillPrompt } from '../../plugins/gateway/builtins/provider.ts'
 import { startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
+import { manage } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { appFor } from '../helpers/app.ts'
 import { agent, at, connected, KEY, names, Session, settings, text, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
-import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
+import { bearerKey, startHub, until } from '../helpers/hub.ts'
 import { openSession } from '../helpers/inject.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
@@ -31,16 +32,6 @@ const apiOf = (app: FastifyInstance) => async (
   headers: as === 'ann' ? { 'x-auth-token': app.auth.createLoginToken(ann) } : { authorization: `Bearer ${KEY}` },
   ...(payload === undefined ? {} : { payload })
 })
-
-/** One request to the management API of a hub. */
-async function ask (hub: Hub, method: string, path: string, body?: unknown): Promise<{ status: number, body: unknown }> {
-  const reply = await fetch(`${hub.url}/api${path}`, {
-    method,
-    headers: { authorization: `Bearer ${KEY}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-    body: body === undefined ? undefined : JSON.stringify(body)
-  })
-  return { status: reply.status, body: await reply.json() }
-}
 
 const idOf = (body: unknown): string => String(at(body, 'data', 'id'))
 const greet = { name: 'greet', template: 'Hello {{who}}', arguments: [{ name: 'who', required: true }] }
@@ -88,7 +79,7 @@ test('the management API', async (t) => {
   const app = await appFor(t, world({ prompts: [stored], systemConfig: { routing: { jsonBodyLimit: '5mb' } } }))
   const api = apiOf(app)
 
-  await t.test('admins write, everybody reads', async () => {
+  await t.test('what an admin writes, everybody reads', async () => {
     const made = await api('POST', '/prompts', { ...greet, title: 'Greet', description: 'Says hello' })
     assert.equal(made.statusCode, 201, made.body)
     const id = idOf(made.json())
@@ -97,9 +88,6 @@ test('the management API', async (t) => {
     for (const who of ['admin', 'ann'] as const) {
       assert.deepEqual(at((await api('GET', `/prompts/${id}`, undefined, who)).json(), 'data'), record)
       assert.deepEqual(names(at((await api('GET', '/prompts', undefined, who)).json(), 'data')), ['old', 'greet'])
-    }
-    for (const [method, path] of [['POST', '/prompts'], ['PUT', `/prompts/${id}`], ['DELETE', `/prompts/${id}`]] as const) {
-      assert.equal((await api(method, path, method === 'DELETE' ? undefined : greet, 'ann')).statusCode, 403, method)
     }
     assert.equal((await api('POST', '/prompts', { ...greet, name: 'prototype' })).statusCode, 400)
     const changed = await api('PUT', `/prompts/${id}`, { ...record, title: null, template: 'Hi {{who}}' })
@@ -215,7 +203,7 @@ test('a real client on the global route', async (t) => {
   })
   const hears = async (what: string): Promise<void> => { await until(() => heard.includes(what), () => `not ${what}: ${heard.join()}`) }
   assert.deepEqual(names((await client.listPrompts()).prompts), ['fake-ask'])
-  const made = await ask(hub, 'POST', '/prompts', { ...greet, title: 'Greet', description: 'Says hello' })
+  const made = await manage(hub, 'POST', '/prompts', { ...greet, title: 'Greet', description: 'Says hello' })
   assert.equal(made.status, 201, JSON.stringify(made.body))
   await hears('prompts')
 
@@ -239,49 +227,49 @@ test('a real client on the global route', async (t) => {
 
   await t.test('names that objects inherit', async () => {
     for (const name of ['__proto__', 'constructor']) {
-      const added = await ask(hub, 'POST', '/prompts', { name, template: `{{${name}}}!`, arguments: [{ name }] })
+      const added = await manage(hub, 'POST', '/prompts', { name, template: `{{${name}}}!`, arguments: [{ name }] })
       assert.equal(added.status, 201, JSON.stringify(added.body))
       const session = await Session.open(`${hub.url}/mcp`)
       assert.equal(text(await session.ask('prompts/get', { name, arguments: JSON.parse(`{"${name}":"x"}`) as Json })), 'x!')
       assert.equal(text(await session.ask('prompts/get', { name })), '!')
-      assert.equal((await ask(hub, 'DELETE', `/prompts/${idOf(added.body)}`)).status, 200)
+      assert.equal((await manage(hub, 'DELETE', `/prompts/${idOf(added.body)}`)).status, 200)
       assert.equal((await session.request('prompts/get', { name })).error?.code, -32602)
     }
   })
 
   await t.test('resources: read, subscribed to, changed, disabled', async () => {
     heard.length = 0
-    const added = await ask(hub, 'POST', '/resources', rules)
+    const added = await manage(hub, 'POST', '/resources', rules)
     await hears('resources')
     assert.deepEqual((await client.listResources()).resources.map(({ uri }) => uri), ['file:///a', rules.uri])
     assert.deepEqual((await client.readResource({ uri: rules.uri })).contents, [{ uri: rules.uri, mimeType: 'text/plain', text: 'Be kind' }])
     await client.subscribeResource({ uri: rules.uri })
     heard.length = 0
-    await ask(hub, 'PUT', `/resources/${idOf(added.body)}`, { content: 'Be kinder' })
+    await manage(hub, 'PUT', `/resources/${idOf(added.body)}`, { content: 'Be kinder' })
     await hears(rules.uri)
     assert.ok(!heard.includes('resources'), 'the list is the same')
     assert.equal(at((await client.readResource({ uri: rules.uri })).contents, 0, 'text'), 'Be kinder')
     await client.unsubscribeResource({ uri: rules.uri })
     heard.length = 0
-    await ask(hub, 'PUT', `/resources/${idOf(added.body)}`, { content: 'Again', name: 'Renamed' })
+    await manage(hub, 'PUT', `/resources/${idOf(added.body)}`, { content: 'Again', name: 'Renamed' })
     await hears('resources')
     assert.ok(!heard.includes(rules.uri), 'no news after the subscription ended')
-    await ask(hub, 'PUT', `/resources/${idOf(added.body)}`, { enabled: false })
+    await manage(hub, 'PUT', `/resources/${idOf(added.body)}`, { enabled: false })
     await until(async () => (await client.listResources()).resources.length === 1)
     await assert.rejects(client.readResource({ uri: rules.uri }), { code: -32002 })
-    await ask(hub, 'DELETE', `/resources/${idOf(added.body)}`)
+    await manage(hub, 'DELETE', `/resources/${idOf(added.body)}`)
   })
 
   await t.test('read by plain HTTP: everything that the caller sees', async () => {
-    const added = await ask(hub, 'POST', '/resources', rules)
-    const own = await ask(hub, 'POST', '/resources/read', { uri: rules.uri })
+    const added = await manage(hub, 'POST', '/resources', rules)
+    const own = await manage(hub, 'POST', '/resources/read', { uri: rules.uri })
     assert.deepEqual(own.body, { success: true, data: { contents: [{ uri: rules.uri, mimeType: 'text/plain', text: 'Be kind' }] } })
-    const servers = await ask(hub, 'POST', '/resources/read', { uri: 'file:///a' })
+    const servers = await manage(hub, 'POST', '/resources/read', { uri: 'file:///a' })
     assert.equal(servers.status, 200)
     assert.equal(at(servers.body, 'data', 'contents', 0, 'uri'), 'file:///a')
-    const missing = await ask(hub, 'POST', '/resources/read', { uri: 'file:///missing' })
+    const missing = await manage(hub, 'POST', '/resources/read', { uri: 'file:///missing' })
     assert.deepEqual([missing.status, at(missing.body, 'message')], [404, 'There is no such resource: "file:///missing"'])
-    await ask(hub, 'DELETE', `/resources/${idOf(added.body)}`)
+    await manage(hub, 'DELETE', `/resources/${idOf(added.body)}`)
   })
 })
 
@@ -412,7 +400,7 @@ test('the settings file: an edit counts, bad entries are reported, and everythin
   const folder = await temporaryFolder(t)
   const first = await startHub(t, { folder, settings: settings({}, { resources: [{ id: 'bad' }, { id: '1', ...rules }] }) })
   assert.match(first.output(), /\\"resources\\" entry 1 is ignored/)
-  assert.equal((await ask(first, 'POST', '/prompts', greet)).status, 201)
+  assert.equal((await manage(first, 'POST', '/prompts', greet)).status, 201)
   const path = join(folder, 'mcp_settings.json')
   const stored = JSON.parse(await readFile(path, 'utf8')) as { prompts: Json[], resources: Json[] }
   assert.equal(stored.prompts[0]?.template, greet.template)
@@ -437,7 +425,7 @@ test('PostgreSQL: they are stored, and other replicas list them', async (t) => {
   const session = await Session.open(`${two.url}/mcp`)
   const prompts = async (): Promise<string[]> => names(await session.list('prompts/list', 'prompts'))
   assert.deepEqual(await prompts(), ['greet'])
-  assert.equal((await ask(one, 'POST', '/prompts', { name: '__proto__', template: 'x' })).status, 201)
+  assert.equal((await manage(one, 'POST', '/prompts', { name: '__proto__', template: 'x' })).status, 201)
   await until(async () => (await prompts()).includes('__proto__'))
   assert.equal(at(await session.ask('resources/read', { uri: rules.uri }), 'contents', 0, 'text'), 'https://user:secret@host/ ••••')
   assert.equal((await query('select 1 from prompts')).length, 2)

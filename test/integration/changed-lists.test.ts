@@ -4,7 +4,7 @@ import { test, type Test } from 'tap'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { managed } from '../fakes/replica.ts'
 import { startModern } from '../fakes/modern-server.ts'
-import { connected, Session, settings, silence } from '../helpers/client.ts'
+import { connected, Session, settings, silence, text } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
 
@@ -89,6 +89,7 @@ void test('a server that comes back in the modern era is known as such, and its 
   }, 'no update of the modern server')
   await until(async () => (await managed(hub, 'GET', '/servers/s')).era === 'modern', 'still shown as legacy')
   assert.ok((await client.listTools()).tools.some(({ name }) => name === 'twice'))
+  assert.equal(text(await session.call('echo', { message: 'hi' })), 'hi')
   stream.close()
   await session.end()
 })

@@ -18,22 +18,12 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'GET /console/login/social': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
   'POST /console/login': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
   // Without a server, a name, a password.
-  'POST /console/keys/new': { alice: 400, admin: 400 },
-  'POST /console/add-a-server': { alice: 400, admin: 400 },
-  'POST /console/groups/new': { alice: 400, admin: 400 },
-  'POST /console/groups/:id': { alice: 400, admin: 400 },
-  'POST /console/add-a-user': { admin: 400 },
-  'POST /console/built-ins/skills/:id': { admin: 400 },
+  ...Object.fromEntries(['keys/new', 'add-a-server', 'groups/new', 'groups/:id'].map((form) => [`POST /console/${form}`, { alice: 400, admin: 400 }])),
+  ...Object.fromEntries([
+    'add-a-user', 'built-ins/skills/:id', 'built-ins/prompts/:id', 'built-ins/resources/:id', 'teams/new', 'rules', 'rules/:id', 'guards',
+    'guards/:id', 'quotas', 'quotas/:id'
+  ].map((form) => [`POST /console/${form}`, { admin: 400 }])),
   'POST /console/built-ins/skills/upload': { admin: 415 },
-  'POST /console/teams/new': { admin: 400 },
-  'POST /console/built-ins/prompts/:id': { admin: 400 },
-  'POST /console/built-ins/resources/:id': { admin: 400 },
-  'POST /console/rules': { admin: 400 },
-  'POST /console/rules/:id': { admin: 400 },
-  'POST /console/guards': { admin: 400 },
-  'POST /console/guards/:id': { admin: 400 },
-  'POST /console/quotas': { admin: 400 },
-  'POST /console/quotas/:id': { admin: 400 },
   // No rule names alice as an approver, and no call waits.
   'GET /console/approvals': { alice: 403 },
   'POST /console/approvals/:id/approve': { alice: 403, admin: 404 },
@@ -59,16 +49,10 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/servers/:name/definitions': { alice: 403, admin: 400 },
   'POST /console/servers/:name/rename': { alice: 400, admin: 400 },
   // The server is off, and lists none.
-  'GET /console/servers/:name/tools/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'POST /console/servers/:name/tools/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'GET /console/servers/:name/prompts/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'POST /console/servers/:name/prompts/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'GET /console/servers/:name/skills/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'POST /console/servers/:name/skills/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'GET /console/servers/:name/resources/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'POST /console/servers/:name/resources/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'GET /console/servers/:name/templates/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'POST /console/servers/:name/templates/:item': { alice: 404, admin: 404, 'admin, read-only': 404 }
+  ...Object.fromEntries(['tools', 'prompts', 'skills', 'resources', 'templates'].flatMap((kind) => [
+    [`GET /console/servers/:name/${kind}/:item`, { alice: 404, admin: 404, 'admin, read-only': 404 }],
+    [`POST /console/servers/:name/${kind}/:item`, { alice: 404, admin: 404, 'admin, read-only': 404 }]
+  ]))
 }
 
 /** The server, the key and the group are alice's own; a prompt and a resource have the same id. */

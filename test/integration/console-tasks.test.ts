@@ -260,26 +260,6 @@ for (const [name, options] of [wide, plain]) {
   })
 }
 
-void test('a call of the playground is cancelled, also at its server', async (t) => {
-  let isCancelled = false
-  const upstream = await startUpstream(t, {
-    tools: [tool('slow')],
-    on: ({ method }) => {
-      if (method === 'notifications/cancelled') isCancelled = true
-      return method === 'tools/call' ? 'never' : undefined
-    }
-  })
-  const hub = await startHub(t, { settings: { users: [admin], mcpServers: { s: { url: upstream.url } } } })
-  await connected(hub, 1)
-  const tab = await signedIn(t, browser, hub.url, { viewport: { width: 1280, height: 844 } })
-  await tab.goto(`${hub.url}/console/playground?route=s&eyes=self&item=slow`)
-  await tab.click('main button.primary[value=call]')
-  await until(() => upstream.received.some(({ message }) => message.method === 'tools/call'))
-  await tab.click('[data-cancel]')
-  await tab.waitForSelector('#result >> text=Cancelled')
-  await until(() => isCancelled || upstream.received.some(({ message }) => message.method === 'notifications/cancelled'))
-})
-
 void test('by keyboard alone: sign in, add a server, call its tool, answer nothing by accident, and sign out', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const hub = await startHub(t, { settings: { users: [admin] } })

@@ -11,8 +11,8 @@ import { test } from 'tap'
 import { shellQuote } from '../../plugins/base/config/first-start.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { cli } from '../helpers/cli.ts'
-import { database } from '../helpers/database.ts'
 import { firstWordsIn, freePort, npmServer, path, serverProgram, spawnHub, until } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 import { onTerminal, skipWithoutTerminal } from '../helpers/terminal.ts'
 
 const execute = promisify(execFile)
@@ -95,27 +95,12 @@ test('what a first start tells leads to a tool call', async (t) => {
 })
 
 test('a first start that cannot have its port makes no admin', async (t) => {
-  const taken = createServer()
-  await new Promise<void>((resolve) => { taken.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { taken.close() })
-  const { port } = taken.address() as { port: number }
-  const hub = await spawnHub(t, { wait: false, env: { PORT: String(port) } })
+  const hub = await spawnHub(t, { wait: false, env: { PORT: String(await listen(t, createServer())) } })
   await until(() => hub.child.exitCode !== null, hub.output)
   assert.equal(hub.child.exitCode, 1)
   assert.match(hub.output(), /is already in use/)
   assert.doesNotMatch(hub.output(), /first admin|thk_/)
   assert.ok(!existsSync(hub.settingsPath) || !readFileSync(hub.settingsPath, 'utf8').includes('"users"'))
-})
-
-test('of two first starts on one database, only the one that stored the admin names a file', async (t) => {
-  const { url } = await database(t, undefined, { tables: false })
-  const env = { DB_URL: url, ENCRYPTION_KEY: 'e'.repeat(64), JWT_SECRET: 'j'.repeat(64) }
-  const hubs = await Promise.all([spawnHub(t, { env }), spawnHub(t, { env })])
-  for (const hub of hubs) await until(() => hub.output().includes('API and its documentation'), hub.output)
-  const files = hubs.map(({ output }) => /The credentials of the first start are in (.+?)\. Read/.exec(output())?.[1])
-    .filter((file) => file !== undefined)
-  assert.equal(files.length, 1, hubs.map(({ output }) => output()).join('\n'))
-  assert.match(readFileSync(files[0] ?? '', 'utf8'), /with password "/)
 })
 
 test('on a terminal it is shown as text, whatever becomes of the log', { skip: skipWithoutTerminal }, async (t) => {

@@ -1,42 +1,23 @@
 import assert from 'node:assert/strict'
-import { request as httpRequest } from 'node:http'
 import { test } from 'tap'
-import { fine, login, PASSWORD, refused, start, transcript, weak, type Answer } from '../helpers/accounts.ts'
+import { Agent, fetch } from 'undici'
+import { fine, login, PASSWORD, refused, start, weak, type Answer } from '../helpers/accounts.ts'
 import { type Json } from '../helpers/client.ts'
 import { isFull } from '../helpers/full.ts'
 
 test('ten wrong passwords for one user from one address', async (t) => {
   const hub = await start(t)
   /** A request from another address of this machine. */
-  const from =
-    (address: string, token = '') =>
-      async (route: string, body: unknown): Promise<Answer> =>
-        await new Promise((resolve, reject) => {
-          const content = JSON.stringify(body)
-          httpRequest(
-          `${hub.url}/api${route}`,
-          {
-            method: 'POST',
-            localAddress: address,
-            headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content), 'x-auth-token': token }
-          },
-          (reply) => {
-            let text = ''
-            reply.on('data', (chunk) => { text += String(chunk) })
-              .on('end', () => {
-                transcript.push(text)
-                resolve({
-                  status: reply.statusCode ?? 0,
-                  text,
-                  body: JSON.parse(text) as Json,
-                  headers: new Headers({ 'retry-after': reply.headers['retry-after'] ?? '' })
-                })
-              })
-          }
-          )
-            .on('error', reject)
-            .end(content)
-        })
+  const from = (address: string, token = '') => {
+    const dispatcher = new Agent({ localAddress: address })
+    t.after(async () => { await dispatcher.close() })
+    return async (route: string, body: unknown): Promise<Answer> => {
+      const headers = { 'content-type': 'application/json', 'x-auth-token': token }
+      const reply = await fetch(`${hub.url}/api${route}`, { dispatcher, method: 'POST', headers, body: JSON.stringify(body) })
+      const text = await reply.text()
+      return { status: reply.status, text, body: JSON.parse(text) as Json, headers: new Headers() }
+    }
+  }
   const guess = async (address: string, password: string, username = 'admin'): Promise<Answer> =>
     await from(address)('/auth/login', { username, password })
 

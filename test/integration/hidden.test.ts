@@ -21,32 +21,14 @@ interface Caller { name: string, key?: string | null, headers?: Record<string, s
 type Way = readonly [method: string, route: string, body?: unknown]
 
 /**
- * Names that must be unique are no secret: who takes one hears that it is taken, and a user who gives
- * a
- * group a server's name gets 400. So making a server, a group or a copy of that name is not among these ways.
+ * Names that must be unique are no secret: who takes one hears that it is taken, and a user who gives a group a server's name gets 400.
+ * So making a server, a group or a copy of that name is not among these ways.
  */
 const waysOf = (name: string, team: string): Way[] => [
-  ...['', '/'].map((end): Way => ['GET', `/api/servers/${name}${end}`]),
-  ['GET', `/api/servers/${name}?fields=name`],
-  ['PUT', `/api/servers/${name}`, { config: { url: 'http://203.0.113.1/mcp' } }],
-  ['PUT', `/api/servers/${name}`, { config: 7 }],
-  ['PUT', `/api/servers/${name}`, '{'],
-  ['PUT', `/api/servers/${name}`, { config: { command: 'node' } }],
+  // test/api/rows.test.ts asks the other routes of the management API.
+  ...['', '/', '?fields=name'].map((end): Way => ['GET', `/api/servers/${name}${end}`]),
   ['PUT', `/api/servers/${name}`, { config: { url: 'http://203.0.113.1/mcp' }, newName: 'shown' }],
-  ['DELETE', `/api/servers/${name}`],
-  ['POST', `/api/servers/${name}/toggle`, { enabled: false }],
-  ['POST', `/api/servers/${name}/toggle`, { enabled: 'no' }],
-  ['POST', `/api/servers/${name}/reload`],
-  ...['tools/secret', 'prompts/secret', `resources/${encodeURIComponent('secret://one')}`, 'tools/nothing'].flatMap((item): Way[] => [
-    ['POST', `/api/servers/${name}/${item}/toggle`, { enabled: false }],
-    ['PUT', `/api/servers/${name}/${item}/description`, { description: 'x' }],
-    ['PUT', `/api/servers/${name}/${item}/description`, {}],
-    ['DELETE', `/api/servers/${name}/${item}/description`]
-  ]),
   ...['secret', `${name}-secret`, 'nothing', ''].map((toolName): Way => ['POST', `/api/tools/call/${name}`, { toolName, arguments: {} }]),
-  ['POST', `/api/tools/call/${name}`, { arguments: 7 }],
-  ['POST', `/api/mcp/${name}/prompts/secret`, {}],
-  ['POST', `/api/mcp/${name}/prompts/secret`, { arguments: 7 }],
   ...['secret', 'nothing'].flatMap((item): Way[] => [
     ['GET', `/api/tools/${name}/${item}`],
     ['GET', `/api/tools/${name}/${item}?a=1`],
@@ -67,14 +49,6 @@ const waysOf = (name: string, team: string): Way[] => [
     ['GET', `/api/openapi.${type}?servers=shown,${word}`]
   ])
   ),
-  ...['', '/server-configs'].map((rest): Way => ['GET', `/api/groups/${team}${rest}`]),
-  ['PUT', `/api/groups/${team}`, { description: 'x' }],
-  ['PUT', `/api/groups/${team}`, { description: 7 }],
-  ['DELETE', `/api/groups/${team}`],
-  ['POST', `/api/groups/${team}/servers`, { serverName: 'shown' }],
-  ['DELETE', `/api/groups/${team}/servers/shown`],
-  ['PUT', `/api/groups/${team}/servers/batch`, { servers: [] }],
-  ['PUT', `/api/groups/${team}/server-configs/shown/tools`, { tools: 'all' }],
   // into a group of one's own
   ['POST', '/api/groups/mine/servers', { serverName: name }],
   ['DELETE', `/api/groups/mine/servers/${name}`],

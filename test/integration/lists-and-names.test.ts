@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { Raw, Refusal, startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
 import { managed } from '../fakes/replica.ts'
-import { at, connected, failure, KEY, names, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
+import { at, connected, failure, KEY, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { alive, stdioFake } from '../helpers/stdio-fake.ts'
@@ -95,24 +95,6 @@ test('a server without a type that moved to another transport is found there', a
   await until(async () => (await session.tools()).includes('echo'), () => `not found: ${hub.output()}`)
 })
 
-test('names longer than 64 characters are cut, each to a name of its own that leads back', async (t) => {
-  const long = 'y'.repeat(70)
-  const { hub } = await startOne(t, {
-    tools: [tool(`${long}1`), tool(`${long}2`)],
-    prompts: [{ name: long }],
-    on: ({ method, params }) =>
-      method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: String(params.name) } }] } : undefined
-  })
-  const [all, single] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp/a`)]
-  const cut = [...await all.tools(), ...names(await all.list('prompts/list', 'prompts'))]
-  for (const name of cut) assert.match(name, /^[A-Za-z0-9_.-]{64}$/)
-  const [first = '', second = '', prompt = ''] = cut
-  for (const session of [all, single]) {
-    assert.deepEqual([text(await session.call(first)), text(await session.call(second))], [`${long}1`, `${long}2`])
-    assert.equal(text(await session.ask('prompts/get', { name: prompt })), long)
-  }
-})
-
 test('what is asked of a server that is still connecting waits for it: on its own route, on merged ones, and over REST', async (t) => {
   let answer = (): void => {}
   const answered = new Promise<void>((resolve) => { answer = resolve })
@@ -173,38 +155,6 @@ test('what is no request of a client\'s own runs nothing', async (t) => {
   await session.notify('notifications/vendor', { of: 'its own' })
   await until(() => upstream.count('notifications/vendor') === 1, 'a notification is still passed on')
   assert.deepEqual(upstream.received.map(({ message }) => message.method), ['notifications/vendor'])
-})
-
-test('an upstream\'s own error is relayed whatever its HTTP status, and a session that is gone is renewed', async (t) => {
-  let status = 400
-  let error: Json = { code: -32602, message: 'invalid "session" argument' }
-  let id: 'own' | null = 'own'
-  const { hub, upstream } = await startOne(t, {
-    on: ({ method, params, id: own, res }) => {
-      if (method !== 'tools/call' || params.name !== 'fail') return undefined
-      if (id === null) { upstream.sessions.clear(); upstream.options.on = undefined }
-      res
-        .writeHead(status, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ jsonrpc: '2.0', id: id === null ? null : own, error }, undefined, 2))
-      return 'taken'
-    },
-    tools: [tool('fail')]
-  })
-  const session = await Session.open(`${hub.url}/mcp/a`)
-  const fail = async (): Promise<Message> => await session.request('tools/call', { name: 'fail', arguments: {} })
-  const initialized = upstream.count('initialize')
-  for (status of [400, 404, 422, 500]) {
-    const calls = upstream.count('tools/call')
-    assert.deepEqual((await fail()).error, error)
-    assert.equal(upstream.count('tools/call'), calls + 1, 'it is not repeated')
-  }
-  assert.equal(upstream.count('initialize'), initialized)
-  status = 401
-  assert.match(failure(await fail()), /requires credentials/, 'what asks for credentials is no answer')
-  status = 404
-  error = { code: -32001, message: 'Session not found' }
-  id = null
-  assert.equal(text(await session.call('fail', { message: 'renewed' })), 'renewed')
 })
 
 test('a gateway that is its own server notices', async (t) => {

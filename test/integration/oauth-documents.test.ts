@@ -123,6 +123,8 @@ test('a client by its document', async (t) => {
       elsewhere: movedTo('https://evil.example/'),
       here: movedTo(id),
       moved: movedTo(`${site.url}/target`),
+      'no-uris': json(good('no-uris', { redirect_uris: null })),
+      unknown: json(good('unknown', { scope: 'read:stuff' })),
       absent: undefined
     }
     site.replies.set('/target', json(good('moved')))
@@ -134,36 +136,15 @@ test('a client by its document', async (t) => {
     }
   })
 
-  await t.test('members that are null or empty where they stand for nothing', async () => {
+  await t.test('is read as a registration is, with members that stand for nothing, and as JSON under its other names', async () => {
     const absent = { client_uri: null, logo_uri: '', tos_uri: null, jwks_uri: '', jwks: null, scope: '', contacts: null, grant_types: null }
-    for (const [name, more] of Object.entries({
-      nulls: absent, method: { token_endpoint_auth_method: '' }, secret: { client_secret: null, client_secret_expires_at: null }
-    })) {
-      site.replies.set(`/absent-${name}`, json(good(`absent-${name}`, more)))
-      assert.match((await asked(`absent-${name}`)).location ?? '', /interaction/, name)
-    }
-    site.replies.set('/no-uris', json(good('no-uris', { redirect_uris: null })))
-    assert.equal((await asked('no-uris')).status, 400)
-  })
-
-  await t.test('its scope and other members are read as those of a registration', async () => {
-    for (const [name, more] of Object.entries({
-      offline: { scope: 'mcp offline_access' },
-      manage: { scope: 'mcp manage' },
-      profile: { scope: 'profile' },
-      signed: { id_token_signed_response_alg: 'RS256', require_auth_time: 'no' }
-    })) {
-      site.replies.set(`/${name}`, json(good(name, more)))
+    for (const [name, more, type] of [
+      ['nulls', absent], ['no-method', { token_endpoint_auth_method: '' }], ['no-secret', { client_secret: null, client_secret_expires_at: null }],
+      ['scopes', { scope: 'profile manage offline_access' }], ['signed', { id_token_signed_response_alg: 'RS256', require_auth_time: 'no' }],
+      ['utf8', {}, 'application/json; charset=utf-8'], ['named', {}, 'application/client-metadata+json']
+    ] as Array<[string, Json, string?]>) {
+      site.replies.set(`/${name}`, json(good(name, more), type))
       assert.match((await asked(name, { scope: 'mcp' })).location ?? '', /interaction/, name)
-    }
-    site.replies.set('/unknown', json(good('unknown', { scope: 'read:stuff' })))
-    assert.equal((await asked('unknown', { scope: 'mcp' })).status, 400)
-  })
-
-  await t.test('JSON under its other names', async () => {
-    for (const [name, type] of [['utf8', 'application/json; charset=utf-8'], ['named', 'application/client-metadata+json']] as const) {
-      site.replies.set(`/${name}`, json(good(name), type))
-      assert.match((await asked(name)).location ?? '', /interaction/, name)
     }
   })
 })

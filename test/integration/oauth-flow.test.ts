@@ -20,29 +20,17 @@ test('where errors of a browser end: denial, and what comes back', async (t) => 
   const [error, code, back, iss] = got(allowed)
   assert.deepEqual([error, back, iss], [null, state, world.base])
   assert.ok((code ?? '').length >= 22)
-  const other = await allow(world.browser(), world.authorizeUrl({ ...params, redirect_uri: 'http://127.0.0.1:50123/callback' }), alice)
-  assert.equal(other.origin, 'http://127.0.0.1:50123')
   // By POST.
   const visit = await world.browser().post('/oauth/authorize', params)
   assert.match(visit.location ?? '', /\/oauth\/interaction\//)
 })
 
-const methodsOf: Array<[path: string, ...methods: string[]]> = [
-  ['/oauth/authorize', 'GET', 'POST'], ['/oauth/authorize/some', 'GET'], ['/oauth/token', 'POST'], ['/oauth/revoke', 'POST'],
-  ['/oauth/userinfo', 'GET', 'POST'], ['/oauth/register', 'POST'], ['/oauth/register/some', 'GET', 'PUT', 'DELETE'],
-  ['/oauth/interaction/some', 'GET'], ...['login', 'consent', 'logout'].map((end): [string, string] => [`/oauth/interaction/some/${end}`, 'POST']),
-  ['/.well-known/oauth-authorization-server', 'GET'], ['/.well-known/oauth-protected-resource', 'GET'],
-  ['/.well-known/oauth-protected-resource/mcp', 'GET'], ['/api/oauth/clients', 'GET', 'POST'],
-  ['/api/oauth/clients/some', 'GET', 'PUT', 'DELETE'], ['/api/oauth/clients/some/regenerate-secret', 'POST'],
-  ['/api/oauth/consents', 'GET'], ['/api/oauth/consents/some', 'DELETE']
-]
-
 test('off, nothing is there; switched on and off while it runs', async (t) => {
   const world = await startWorld(t, { oauthServer: { enabled: false } })
   const check = async (): Promise<void> => {
-    for (const [method, path] of methodsOf.flatMap(([path, ...methods]) => methods.map((method) => [method, path] as const))) {
-      const { status, body } = await world.as(admin, method, path, method === 'POST' || method === 'PUT' ? {} : undefined)
-      assert.equal(status, 404, `${method} ${path}: ${JSON.stringify(body).slice(0, 300)}`)
+    // access-matrix.test.ts asks every route.
+    for (const [method, path] of [['GET', '/oauth/authorize'], ['POST', '/oauth/token'], ['GET', '/api/oauth/clients']] as const) {
+      assert.equal((await world.as(admin, method, path, method === 'POST' ? {} : undefined)).status, 404, path)
     }
     const { headers } = await world.ask('POST', '/mcp', {})
     assert.equal(headers.get('www-authenticate'), 'Bearer')
@@ -175,18 +163,6 @@ test('the settings take effect at once', async (t) => {
     await world.configure({ dynamicRegistration: { requiresAuthentication: false } }, { routing: { skipAuth: true } })
     await world.configure({ dynamicRegistration: { requiresAuthentication: true } })
     assert.equal((await post()).status, 401, 'a guest')
-  })
-
-  await t.test('settings that mean nothing are refused', async () => {
-    for (const oauthServer of [
-      { enabled: 'yes' }, { accessTokenLifetime: 0 }, { accessTokenLifetime: -1 }, { accessTokenLifetime: 1.5 }, { accessTokenLifetime: 86_401 },
-      { authorizationCodeLifetime: 601 }, { refreshTokenLifetime: 365 * 86_400 + 1 }, { allowedScopes: 'mcp' },
-      { allowedScopes: ['a b'] }, { dynamicRegistration: { allowedGrantTypes: ['implicit'] } }, { issuer: 'https://evil.example' }
-    ]) {
-      const { status } = await world.as(admin, 'PUT', '/api/system-config', { oauthServer })
-      assert.equal(status, 400, JSON.stringify(oauthServer))
-    }
-    assert.equal((await world.as(alice, 'PUT', '/api/system-config', { oauthServer: { enabled: true } })).status, 403)
   })
 })
 

@@ -125,7 +125,6 @@ test('what is allowed is what the page has shown, whatever the client makes of i
   const changes: Readonly<Record<string, Json>> = {
     'a wider scope': { scope: 'mcp profile' },
     'another name': { client_name: 'Another client' },
-    'a website': { client_uri: 'https://client.example/' },
     'another redirect URI beside its own': { redirect_uris: [callback, 'https://evil.example/callback'] },
     'another scope': { scope: 'openid' }
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'tap'
 import { register, request, type Code, type Visit } from '../helpers/oauth.ts'
-import { alice, assertRefusal, basic, callback, changed, startWorld, type Answer, type Change, type Json } from '../helpers/oauth-world.ts'
+import { alice, answerOf, assertRefusal, basic, callback, changed, startWorld, type Answer, type Change } from '../helpers/oauth-world.ts'
 
 /** The page of a refusal that no client is told of: nothing on it leads elsewhere. */
 function assertPage (visit: Visit, name: string, status = 400): void {
@@ -185,10 +185,8 @@ test('the token endpoint refuses', async (t) => {
 
   await t.test('whatever is no plain form of single fields', async () => {
     const code = await fresh()
-    const post = async (body: string, headers: Record<string, string>, query = ''): Promise<Answer> => {
-      const reply = await fetch(`${base}/oauth/token${query}`, { method: 'POST', headers, body })
-      return { status: reply.status, body: await reply.json() as Json, headers: reply.headers }
-    }
+    const post = async (body: string, headers: Record<string, string>, query = ''): Promise<Answer> =>
+      await answerOf(await fetch(`${base}/oauth/token${query}`, { method: 'POST', headers, body }))
     const type = { 'content-type': 'application/x-www-form-urlencoded' }
     const text = new URLSearchParams(code).toString()
     assertRefusal(await post(JSON.stringify(code), { 'content-type': 'application/json' }), [400, 'invalid_request'], 'JSON')

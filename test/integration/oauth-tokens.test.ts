@@ -243,6 +243,9 @@ test('/oauth/userinfo, and a user of the same name', async (t) => {
   assert.notEqual(body.sub, shown.body.sub)
 })
 
+const switchAdmin = async (world: World): Promise<Answer> =>
+  await world.as(admin, 'PUT', '/api/users/alice', { isAdmin: world.app.users.get('alice')?.isAdmin !== true })
+
 /** The ways to end what a user allowed a client; `login`: whether the browser stays logged in. */
 const ends: Readonly<Record<string, { end: (world: World, clientId: string) => Promise<Answer>, login: boolean }>> = {
   'the consent is withdrawn': { end: async (world, id) => await world.as(alice, 'DELETE', `/api/oauth/consents/${id}`), login: true },
@@ -253,6 +256,8 @@ const ends: Readonly<Record<string, { end: (world: World, clientId: string) => P
   'the password is changed by an admin': {
     end: async (world) => await world.as(admin, 'PUT', '/api/users/alice', { newPassword: password }), login: false
   },
+  'its user becomes an admin': { end: async (world) => await switchAdmin(world), login: false },
+  'its user is an admin no more': { end: async (world) => await switchAdmin(world), login: false },
   'the user is removed, and made again': {
     end: async (world) => {
       await world.as(admin, 'DELETE', '/api/users/alice')
@@ -381,28 +386,4 @@ test('a new secret ends the tokens of its client, and the old one', async (t) =>
   assert.equal((await world.token(refresh, basic(id, fresh))).body.error, 'invalid_grant')
   const { client_id: __, ...next } = await world.code(alice, {}, id)
   assert.equal((await world.token(next, basic(id, fresh))).status, 200)
-})
-
-test('who becomes an admin, or is one no more, logs in anew', async (t) => {
-  const world = await startWorld(t)
-  const browser = world.browser()
-  const { client_id: clientId = '' } = await register(world.base)
-  const tokens = async (): Promise<{ access: string, refresh: string }> => {
-    const { body } = await world.token(await world.code(bob, {}, clientId, browser))
-    return { access: String(body.access_token), refresh: String(body.refresh_token) }
-  }
-  const user = await tokens()
-  const late = await world.code(bob, {}, clientId, browser)
-  assert.equal((await world.as(admin, 'PUT', '/api/users/bob', { isAdmin: true })).status, 200)
-  // What a client was allowed before does not grow.
-  assert.equal((await world.by(user.access, 'GET', '/api/users')).status, 401)
-  assert.equal((await world.token(late)).body.error, 'invalid_grant')
-  const asAdmin = await tokens()
-  assert.equal((await world.by(asAdmin.access, 'GET', '/api/users')).status, 200)
-  assert.equal((await world.as(admin, 'PUT', '/api/users/bob', { isAdmin: false })).status, 200)
-  assert.equal(await world.isValid(asAdmin.access), false)
-  assert.equal((await world.refresh(asAdmin.refresh, clientId)).body.error, 'invalid_grant')
-  // The browser's session ended as well, so that the next tokens are those of who bob is now.
-  assert.match((await browser.get((await browser.get(world.authorizeUrl(request(clientId).params))).location ?? '')).text, /name="password"/)
-  assert.equal((await world.by((await tokens()).access, 'GET', '/api/users')).status, 403)
 })

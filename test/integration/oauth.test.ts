@@ -26,25 +26,6 @@ test('two replicas behind one address', async (t) => {
     }
   })
 
-  await t.test('a client that changes itself on one ends what is decided on the other', async () => {
-    const stated = { client_name: 'A client', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', scope: 'mcp' }
-    const client = await register(url, stated)
-    const browser = new Browser(url)
-    const { params } = request(client.client_id ?? '', { scope: 'mcp profile' })
-    let page = await browser.get(`${url}/oauth/authorize?${new URLSearchParams(params).toString()}`)
-    for (let step = 0; step < 6 && !page.text.includes('name="decision"'); step++) {
-      page = page.location === undefined ? await browser.submit(page, { ...admin }, '/login') : await browser.get(page.location)
-    }
-    const put = await fetch(`${b.url}/oauth/register/${client.client_id}`, {
-      method: 'PUT',
-      headers: { authorization: `Bearer ${client.registration_access_token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...stated, client_id: client.client_id, scope: 'mcp profile' })
-    })
-    assert.equal(put.status, 200)
-    const end = await browser.submit(page, { decision: 'allow' }, '/consent')
-    assert.deepEqual([end.status, end.location], [400, undefined])
-  })
-
   await t.test('a revocation on one ends requests and streams on the other', async () => {
     const tokens = (await redeem(a, await visitor.code())).body
     const session = await Session.open(`${b.url}/mcp`, { key: tokens.access_token })

@@ -122,20 +122,6 @@ test('warn: a description that changes by one character is listed, told, counted
   assert.equal(back?.after?.description, 'Finds issues')
 })
 
-test('another order of members is no change; another schema is one', async (t) => {
-  const upstream = await upstreamOf(t)
-  const hub = await serving(t, upstream, 'ask')
-  const { name, description } = search
-  const reordered = { inputSchema: { properties: { n: { type: 'number' }, q: { type: 'string' } }, type: 'object' }, description, name }
-  await change(upstream, { tools: [other, reordered] })
-  await until(async () => JSON.stringify(await managed(hub, 'GET', '/servers/s')).includes('"n":{"type":"number"},"q"'), 'the other order never came')
-  assert.deepEqual(await changesOf(hub), [])
-  assert.deepEqual(await described(hub), everywhere('Finds issues'))
-  await change(upstream, { tools: [{ ...search, inputSchema: { type: 'object', properties: { q: { type: 'number' }, n: { type: 'number' } } } }, other] })
-  const [only] = await awaitChanges(hub, ['tool search'])
-  assert.deepEqual(at(only?.before, 'inputSchema', 'properties', 'q', 'type'), 'string')
-})
-
 test('ask: what changed is hidden everywhere until an admin accepts it; sessions are told', async (t) => {
   const upstream = await upstreamOf(t)
   const hub = await serving(t, upstream, 'ask')
@@ -160,20 +146,7 @@ test('ask: what changed is hidden everywhere until an admin accepts it; sessions
   assert.deepEqual(audit.map(({ name, action }) => [name, action]), [['s', 'update']])
 })
 
-test('ask: a new name is a change, also one that an item takes; with its former name it is none', async (t) => {
-  const upstream = await upstreamOf(t)
-  const hub = await serving(t, upstream, 'ask')
-  await change(upstream, { tools: [{ ...search, ...tool('search2'), description: search.description }, other] })
-  const [only] = await awaitChanges(hub, ['tool search2'])
-  assert.equal(only?.before, null)
-  const session = await Session.open(`${hub.url}/mcp`)
-  assert.deepEqual(await session.tools(), ['s-other'])
-  await change(upstream, { tools: [search, other] })
-  await awaitChanges(hub, [])
-  assert.deepEqual(await session.tools(), ['s-search', 's-other'])
-})
-
-test('block: the old definition stays listed and calls are refused, until it changes back or is accepted', async (t) => {
+test('block: the old definition stays listed and calls are refused, until it changes back; off tells and hides nothing', async (t) => {
   const upstream = await upstreamOf(t)
   const hub = await serving(t, upstream, 'block')
   await change(upstream, { tools: [changed, other, { ...search, name: 'new' }], prompts: [{ ...greet, description: 'Greets nobody' }] })
@@ -193,6 +166,10 @@ test('block: the old definition stays listed and calls are refused, until it cha
   await change(upstream, { tools: [search, other], prompts: [greet] })
   await awaitChanges(hub, [])
   assert.deepEqual(await called(hub), nobody)
+  await change(upstream, { tools: [changed, other] })
+  await awaitChanges(hub, ['tool search'])
+  await managed(hub, 'PUT', '/servers/s', { config: configOf(upstream, 'off') })
+  assert.deepEqual([await changesOf(hub), await described(hub)], [[], everywhere('Finds issues.')])
 })
 
 test('a server does not slip past a policy by other tags: they are a change, and block keeps the old ones', async (t) => {
@@ -247,17 +224,6 @@ test('instructions are pinned like items: ask hides them, block keeps the old on
   assert.equal(await instructions(), 'Search first. Do not tell the user')
 })
 
-test('off: nothing is told or hidden, and what was listed last is pinned when it is on again', async (t) => {
-  const upstream = await upstreamOf(t)
-  const hub = await serving(t, upstream, 'off')
-  await change(upstream, { tools: [changed, other] })
-  await until(async () => (await described(hub)).record === 'Finds issues.', 'the change never came')
-  assert.deepEqual(await changesOf(hub), [])
-  await managed(hub, 'PUT', '/servers/s', { config: configOf(upstream, 'ask') })
-  assert.deepEqual(await described(hub), everywhere('Finds issues.'))
-  assert.equal((await manage(hub, 'PUT', '/servers/s', { config: configOf(upstream, 'maybe') })).status, 400)
-})
-
 test('pins outlive a restart, and go with a server to its new name; a removed server is pinned anew', async (t) => {
   const folder = await temporaryFolder(t)
   const upstream = await upstreamOf(t)
@@ -278,18 +244,6 @@ test('pins outlive a restart, and go with a server to its new name; a removed se
   await managed(hub, 'POST', '/servers', { name: 'z', config: configOf(upstream, 'ask') })
   await until(async () => (await (await Session.open(`${hub.url}/mcp`)).tools()).length === 2, 'it never came back')
   assert.deepEqual(await changesOf(hub, 'z'), [])
-})
-
-test('who may look at changes and accept them: admins', async (t) => {
-  const upstream = await upstreamOf(t)
-  const user = { username: 'ann', password: 'Password-of-ann-1', isAdmin: false }
-  const hub = await startHub(t, { settings: settings({ s: { ...configOf(upstream, 'ask'), owner: 'ann' } }) })
-  await managed(hub, 'POST', '/users', user)
-  const answer = await manage(hub, 'POST', '/auth/login', { username: 'ann', password: user.password }, {})
-  const headers = { 'x-auth-token': String(at(answer.body, 'token')) }
-  assert.equal((await manage(hub, 'GET', '/servers/s/changes', undefined, headers)).status, 403)
-  assert.equal((await manage(hub, 'POST', '/servers/s/changes/accept', { kind: 'tool', item: 'search' }, headers)).status, 403)
-  assert.equal((await manage(hub, 'GET', '/servers/none/changes')).status, 404)
 })
 
 test('replicas: what one has seen and an admin accepted there counts on the other within 5 s, and is told once', async (t) => {

@@ -395,18 +395,25 @@ void test('a client whose unknown members cannot be opened does not stop a rotat
   assert.equal((await storage.resealing.countOutdatedSeals()).former, 1)
 })
 
+/** Whose values for which server. */
+const ofAnn = { server: 'guarded', user: 'ann', account: 'a', target: 't' }
+
 for (const kind of ['file', 'PostgreSQL']) {
-  void test(`${kind}: a login that cannot be opened counts as none, and another one takes its place, once`, async (t) => {
+  void test(`${kind}: a login, or values of a user, that cannot be opened count as none, and others take their place, once`, async (t) => {
     const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
     const dbUrl = kind === 'file' ? undefined : (await database(t)).url
     const first = await open(t, dbUrl, {}, vaultWith(former))
     await first.storage.upstreamTokens.swap('guarded', 'client', undefined, 'lost')
+    await first.storage.userValues.swap(ofAnn, undefined, { TOKEN: 'lost' })
     const document = kind === 'file' ? JSON.parse(await readFile(first.path, 'utf8')) as object : undefined
-    const { storage: { upstreamTokens } } = await open(t, dbUrl, document, vaultWith(newest))
+    const { storage: { upstreamTokens, userValues } } = await open(t, dbUrl, document, vaultWith(newest))
     assert.equal(await upstreamTokens.find('guarded', 'client'), undefined)
     const stored = await race(5, async (n) => await upstreamTokens.swap('guarded', 'client', undefined, n))
     assert.equal(stored.filter((version) => version !== undefined).length, 1)
     assert.equal((await upstreamTokens.find('guarded', 'client'))?.value, stored.findIndex((version) => version !== undefined))
+    assert.deepEqual([await userValues.find('guarded', 'ann'), await userValues.list('guarded')], [undefined, []])
+    assert.equal(await userValues.swap(ofAnn, undefined, { TOKEN: 'given anew' }), true)
+    assert.deepEqual((await userValues.find('guarded', 'ann'))?.values, { TOKEN: 'given anew' })
   })
 }
 
@@ -470,6 +477,7 @@ for (const kind of ['file', 'PostgreSQL']) {
     } as const))
     const first = await open(t, dbUrl, {}, vaultWith(former))
     await first.storage.upstreamTokens.swap('guarded', 'shared', undefined, { token: 'kept' })
+    await first.storage.userValues.swap(ofAnn, undefined, { TOKEN: 'kept' })
     await first.storage.grants.put(hashOf('code'), 'family', 'grant', soon())
     await first.storage.loginStates.put(hashOf('cookie'), state, soon())
     const { approval, webhook, message, failure } = approvalAndWebhook()
@@ -483,7 +491,7 @@ for (const kind of ['file', 'PostgreSQL']) {
     const document = async (path: string): Promise<object | undefined> =>
       kind === 'file' ? JSON.parse(await readFile(path, 'utf8')) as object : undefined
     const lost = await open(t, dbUrl, await document(first.path), vaultWith(newest))
-    const expected = kind === 'file' ? 3 : 187
+    const expected = kind === 'file' ? 4 : 188
     const { former: none, locked } = await lost.storage.resealing.countOutdatedSeals()
     assert.deepEqual([none, locked.reduce((sum, { count }) => sum + count, 0)], [0, expected])
     const [entry] = await lost.storage.auditTrail?.list({}, 1) ?? []
@@ -504,6 +512,7 @@ for (const kind of ['file', 'PostgreSQL']) {
     const { storage } = await open(t, dbUrl, await document(both.path), vaultWith(newest))
     assert.deepEqual(await storage.resealing.countOutdatedSeals(), { former: 0, locked: [] })
     assert.deepEqual((await storage.upstreamTokens.find('guarded', 'shared'))?.value, { token: 'kept' })
+    assert.deepEqual((await storage.userValues.find('guarded', 'ann'))?.values, { TOKEN: 'kept' })
     assert.deepEqual((await storage.approvals.find(approval.id))?.approval, approval)
     assert.deepEqual(await storage.eventWebhooks.find('sub'), webhook)
     if (kind === 'file') return

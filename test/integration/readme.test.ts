@@ -7,6 +7,7 @@ import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { temporaryFolder } from '../fakes/store-file.ts'
+import { Session } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { freePort, path, startHub, until } from '../helpers/hub.ts'
 import { runToEnd, startProgram, type Run } from '../helpers/programs.ts'
@@ -158,31 +159,9 @@ test('the settings files of docs/configuration.md are valid, and the first one w
   }
   const hub = await startHub(t, { settings: example.text })
   assert.doesNotMatch(hub.output(), /ignored|cannot be used|is not connected/)
-  const headers = {
-    authorization: 'Bearer choose-something-long-and-random',
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream'
-  }
-  const post = async (message: object, session?: string): Promise<Response> =>
-    await fetch(`${hub.url}/mcp/daily`, {
-      method: 'POST',
-      headers: session === undefined ? headers : { ...headers, 'mcp-session-id': session },
-      body: JSON.stringify({ jsonrpc: '2.0', ...message })
-    })
-  const hello = await post({
-    id: 1,
-    method: 'initialize',
-    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
-  })
-  assert.equal(hello.status, 200)
-  await hello.text()
-  const session = hello.headers.get('mcp-session-id') ?? ''
-  await post({ method: 'notifications/initialized' }, session)
+  const session = await Session.open(`${hub.url}/mcp/daily`, { key: 'choose-something-long-and-random' })
   await until(async () => {
-    const { result } = (await (await post({ id: 2, method: 'tools/list' }, session)).json()) as {
-      result: { tools: Array<{ name: string; description: string }> }
-    }
-    assert.deepEqual(result.tools.map(({ name, description }) => [name, description]), [['try-echo', 'Says it again']])
+    assert.deepEqual((await session.list('tools/list', 'tools')).map(({ name, description }) => [name, description]), [['try-echo', 'Says it again']])
     return true
   }, () => `the group of the example does not list its tool: ${hub.output()}`)
 })

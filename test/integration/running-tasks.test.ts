@@ -6,13 +6,12 @@ import { recordCollections } from '../../db/records.ts'
 import { startGates } from '../fakes/gates.ts'
 import { loggedIn, manage, managed, startReplica, type Answer } from '../fakes/replica.ts'
 import { startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
-import { at, connected, KEY, OTHER, otherKey, send, Session, settings, type Json } from '../helpers/client.ts'
+import { at, connected, KEY, OTHER, otherKey, Session, settings, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
-import { modernRequest } from '../helpers/modern-request.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { stdioFake } from '../helpers/stdio-fake.ts'
-import { withTasks } from '../helpers/task-clients.ts'
+import { askWithTasks, publicServers } from '../helpers/task-clients.ts'
 
 const password = 'Same-1234'
 const hash = bcrypt.hashSync(password, 4)
@@ -21,21 +20,17 @@ const users = [
 ]
 /** The key of the admins, and one of alice. */
 const people = { users, bearerKeys: [bearerKey(), otherKey({ kind: 'user', owner: 'alice', name: 'laptop' })] }
-const publicServers = (urls: Record<string, string>): Json =>
-  Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, { url, visibility: 'public' }]))
 
 /** Begins a task as a modern client; its handle. */
 async function begin (hub: Hub, name: string, { key = OTHER, path = '/mcp' } = {}): Promise<string> {
-  const { headers, body } = modernRequest('tools/call', { params: { name, arguments: { text: 'an argument' } }, capabilities: withTasks, key })
-  const answer = (await send(`${hub.url}${path}`, { headers, body, key: null })).messages.at(-1)
-  assert.equal(answer?.result?.resultType, 'task', JSON.stringify(answer))
-  return String(answer?.result?.taskId)
+  const params = { name, arguments: { text: 'an argument' } }
+  const answer = await askWithTasks(`${hub.url}${path}`, 'tools/call', params, { key })
+  assert.equal(answer.result?.resultType, 'task', JSON.stringify(answer))
+  return String(answer.result?.taskId)
 }
 
-async function stateOf (hub: Hub, taskId: string, key = OTHER): Promise<unknown> {
-  const { headers, body } = modernRequest('tasks/get', { params: { taskId }, capabilities: withTasks, key })
-  return (await send(`${hub.url}/mcp`, { headers, body, key: null })).messages.at(-1)?.result?.status
-}
+const stateOf = async (hub: Hub, taskId: string): Promise<unknown> =>
+  (await askWithTasks(`${hub.url}/mcp`, 'tasks/get', { taskId }, { key: OTHER })).result?.status
 
 /** Two replicas with these servers. (Those of a settings file are private in a database.) */
 async function replicas (t: Cleanup, db: string, servers: Json): Promise<[Hub, Hub]> {

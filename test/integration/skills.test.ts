@@ -3,11 +3,15 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type { Client } from '@modelcontextprotocol/client'
+import { ResourceListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { test, type Test } from 'tap'
+import { z } from 'zod'
+import { startUpstream } from '../fakes/fault-http.ts'
+import { manage } from '../fakes/replica.ts'
 import { mainFile, SkillWorld, startLegacySkills, startModernSkills, type SkillServer } from '../fakes/skills.ts'
 import { zip as zipOf } from '../fakes/zip.ts'
 import { multipartOf, multipartType } from '../helpers/bundles.ts'
-import { agent, connected, KEY, Session, settings, type Json } from '../helpers/client.ts'
+import { agent, connected, KEY, Session, settings, type AgentOptions, type Json } from '../helpers/client.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
 
@@ -36,9 +40,8 @@ const outcome = async (asked: Promise<unknown>): Promise<unknown> => {
     return { code, message: message.replace(/^MCP error -\d+: /, '') }
   }
 }
-async function legacyAsk (t: Test, url: string, capabilities: Json = knowing): Promise<Ask> {
-  const client = await agent(t, url, { capabilities })
-  const { z } = await import('zod')
+async function legacyAsk (t: Test, url: string, capabilities: Json = knowing, options: AgentOptions = {}): Promise<Ask> {
+  const client = await agent(t, url, { capabilities, ...options })
   return async (method, params = {}) => await outcome(client.request({ method, params } as never, z.looseObject({}) as never))
 }
 const modernAsk = async (t: Test, url: string): Promise<Ask> => {
@@ -105,7 +108,6 @@ for (const [era, start] of Object.entries(servers)) {
 
 test('a modern client gets the freshness of skills, and only routes with skills announce them', async (t) => {
   const { url } = await startModernSkills(t, billing)
-  const { startUpstream } = await import('../fakes/fault-http.ts')
   const plain = await startUpstream(t, { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] })
   const hub = await startHub(t, {
     settings: settings({ one: { type: 'streamable-http', url }, none: { type: 'streamable-http', url: plain.url } })
@@ -133,18 +135,12 @@ test('servers are told who knows skills, and who knows them is told of changes',
   const hub = await startHub(t, { settings: settings({ s: { type: 'streamable-http', url: upstream.url } }) })
   await connected(hub, 1)
   const heard = new Map<string, number>()
-  const listening = async (name: string, capabilities: Json): Promise<Ask> => {
-    const { ResourceListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js')
-    const client = await agent(t, `${hub.url}/mcp`, {
-      name,
-      capabilities,
-      prepare: (made) => {
-        made.setNotificationHandler(ResourceListChangedNotificationSchema, () => { heard.set(name, (heard.get(name) ?? 0) + 1) })
-      }
-    })
-    const { z } = await import('zod')
-    return async (method, params = {}) => await outcome(client.request({ method, params } as never, z.looseObject({}) as never))
-  }
+  const listening = async (name: string, capabilities: Json): Promise<Ask> => await legacyAsk(t, `${hub.url}/mcp`, capabilities, {
+    name,
+    prepare: (made) => {
+      made.setNotificationHandler(ResourceListChangedNotificationSchema, () => { heard.set(name, (heard.get(name) ?? 0) + 1) })
+    }
+  })
   await listening('plain', {})
   const declares = await listening('declares', knowing)
   const lists = await listening('lists', {})
@@ -166,14 +162,8 @@ const upload = async (hub: Hub, file: Buffer): Promise<{ status: number, body: J
   })
   return { status: reply.status, body: await reply.json() as Json }
 }
-const api = async (hub: Hub, method: string, path: string, body?: unknown): Promise<{ status: number, body: Json }> => {
-  const reply = await fetch(`${hub.url}/api${path}`, {
-    method,
-    headers: { authorization: `Bearer ${KEY}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-    body: body === undefined ? undefined : JSON.stringify(body)
-  })
-  return { status: reply.status, body: await reply.json() as Json }
-}
+const api = async (...asked: Parameters<typeof manage>): Promise<{ status: number, body: Json }> =>
+  await manage(...asked) as { status: number, body: Json }
 
 test('an admin uploads a skill, and chooses its routes', async (t) => {
   const upstream = await startLegacySkills(t, new SkillWorld({ 'skill://taken': { 'SKILL.md': mainFile('taken') } }))

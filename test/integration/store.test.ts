@@ -92,11 +92,6 @@ for (const [what, content, word] of [
   })
 }
 
-onFile('a folder or a pipe in its place is refused', undefined, async ({ store, path }) => {
-  await mkdir(path)
-  await assert.rejects(store.load(), (error: Error) => error.message.includes(path) && error.message.includes('EISDIR'))
-})
-
 void test('file: a missing file is made by the first commit, with its folder', async (t) => {
   const path = join(await temporaryFolder(t), 'a', 'b', 'settings.json')
   const store = new JsonFileStore(path, () => {})

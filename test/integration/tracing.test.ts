@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test, type Test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { managed } from '../fakes/replica.ts'
 import { json, restApi, type RestApi } from '../fakes/rest-api.ts'
 import { connected, KEY, Session, settings, text } from '../helpers/client.ts'
 import { npmServer, spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
@@ -159,12 +160,9 @@ test('one tree from the client to the upstream', async (t) => {
 
   await t.test('over REST', async () => {
     const before = spans().length
-    const reply = await fetch(`${hub.url}/api/tools/call/fake`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', traceparent: `00-${traceId}-00000000000000bb-01` },
-      body: JSON.stringify({ toolName: 'echo', arguments: { message: 'rest' } })
+    await managed(hub, 'POST', '/tools/call/fake', { toolName: 'echo', arguments: { message: 'rest' } }, {
+      authorization: `Bearer ${KEY}`, traceparent: `00-${traceId}-00000000000000bb-01`
     })
-    assert.equal(reply.status, 200, await reply.text())
     await until(() => spans().length > before)
     const span = spans().at(-1)
     assert.deepEqual([span?.name, span?.traceId, span?.parentSpanId], ['tools/call echo', traceId, '00000000000000bb'])

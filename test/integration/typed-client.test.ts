@@ -9,8 +9,9 @@ import { validate } from '@readme/openapi-parser'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import openapiTS, { astToString } from 'openapi-typescript'
-import { at, KEY, settings, type Json } from '../helpers/client.ts'
+import { at, settings, type Json } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { managed } from '../fakes/replica.ts'
 import { path, startHub, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { runToEnd, type Run } from '../helpers/programs.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
@@ -360,12 +361,7 @@ test('a client generated from it compiles, and runs', async (t) => {
   })
 
   await t.test('the one that docs/api.md shows', async () => {
-    const reply = await fetch(`${hub.url}/api/servers`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ name: 'everything', config: { url: fake.url } })
-    })
-    assert.equal(reply.status, 200)
+    await managed(hub, 'POST', '/servers', { name: 'everything', config: { url: fake.url } })
     const ran = await run(folder, ['--import', 'tsx', 'shown.ts'], env)
     assert.equal(ran.code, 0, ran.said)
     assert.match(ran.said, /^(?:connected|connecting) \d$/m)

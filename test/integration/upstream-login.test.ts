@@ -1,9 +1,7 @@
 // The gateway as an OAuth client: a real authorization server (oidc-provider) before a real MCP server.
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
-import bcrypt from 'bcryptjs'
 import { test } from 'tap'
 import { startLoginServer, type LoginServer } from '../fakes/login-server.ts'
 import { manage, startReplica } from '../fakes/replica.ts'
@@ -12,7 +10,6 @@ import { at, KEY, OTHER, otherKey, Session, settings, text, type Json } from '..
 import { movingClock } from '../helpers/clock.ts'
 import { database } from '../helpers/database.ts'
 import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
-import { listen } from '../helpers/listen.ts'
 import { Browser, confirm } from '../helpers/oauth.ts'
 
 interface Shown { status: string, error: string | null, oauth?: { authorizationUrl: string } }
@@ -206,57 +203,6 @@ test('an SSE server that asks for a login', async (t) => {
   await isConnected(hub)
   assert.equal(await whoami(hub), 'bob')
   assertNoToken(server, [hub.output(), ...await filesOf(hub.folder)], 'the gateway')
-})
-
-test('metadata that leads into the private network of the gateway leads nowhere', async (t) => {
-  // The servers of a user who is no admin may reach this address only; the other loopback address stands for a private network.
-  const reached: string[] = []
-  const inner = createServer((request, reply) => { reached.push(request.url ?? ''); reply.end('{}') })
-  const privateUrl = `http://127.0.0.2:${await listen(t, inner, '127.0.0.2')}`
-  const outer = createServer((request, reply) => {
-    const { origin, pathname } = new URL(request.url ?? '', `http://${request.headers.host}`)
-    const [, kind = ''] = /\/(resource|server|redirect|register|token)$/.exec(pathname) ?? []
-    const json = (body: object): void => { reply.setHeader('content-type', 'application/json').end(JSON.stringify(body)) }
-    const issuer = `${origin}/as/${kind}`
-    if (pathname === `/mcp/${kind}`) {
-      const metadata = kind === 'resource' ? `${privateUrl}/metadata` : `${origin}/.well-known/oauth-protected-resource/mcp/${kind}`
-      reply.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${metadata}"` }).end()
-    } else if (pathname.startsWith('/.well-known/oauth-protected-resource/mcp/')) {
-      json({ resource: `${origin}/mcp/${kind}`, authorization_servers: [kind === 'server' ? privateUrl : issuer] })
-    } else if (pathname.startsWith('/.well-known/oauth-authorization-server/as/')) {
-      if (kind === 'redirect') { reply.writeHead(302, { location: `${privateUrl}/moved` }).end(); return }
-      json({
-        issuer,
-        authorization_endpoint: `${origin}/authorize`,
-        token_endpoint: `${kind === 'token' ? privateUrl : origin}/token`,
-        registration_endpoint: `${kind === 'register' ? privateUrl : origin}/clients`,
-        response_types_supported: ['code'],
-        code_challenge_methods_supported: ['S256']
-      })
-    } else if (pathname === '/clients') json({ client_id: 'c', redirect_uris: [] })
-    else reply.writeHead(404).end()
-  })
-  const origin = `http://127.0.0.1:${await listen(t, outer)}`
-  const hub = await startHub(t, {
-    settings: settings({}, { users: [{ username: 'ann', password: bcrypt.hashSync('Same-1234', 4), createdAt: new Date().toISOString() }] }),
-    env: { OUTBOUND_ALLOW: '127.0.0.1' }
-  })
-  const login = await manage(hub, 'POST', '/auth/login', { username: 'ann', password: 'Same-1234' }, {})
-  const headers = { 'x-auth-token': String(at(login.body, 'token')) }
-  const kinds = ['resource', 'server', 'redirect', 'register', 'token']
-  for (const name of kinds) {
-    const made = await manage(hub, 'POST', '/servers', { name, config: { type: 'streamable-http', url: `${origin}/mcp/${name}` } }, headers)
-    assert.equal(made.status, 200, made.text)
-  }
-  const shown = async (name: string): Promise<Shown> => at((await manage(hub, 'GET', `/servers/${name}`, undefined, headers)).body, 'data') as Shown
-  for (const name of kinds) {
-    await until(async () => !['connecting', 'connected'].includes((await shown(name)).status), hub.output)
-    const { error, oauth } = await shown(name)
-    const said = { redirect: /HTTP 404/, token: /must have one origin/ }[name] ?? /127\.0\.0\.2 is a loopback address/
-    assert.match(error ?? '', said, name)
-    assert.equal(oauth, undefined, name)
-  }
-  assert.deepEqual(reached, [])
 })
 
 test('two replicas share a login, its refresh and its end', async (t) => {

@@ -21,6 +21,8 @@ interface GuardedOptions {
   /** Members of the resource's metadata that are other ones; null: it publishes none. */
   readonly resource?: ((origin: string) => Json) | null
   readonly challenge?: string
+  /** Where the authorization server's metadata have moved to. */
+  readonly moved?: string
   /** The answer of the token endpoint. */
   readonly tokens?: Json
   /** The status of that answer; 200 if undefined. */
@@ -29,7 +31,8 @@ interface GuardedOptions {
 
 const token = 'an-access-token'
 
-async function startGuarded (t: Cleanup, { metadata, resource, challenge, tokens, tokenStatus }: GuardedOptions = {}): Promise<Guarded> {
+async function startGuarded (t: Cleanup, options: GuardedOptions = {}): Promise<Guarded> {
+  const { metadata, resource, challenge, moved, tokens, tokenStatus } = options
   const asked: string[] = []
   const made: Guarded = { url: '', origin: '', asked }
   const upstream = await startUpstream(t, {
@@ -53,6 +56,7 @@ async function startGuarded (t: Cleanup, { metadata, resource, challenge, tokens
             ? json({}, 404)
             : json({ resource: `${origin}/mcp`, authorization_servers: [origin], ...resource?.(origin) })
         case '/.well-known/oauth-authorization-server':
+          if (moved !== undefined) return json({}, 302, { location: moved })
           return json({
             issuer: origin,
             authorization_endpoint: `${origin}/authorize`,
@@ -64,7 +68,9 @@ async function startGuarded (t: Cleanup, { metadata, resource, challenge, tokens
           })
         case '/register': return json({ client_id: 'c', redirect_uris: [] }, 201)
         case '/token': return json(tokens ?? { access_token: token, token_type: 'Bearer' }, tokenStatus)
-        default: return json({}, 404)
+        default:
+          reply.writeHead(404).end()
+          return true
       }
     }
   })
@@ -199,6 +205,10 @@ test('what a server names is reached as a stranger\'s address, also where an adm
       assert.match(error ?? '', /(?:is a loopback address|this machine itself)[^]*The server itself provides this address[^]*"oauth\.issuer"/)
     })
   }
+  await t.test('metadata that have moved', async (t) => {
+    const server = await startGuarded(t, { moved: `${privateUrl}/moved` })
+    assert.equal((await settled(await hubFor(t, { url: server.url }))).status, 'oauth_required', 'they count as absent')
+  })
   await t.test('token endpoint, at the end of a login', async (t) => {
     const server = await startGuarded(t, { metadata: () => ({ token_endpoint: `${privateUrl}/token`, registration_endpoint: undefined }) })
     const hub = await hubFor(t, { url: server.url, oauth: { clientId: 'c', clientSecret: 's' } })

@@ -5,25 +5,16 @@ import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { manage, managed } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { admin, as, keyOf, settingsOf, startValueServers } from '../fakes/value-servers.ts'
-import { Session, text, type Json } from '../helpers/client.ts'
+import { admin, as, give, isConnected, settingsOf, startValueServers, tell } from '../fakes/value-servers.ts'
+import type { Json } from '../helpers/client.ts'
 import { cli, envOf, maintain } from '../helpers/cli.ts'
 import { database } from '../helpers/database.ts'
-import { startHub, until, type Hub } from '../helpers/hub.ts'
+import { startHub, until } from '../helpers/hub.ts'
 
 async function run (...command: Parameters<typeof maintain>): Promise<string> {
   const { code, told } = await maintain(...command)
   assert.equal(code, 0, told)
   return told
-}
-
-const tell = async (hub: Hub): Promise<string> => {
-  const session = await Session.open(`${hub.url}/mcp/header`, { key: keyOf.bob })
-  const { result, error } = await session.request('tools/call', { name: 'tell', arguments: {} })
-  return error?.message ?? text(result)
-}
-const isConnected = async (hub: Hub): Promise<void> => {
-  await until(async () => (await managed(hub, 'GET', '/servers/header', undefined, admin)).status === 'connected', hub.output)
 }
 
 const [key, otherKey] = ['1'.repeat(64), '2'.repeat(64)]
@@ -34,9 +25,7 @@ async function startBackedUp (t: Test, env: Record<string, string>): Promise<{ f
   const hub = await startHub(t, { settings: settingsOf({ header }) as Record<string, Json>, env: { ENCRYPTION_KEY: key, ...env } })
   // A database begins with private servers.
   await managed(hub, 'PUT', '/servers/header', { config: { ...header, visibility: 'public' } }, admin)
-  for (const user of ['ann', 'bob'] as const) {
-    await managed(hub, 'PUT', '/servers/header/my-variables', { values: { TOKEN: `canary-of-${user}` } }, await as(hub, user))
-  }
+  for (const user of ['ann', 'bob'] as const) await give(hub, user, { TOKEN: `canary-of-${user}` })
   await isConnected(hub)
   const file = join(hub.folder, 'backup.zip')
   await run('backup', hub.folder, [file], { ENCRYPTION_KEY: key, ...env })
@@ -45,40 +34,30 @@ async function startBackedUp (t: Test, env: Record<string, string>): Promise<{ f
   return { folder: hub.folder, file, header: header as Json }
 }
 
-test('a settings file is restored with the values of users, which need its key', async (t) => {
-  const { folder, file } = await startBackedUp(t, {})
-  await run('restore', folder, [file, '--replace'], { ENCRYPTION_KEY: key })
-  const restored = await startHub(t, { folder, env: { ENCRYPTION_KEY: key } })
-  await isConnected(restored)
-  assert.equal(await tell(restored), 'Bearer canary-of-bob no note')
-  const elsewhere = await temporaryFolder(t)
-  await run('restore', elsewhere, [file, '--without-key'], { ENCRYPTION_KEY: otherKey })
-  const locked = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: otherKey } })
-  await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
-  assert.match(await tell(locked), /set your values|requires values/)
-})
-
-test('a database is restored with the values of users', async (t) => {
-  const { url } = await database(t)
-  const { folder, file } = await startBackedUp(t, { DB_URL: url })
-  await run('restore', folder, [file, '--replace'], { ENCRYPTION_KEY: key, DB_URL: url })
-  const restored = await startHub(t, { folder, env: { ENCRYPTION_KEY: key, DB_URL: url } })
-  await isConnected(restored)
-  assert.equal(await tell(restored), 'Bearer canary-of-bob no note')
-  await restored.stop()
-  // Without the key they are locked, until they are given anew, or the key is there again.
-  const [elsewhere, { url: other, query }] = [await temporaryFolder(t), await database(t, undefined, { tables: false })]
-  await run('restore', elsewhere, [file, '--without-key'], { ENCRYPTION_KEY: otherKey, DB_URL: other })
-  assert.equal((await query("select 1 from records where collection = 'userValues'")).length, 2)
-  const locked = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: otherKey, DB_URL: other } })
-  await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
-  assert.match(await tell(locked), /set your values|requires values/)
-  assert.deepEqual(await managed(locked, 'GET', '/servers/header/variables', undefined, admin), [])
-  await locked.stop()
-  const opened = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: `${otherKey},${key}`, DB_URL: other } })
-  await isConnected(opened)
-  assert.equal(await tell(opened), 'Bearer canary-of-bob no note')
-})
+for (const store of ['a settings file', 'a database'] as const) {
+  test(`${store} is restored with the values of users, which need its key`, async (t) => {
+    const environment = async (tables: boolean): Promise<Record<string, string>> =>
+      store === 'a database' ? { DB_URL: (await database(t, undefined, { tables })).url } : {}
+    const env = { ENCRYPTION_KEY: key, ...await environment(true) }
+    const { folder, file } = await startBackedUp(t, env)
+    await run('restore', folder, [file, '--replace'], env)
+    const restored = await startHub(t, { folder, env })
+    await isConnected(restored)
+    assert.equal(await tell(restored, 'bob'), 'Bearer canary-of-bob no note')
+    await restored.stop()
+    // Without the key they are locked, until the key is there again.
+    const [elsewhere, there] = [await temporaryFolder(t), { ENCRYPTION_KEY: otherKey, ...await environment(false) }]
+    await run('restore', elsewhere, [file, '--without-key'], there)
+    const locked = await startHub(t, { folder: elsewhere, env: there })
+    await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
+    assert.match(await tell(locked, 'bob'), /set your values|requires values/)
+    assert.deepEqual(await managed(locked, 'GET', '/servers/header/variables', undefined, admin), [])
+    await locked.stop()
+    const opened = await startHub(t, { folder: elsewhere, env: { ...there, ENCRYPTION_KEY: `${otherKey},${key}` } })
+    await isConnected(opened)
+    assert.equal(await tell(opened, 'bob'), 'Bearer canary-of-bob no note')
+  })
+}
 
 test('the values of users go from a settings file into a database, by each way', async (t) => {
   const { folder, file, header } = await startBackedUp(t, {})
@@ -106,7 +85,7 @@ test('the values of users go from a settings file into a database, by each way',
     const stored = await managed(hub, 'GET', '/servers/header/variables', undefined, admin) as unknown as Json[]
     assert.deepEqual(stored.map(({ username }) => username).sort(), users)
     await isConnected(hub)
-    if (users.includes('bob')) assert.equal(await tell(hub), 'Bearer canary-of-bob no note')
+    if (users.includes('bob')) assert.equal(await tell(hub, 'bob'), 'Bearer canary-of-bob no note')
     await hub.stop()
   }
   const { url } = await database(t, undefined, { tables: false })

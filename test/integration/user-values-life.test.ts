@@ -4,7 +4,9 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test, type Test } from 'tap'
 import { manage, managed, startReplica } from '../fakes/replica.ts'
-import { admin, as, keyOf, password, settingsOf, startValueServers, type users } from '../fakes/value-servers.ts'
+import {
+  admin, as, give, isConnected, keyOf, password, settingsOf, startValueServers, tell, type users
+} from '../fakes/value-servers.ts'
 import { appFor } from '../helpers/app.ts'
 import { at, Session, text, type Json } from '../helpers/client.ts'
 import { movingClock } from '../helpers/clock.ts'
@@ -14,18 +16,8 @@ import { startHub, until, type Hub, type HubOptions } from '../helpers/hub.ts'
 
 type User = typeof users[number]
 const values = (given: Json): Json => ({ values: given })
-const give = async (hub: Hub, user: User, given: Json, name = 'header'): Promise<void> => {
-  await managed(hub, 'PUT', `/servers/${name}/my-variables`, values(given), await as(hub, user))
-}
 const sessionOf = async (hub: Hub, user: User, name = 'header', capabilities: Json = {}): Promise<Session> =>
   await Session.open(`${hub.url}/mcp/${name}`, { key: keyOf[user], capabilities })
-const tell = async (hub: Hub, user: User, name = 'header'): Promise<string> => {
-  const { result, error } = await (await sessionOf(hub, user, name)).request('tools/call', { name: 'tell', arguments: {} })
-  return error?.message ?? text(result)
-}
-const isConnected = async (hub: Hub, name = 'header'): Promise<void> => {
-  await until(async () => (await managed(hub, 'GET', `/servers/${name}`, undefined, admin)).status === 'connected', hub.output)
-}
 const given = async (hub: Hub, name = 'header'): Promise<unknown> =>
   ((await managed(hub, 'GET', `/servers/${name}/variables`, undefined, admin)) as unknown as Json[]).map(({ username }) => username)
 const configOf = async (hub: Hub, name = 'header'): Promise<Json> =>
@@ -231,25 +223,6 @@ test('values go with their user, and a later one of the name inherits none', asy
   // With its owner gone, the gateway's own connection ends as well.
   assert.equal((await manage(hub, 'DELETE', '/users/ann', undefined, admin)).status, 200)
   await until(async () => (await managed(hub, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', hub.output)
-})
-
-test('a restart keeps them, and another key of encryption is taken over', async (t) => {
-  const [first, next] = ['1'.repeat(64), '2'.repeat(64)]
-  const { hub } = await startGiven(t, { env: { ENCRYPTION_KEY: first } })
-  await hub.stop()
-  const both = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: `${next},${first}` } })
-  await isConnected(both)
-  assert.equal(await tell(both, 'bob'), 'Bearer canary-of-bob no note')
-  await until(() => /re-encrypted with the first key/.test(both.output()), both.output)
-  await both.stop()
-  const rotated = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: next } })
-  await isConnected(rotated)
-  assert.equal(await tell(rotated, 'bob'), 'Bearer canary-of-bob no note')
-  await rotated.stop()
-  const locked = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: '3'.repeat(64) } })
-  assert.match(await tell(locked, 'bob'), /set your values|requires values/)
-  await give(locked, 'bob', { TOKEN: 'canary-of-bob' })
-  assert.equal(await tell(locked, 'bob'), 'Bearer canary-of-bob no note')
 })
 
 test('values given on one replica count on the other', async (t) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { manage, managed } from '../fakes/replica.ts'
-import { admin, as, keyOf, settingsOf, startValueServers, users } from '../fakes/value-servers.ts'
+import { admin, as, give, isConnected, keyOf, settingsOf, startValueServers, users } from '../fakes/value-servers.ts'
 import { at, Session, text, type Json } from '../helpers/client.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
@@ -16,12 +16,6 @@ const servers = ['header', 'stdio', 'address'] as const
 const canary = (user: string, server: string): string => `canary/${user}?&#${server} %41`
 const recordOf = async (hub: Hub, name: string, headers = admin as Record<string, string>): Promise<Json> =>
   await managed(hub, 'GET', `/servers/${name}`, undefined, headers)
-const isConnected = async (hub: Hub, name: string): Promise<void> => {
-  await until(async () => (await recordOf(hub, name)).status === 'connected', hub.output)
-}
-const give = async (hub: Hub, user: typeof users[number], name: string, values: Json): Promise<void> => {
-  await managed(hub, 'PUT', `/servers/${name}/my-variables`, { values }, await as(hub, user))
-}
 async function textsOf (folder: string): Promise<string> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const texts = entries.filter((each) => each.isFile()).map(async (each) => await readFile(join(each.parentPath, each.name), 'latin1'))
@@ -55,7 +49,7 @@ test('each server sees the values of the caller, and nobody sees those of anothe
   })
 
   for (const name of servers) {
-    for (const user of ['ann', 'bob'] as const) await give(hub, user, name, { TOKEN: canary(user, name) })
+    for (const user of ['ann', 'bob'] as const) await give(hub, user, { TOKEN: canary(user, name) }, name)
     await isConnected(hub, name)
   }
 
@@ -129,13 +123,13 @@ test('each server sees the values of the caller, and nobody sees those of anothe
   await t.test('a changed value counts for its user alone, and other connections stay', async () => {
     const pid = async (user: 'ann' | 'bob'): Promise<Json> => JSON.parse(text(await (await Session.open(`${hub.url}/mcp/stdio`, { key: keyOf[user] })).call('tell'))) as Json
     const before = [await pid('ann'), await pid('bob')]
-    await give(hub, 'bob', 'stdio', { TOKEN: 'another', NOTE: 'a note' })
+    await give(hub, 'bob', { TOKEN: 'another', NOTE: 'a note' }, 'stdio')
     const after = [await pid('ann'), await pid('bob')]
     assert.equal(after[0]?.pid, before[0]?.pid)
     assert.notEqual(after[1]?.pid, before[1]?.pid)
     assert.deepEqual(after[1]?.args, ['--token=another', 'a note'])
     assert.deepEqual(before[1]?.args, [`--token=${canary('bob', 'stdio')}`])
-    await give(hub, 'bob', 'stdio', { NOTE: null })
+    await give(hub, 'bob', { NOTE: null }, 'stdio')
     assert.deepEqual((await pid('bob')).args, ['--token=another'])
   })
 
@@ -160,9 +154,9 @@ test('what a server lists for the values of a user is listed to this user only, 
   })
   const config = { url: server.url, owner: 'ann', visibility: 'public', headers: { Authorization: 'Bearer ${user.TOKEN}' }, userVariables: [{ name: 'TOKEN' }] }
   const hub = await startHub(t, { settings: settingsOf({ own: config }) })
-  await give(hub, 'ann', 'own', { TOKEN: 'of-ann' })
+  await give(hub, 'ann', { TOKEN: 'of-ann' }, 'own')
   await isConnected(hub, 'own')
-  await give(hub, 'bob', 'own', { TOKEN: 'of-bob' })
+  await give(hub, 'bob', { TOKEN: 'of-bob' }, 'own')
   for (const capabilities of [{}, { sampling: {} }]) {
     const [ann, bob] = [await Session.open(`${hub.url}/mcp/own`, { key: keyOf.ann, capabilities }), await Session.open(`${hub.url}/mcp/own`, { key: keyOf.bob, capabilities })]
     await until(async () => (await bob.tools()).join() === 'who,extra', 'the own list is not shown')

@@ -17,6 +17,8 @@ import { ItemClaims } from '../../plugins/gateway/claims.ts'
 import { buildSurface, findResourceTarget } from '../../plugins/gateway/surface.ts'
 import { groupChangesForServerRemoval } from '../../plugins/management/groups/groups.ts'
 import { changesForKeyScopeRename, changesForKeyScopeRemoval } from '../../plugins/identity/keys/scope-changes.ts'
+import { parseQueryArguments } from '../../plugins/downstream/tools/parse-arguments.ts'
+import { maskText } from '../../plugins/extensions/guards/detect/mask.ts'
 import { compressText } from '../../plugins/extensions/compression/compress.ts'
 import { strategyNames, type StrategyName } from '../../plugins/extensions/compression/strategies/strategy.ts'
 import { loadTokenCounter } from '../../plugins/extensions/compression/tokens.ts'
@@ -29,6 +31,8 @@ import { createConfigRedactor } from '../../plugins/base/secrets/redact.ts'
 import { openKeyRing } from '../../plugins/base/secrets/key-ring.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
 import { secretTargetsOf } from '../../plugins/management/servers/authorship.ts'
+import { referencedVariables, replaceSecrets } from '../../plugins/management/templates/config.ts'
+import { TemplateVariables } from '../../plugins/management/templates/variables.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import { childEnvironment, expandVariables } from '../../plugins/upstream/links/environment.ts'
 import { selectPassedHeaders, parsePassthroughHeaders } from '../../plugins/upstream/links/passthrough.ts'
@@ -135,6 +139,12 @@ const costly: Record<string, (length: number) => string> = {
   members: (length) => `{${'"a":1,'.repeat(length / 6)}"b":1}`,
   'lines of JSON': (length) => '{"a":1}\n'.repeat(length / 8)
 }
+
+/** Parts of what the detectors of guards look for. */
+const searched = [
+  '@', 'a', 'a.', 'a@a.', 'bob@x.com ', 'eyJ-', 'xoxb-', 'a://b:', '4111 ', '1 ', '+1 ', 'DE89 ', '0123 456 ', '(01', '\\n', '%4',
+  '-----BEGIN PRIVATE KEY-----'
+]
 
 /** What stays is counted as one token for four characters: the tokenizer's time is its own. */
 const compressed = (make: (length: number) => string, strategy: StrategyName) => (size: number) => {
@@ -309,6 +319,16 @@ const inputs: Record<string, Input> = {
     const [former, next] = [0, 1].map(() => JSON.parse(text) as Record<string, unknown>)
     return () => { shareUnchangedParts(former ?? {}, next ?? {}) }
   }],
+  'secrets of a config that become variables of a template': [4_000, (size) => {
+    const config = { url: `http://192.0.2.1/?${indices(size).map((at) => `k=${at}x`).join('&')}` }
+    return () => { replaceSecrets('q', config, new TemplateVariables(referencedVariables(config), {})) }
+  }],
+  ...Object.fromEntries(['m&', 'm=1&', `${'n'.repeat(20)}=&`].map((parameter) =>
+    [`a query of ${parameter}`, [50_000, (size: number) => () => { parseQueryArguments(parameter.repeat(size)) }]])),
+  ...Object.fromEntries(searched.map((part) => [`what a guard searches: ${part}`, [160_000, (size: number) => {
+    const text = part.repeat(Math.ceil(size / part.length))
+    return () => { maskText(text, ['secrets', 'email', 'card', 'iban', 'phone']) }
+  }]])),
   ...Object.fromEntries(['0', '1.', '9e'].map((part) => [`the text of a number: ${part}`, [20_000, readText('n', part)]])),
   ...Object.fromEntries(['0', '1,', '[', '"\\'].map((part) => [`the text of a list: ${part}`, [20_000, readText('list', part)]])),
   ...Object.fromEntries(Object.entries(costly).flatMap(([what, make]) =>

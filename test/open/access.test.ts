@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { managed } from '../fakes/replica.ts'
+import { loggedIn, managed } from '../fakes/replica.ts'
 import { at, connected, failure, KEY, OTHER, otherKey, Session, settings, type Json } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { document, echoArguments, get, operations, post, refused, run, valid } from '../helpers/open-tools.ts'
 import { served } from '../helpers/served.ts'
+import { gate } from '../helpers/wire.ts'
 
 test('credentials are optional: each caller reaches what it may, and the rest is not there', async (t) => {
   const fake = await startUpstream(t, { tools: [tool('echo')], on: echoArguments })
@@ -146,30 +147,26 @@ test('a login counts in x-auth-token, and a page that is allowed may call', asyn
     settings: settings({ shut: { url: fake.url, visibility: 'private' }, open: { url: fake.url, visibility: 'public' } })
   })
   await connected(hub, 2)
-  let token: unknown
-  await until(async () => {
-    token = at(JSON.parse((await post(hub, '/api/auth/login', { username: 'admin', password: 'Open-Sesame-1' })).text), 'token')
-    return typeof token === 'string'
-  })
-  assert.equal((await get(hub, '/api/tools/shut/echo', { 'x-auth-token': String(token) })).status, 200)
-  assert.equal((await get(hub, `/api/tools/shut/echo?token=${String(token)}`)).status, 404)
-  assert.deepEqual(at(JSON.parse((await get(hub, `/api/tools/open/echo?token=${String(token)}`)).text), 'structuredContent', 'args'), {
+  const login = await loggedIn(hub, 'admin', 'Open-Sesame-1')
+  const token = login['x-auth-token']
+  assert.equal((await get(hub, '/api/tools/shut/echo', login)).status, 200)
+  assert.equal((await get(hub, `/api/tools/shut/echo?token=${token}`)).status, 404)
+  assert.deepEqual(at(JSON.parse((await get(hub, `/api/tools/open/echo?token=${token}`)).text), 'structuredContent', 'args'), {
     token
   })
   assert.equal((await get(hub, '/api/tools/open/echo', { origin: 'https://app.example', 'sec-fetch-site': 'cross-site' })).status, 200)
-  const secured = await document(hub, '/api/openapi.json', { 'x-auth-token': String(token) })
+  const secured = await document(hub, '/api/openapi.json', login)
   await valid(secured)
   assert.deepEqual(at(secured, 'security'), [{ bearerAuth: [] }, { login: [] }])
   assert.deepEqual(at(await document(hub), 'security'), [{}, { bearerAuth: [] }], 'without credentials, too')
 })
 test('a call that waits or runs when access is withdrawn ends without an answer of the tool', async (t) => {
-  let answer = (): void => {}
-  const isAnswered = new Promise<void>((resolve) => { answer = resolve })
+  const answer = gate()
   const fake = await startUpstream(t, {
     tools: [tool('slow')],
     on: async ({ method }) => {
       if (method !== 'tools/call') return undefined
-      await isAnswered
+      await answer.promise
       return { content: [] }
     }
   })
@@ -178,21 +175,8 @@ test('a call that waits or runs when access is withdrawn ends without an answer 
     settings: settings({ one: { url: fake.url, visibility: 'public' }, two: { url: fake.url, visibility: 'public' } })
   })
   await connected(hub, 2)
-  const admin = { authorization: `Bearer ${KEY}` }
-  const change = async (method: string, path: string, body?: Json): Promise<void> => {
-    const answer = await fetch(`${hub.url}${path}`, {
-      method,
-      headers: { ...admin, ...(body ? { 'content-type': 'application/json' } : {}) },
-      body: body && JSON.stringify(body)
-    })
-    assert.ok(answer.ok, await answer.text())
-  }
-  await change('POST', '/api/users', { username: 'eve', password: 'Open-Sesame-2' })
-  const login = {
-    'x-auth-token': String(
-      at(JSON.parse((await post(hub, '/api/auth/login', { username: 'eve', password: 'Open-Sesame-2' })).text), 'token')
-    )
-  }
+  await managed(hub, 'POST', '/users', { username: 'eve', password: 'Open-Sesame-2' })
+  const login = await loggedIn(hub, 'eve', 'Open-Sesame-2')
   const calls = [
     get(hub, '/api/tools/one/slow'),
     post(hub, '/api/tools/call/one', { toolName: 'slow' }, login),
@@ -200,11 +184,11 @@ test('a call that waits or runs when access is withdrawn ends without an answer 
     get(hub, '/api/tools/two/slow')
   ] as const
   await until(() => fake.received.filter(({ message }) => message.method === 'tools/call').length === 4)
-  await change('PUT', '/api/servers/one', { config: { url: fake.url, visibility: 'private' } })
+  await managed(hub, 'PUT', '/servers/one', { config: { url: fake.url, visibility: 'private' } })
   for (const call of calls.slice(0, 2)) assert.match((await call).text, /access was withdrawn. The request may have run/)
-  await change('DELETE', '/api/users/eve')
+  await managed(hub, 'DELETE', '/users/eve')
   assert.equal((await calls[2]).status, 401)
-  answer()
+  answer.open()
   assert.equal((await calls[3]).status, 200, 'who may still call has the answer')
   assert.equal(fake.received.filter(({ message }) => message.method === 'notifications/cancelled').length, 3)
 })

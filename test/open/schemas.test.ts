@@ -139,7 +139,7 @@ test('a schema whose parts refer to each other twice over does not double with e
   assert.ok(JSON.stringify(said(nested)).length < 10_000)
 })
 
-test('YAML of numbers that readers of YAML 1.1 take for numbers, too', async () => {
+test('YAML of numbers that readers of YAML 1.1 take for numbers, too, and of texts that they take for texts', async () => {
   // Their numbers with an exponent have a dot.
   const number = /^of: [-+]?\d+(\.\d*([eE][-+]\d+)?)?$/
   for (const value of [1e21, -1e21, 1e-7, -1.5e-7, 1.25e300, 5e-324, 0, 12, -0.5]) {
@@ -147,6 +147,8 @@ test('YAML of numbers that readers of YAML 1.1 take for numbers, too', async () 
     assert.equal(at(parse(text), 'of'), value)
     assert.match(text.trim(), number)
   }
+  // Of their other types a text is told by its quotes.
+  for (const text of ['yes', '1:20', 'a word']) assert.equal(toYaml({ of: text }), `of: "${text}"\n`)
 })
 
 test('YAML of what is deep is not much longer than JSON', async () => {

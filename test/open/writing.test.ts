@@ -1,96 +1,11 @@
 // How documents are written: in a worker thread, of one moment, within bounds.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { parse } from 'yaml'
-import { makeView } from '../../plugins/settings/access/view.ts'
-import { ItemClaims } from '../../plugins/gateway/claims.ts'
-import { Precedence } from '../../plugins/gateway/precedence.ts'
-import type { ViewSection } from '../../plugins/gateway/section.ts'
-import { makeDocument, type DocumentInput } from '../../plugins/downstream/openapi/document.ts'
-import { OpenApiDocuments } from '../../plugins/downstream/openapi/openapi.ts'
-import { toYaml } from '../../plugins/downstream/openapi/yaml.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
-import { makeStaticCatalogue } from '../../protocol/lists.ts'
-import type { Provider } from '../../protocol/provider.ts'
-import { documentsOf, manyProperties, manyTools } from '../helpers/open-documents.ts'
-import { ids } from '../helpers/open-tools.ts'
+import { documentsOf, manyTools } from '../helpers/open-documents.ts'
 
 /** The parts of a document that are looked at. */
-interface Written {
-  paths: Record<string, {
-    servers?: Array<{ url: string }>
-    post: { requestBody: { content: { 'application/json': { schema: object } } } }
-  }>
-}
-
-test('of two tools that could have one operationId, the same one has it each time', async (t) => {
-  const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })
-  const sections = ['a', 'a_b'].map((name, at): ViewSection => {
-    const catalogue = makeStaticCatalogue({ name, version: '1', tools: [{ name: at === 0 ? 'b_c' : 'c', inputSchema: { type: 'object' } }] })
-    const provider: Provider = { name, status: 'connected', catalogue: () => catalogue, call: async () => assert.fail() }
-    return { server: { name, config: {} }, label: name, member: { name }, isOwnedByAdmin: true, provider, catalogue }
-  })
-  const openapi = new OpenApiDocuments({
-    access: { viewOfOpenRoute: () => view },
-    gateway: {
-      filteredView: (asked) => asked,
-      sections: () => sections,
-      precedence: (given, separator) => new Precedence(given, separator, ({ catalogue }) => {
-        const claims = new ItemClaims()
-        claims.record(catalogue ? [catalogue] : [])
-        return claims
-      })
-    },
-    base: () => ''
-  })
-  t.after(() => { openapi.close() })
-  for (let n = 0; n < 3; n++) {
-    const { bytes } = await openapi.document(view.principal, undefined, { title: `${n}` }, 'json', '127.0.0.1')
-    const [first, second, ...more] = ids(JSON.parse(bytes.toString()))
-    assert.equal(first, 'a_b_c')
-    assert.match(String(second), /^a_b_c_[0-9a-f]{8}$/)
-    assert.equal(more.length, 0)
-  }
-})
-
-test('a document in YAML says what it says in JSON', async () => {
-  const odd = [
-    {
-      name: 'with space',
-      description: 'é "q"\u2028 \ud83d\ude00',
-      inputSchema: {
-        type: 'object',
-        properties: manyProperties,
-        $defs: { Tag: { type: 'object', properties: { t: { $ref: '#/$defs/Tag' } } } }
-      }
-    },
-    { name: '.', inputSchema: { type: 'object' } },
-    { name: 'z'.repeat(1_200), inputSchema: { type: 'object' } },
-    { name: 'c', inputSchema: { $ref: '#/$defs/E', $defs: { E: {} } } }
-  ].map((each) => ({ key: each.name, text: JSON.stringify(each), description: undefined, operationId: `id ${each.name}` }))
-  const said = odd.map((tool) => ({ ...tool, description: 'Said by an admin' }))
-  const many = manyTools(30).map((tool) => ({ ...tool, description: undefined, operationId: tool.key }))
-  const lists = [[{ name: 'a_b', tools: odd }, { name: 'сервер', tools: many }, { name: 'a', tools: said }], [], [{ name: 'a', tools: [] }]]
-  for (const servers of lists) {
-    for (const operationUrl of [undefined, 'https://hub.example/api/g-1']) {
-      const input: DocumentInput = {
-        format: 'yaml',
-        title: 'T "x"',
-        about: 'about',
-        version: '1',
-        serverUrl: '/api',
-        servers: servers.map((server) => ({ ...server, description: 'yes' })),
-        operationUrl,
-        isAuthenticated: operationUrl === undefined,
-        isBrief: false
-      }
-      const document = JSON.parse(JSON.stringify(makeDocument(input))) as Written
-      assert.deepEqual(parse(toYaml({ ...document })), document)
-      assert.ok(Object.values(document.paths).every(({ servers }) => servers?.[0]?.url === operationUrl))
-      assert.equal(Object.keys(document.paths).length, servers.reduce((sum, { tools }) => sum + tools.filter(({ key }) => key !== '.').length, 0))
-    }
-  }
-})
+interface Written { paths: Record<string, { post: { requestBody: { content: { 'application/json': { schema: object } } } } }> }
 
 test('a large document leaves the event loop to others, is of one moment, and is written once for all who ask', async (t) => {
   const { world, ask } = documentsOf(t, manyTools(1_000))

@@ -9,7 +9,7 @@ import { CookieJar } from '../../protocol/transports/cookies.ts'
 import { networkFailureMessage } from '../../protocol/transports/http-answer.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
 import { SseTransport } from '../../protocol/transports/sse.ts'
-import { initializedNotificationTimeout, parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
+import { initializedNotificationTimeout, parseMessages, type Receiver, type SendOptions, type Transport } from '../../protocol/transports/transport.ts'
 
 interface Reply {
   status: number
@@ -110,6 +110,14 @@ async function httpConnection (t: Test, reply: (asked: Asked) => Reply): Promise
   return made
 }
 
+/** One that has also sent a call, with the id 2. */
+async function called (t: Test, reply: (asked: Asked) => Reply, options?: Partial<SendOptions>): Promise<Connection<HttpTransport>> {
+  const made = await httpConnection(t, reply)
+  made.transport.send(requestText(2, 'tools/call'), { id: 2, ...options })
+  await made.tick(0)
+  return made
+}
+
 const primed = 'id: x-1\nretry: 700\ndata: \n\n'
 const result = (id: unknown): string => `id: x-9\ndata: ${resultResponseText(JSON.stringify(id), '{}')}\n\n`
 const noSession = { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'Session not found' } }
@@ -124,11 +132,9 @@ for (const [says, refused, end] of [
   ['a redirect to another origin', { status: 307, headers: { location: 'http://elsewhere.example/' }, end: 'well' }]
 ] as Array<[string, Reply, string?]>) {
   test(`http, an answer by a stream: it broke, and resuming it is answered ${says}: the request may have run`, async (t) => {
-    const { transport, tick, told, gets, asked } = await httpConnection(t, ({ method }) =>
+    const { tick, told, gets, asked } = await called(t, ({ method }) =>
       method === 'POST' ? events(primed, 'broken') : refused
     )
-    transport.send(requestText(2, 'tools/call'), { id: 2 })
-    await tick(0)
     assert.deepEqual(told, [])
     await tick(700)
     assert.equal(gets()[0]?.headers['last-event-id'], 'x-1')
@@ -142,20 +148,18 @@ for (const [says, refused, end] of [
 
 test('http, an answer by a stream: it broke, and the upstream is busy, or has not missed the former one yet: it is asked for again', async (t) => {
   const refusals: Reply[] = [json(409, { ...noSession, error: { code: -32000, message: 'Conflict' } }), json(503, {}), json(429, {})]
-  const { transport, tick, told, heard, gets } = await httpConnection(t, ({ method }) =>
+  const { tick, told, heard, gets } = await called(t, ({ method }) =>
     method === 'POST' ? events(primed, 'broken') : (refusals.shift() ?? events(result(2), 'well'))
   )
-  transport.send(requestText(2, 'tools/call'), { id: 2 })
   for (let n = 0; n < 5; n++) await tick(700)
   assert.deepEqual([told, gets().length, heard.map((message) => message.kind === 'response' && message.id)], [[], 4, [1, 2]])
   assert.deepEqual(gets().map(({ headers }) => headers['last-event-id']), Array.from({ length: 4 }, () => 'x-1'))
 })
 
 test('http, an answer by a stream: it breaks again and again: it is given up', async (t) => {
-  const { transport, tick, told, gets } = await httpConnection(t, ({ method }) =>
+  const { tick, told, gets } = await called(t, ({ method }) =>
     method === 'POST' ? events(primed, 'broken') : events('', 'broken')
   )
-  transport.send(requestText(2, 'tools/call'), { id: 2 })
   for (let n = 0; n < 20; n++) await tick(700)
   assert.equal(gets().length, 5)
   assert.deepEqual(told, ['2 broken: upstream.example closed the connection'])
@@ -164,11 +168,9 @@ test('http, an answer by a stream: it breaks again and again: it is given up', a
 for (const [says, poll] of [['with an event', 'id: x-2\ndata: \n\n'], ['without a word', '']] as const) {
   test(`http, an answer by a stream: polled as often as the upstream likes, each time ${says}, at the pace that it asked for`, async (t) => {
     let polls = 0
-    const { transport, tick, told, heard, gets } = await httpConnection(t, ({ method }) =>
+    const { tick, told, heard, gets } = await called(t, ({ method }) =>
       method === 'POST' ? events(primed, 'well') : events(++polls < 12 ? poll : result(2), 'well')
     )
-    transport.send(requestText(2, 'tools/call'), { id: 2 })
-    await tick(0)
     for (let n = 0; n < 12; n++) await tick(700)
     assert.equal(gets().length, 12)
     assert.deepEqual(heard.map((message) => message.kind === 'response' && message.id), [1, 2])
@@ -319,7 +321,7 @@ test('http: a server that does not know the session says so by a status, or by w
   const table: Array<[number, unknown, string]> = [
     [404, rpc(-32601, 'no'), 'response'], [404, 'Not Found', 'expired'], [410, 'Gone', 'expired'],
     [400, rpc(-32600, 'Invalid Request: Session not found'), 'expired'], [400, rpc(-32000, 'No valid session ID provided', null), 'expired'],
-    [404, rpc(-32600, 'Session 3f2a not found'), 'expired'], [400, 'Invalid session ID', 'expired'],
+    [404, rpc(-32600, 'Session 3f2a not found'), 'expired'], [400, 'Invalid session ID', 'expired'], [422, rpc(-32602, 'no'), 'response'],
     [400, rpc(-32000, 'Bad Request: Server not initialized', null), 'expired'], [400, rpc(-32602, 'Invalid arguments'), 'response'],
     [400, rpc(-32602, 'session_name is missing'), 'response'], [400, rpc(-32602, 'Unknown session'), 'response'], [503, rpc(-32000, 'Unknown or expired session', null), 'expired'],
     [503, 'Service Unavailable', 'refused'], [500, rpc(-32603, 'Session not found'), 'response'],
@@ -360,10 +362,8 @@ test('http: an error to a modern request is its answer, unless it is that of a l
   ]
   for (const [status, body, outcome] of table) {
     await t.test(JSON.stringify([status, body]), async (t) => {
-      const { transport, tick, told, heard } = await httpConnection(t, () => json(status, body))
-      transport.send(requestText(2, 'tools/call'), { id: 2, protocol: { 'mcp-protocol-version': '2026-07-28' } })
-      await tick(0)
-      assert.equal(told[0]?.replace(/^2 (\w+):.*/, '$1') ?? heard[0]?.kind, outcome)
+      const { told, heard } = await called(t, () => json(status, body), { protocol: { 'mcp-protocol-version': '2026-07-28' } })
+      assert.equal(told[0]?.replace(/^2 (\w+):.*/, '$1') ?? heard[1]?.kind, outcome)
     })
   }
 })
@@ -521,9 +521,7 @@ test('http: what answers a request is read with any status of success', async (t
   for (const status of [200, 201, 202]) {
     for (const reply of [json(status, { jsonrpc: '2.0', id: 2, result: {} }), { ...events(result(2), 'well'), status }]) {
       await t.test(`${status} ${reply.type ?? 'JSON'}`, async (t) => {
-        const { transport, tick, told, heard } = await httpConnection(t, () => reply)
-        transport.send(requestText(2, 'tools/call'), { id: 2 })
-        await tick(0)
+        const { told, heard } = await called(t, () => reply)
         assert.deepEqual([told, heard.length], [[], 2])
       })
     }
@@ -533,10 +531,7 @@ test('http: what answers a request is read with any status of success', async (t
 test('http, an answer by a stream: its last event needs no empty line, if it is whole', async (t) => {
   for (const end of ['\n', '', '\nid: x-9\n']) {
     await t.test(JSON.stringify(end), async (t) => {
-      const { transport, tick, told, heard } =
-        await httpConnection(t, () => events(`data: ${resultResponseText('2', '{}')}${end}`, 'well'))
-      transport.send(requestText(2, 'tools/call'), { id: 2 })
-      await tick(0)
+      const { told, heard } = await called(t, () => events(`data: ${resultResponseText('2', '{}')}${end}`, 'well'))
       assert.deepEqual([told, heard.length], [[], 2])
     })
   }
@@ -559,17 +554,12 @@ test('http, an answer by a stream: events that are no messages do not take its p
     ['data: ping\n\ndata: {}\n\n', ['2 broken: the upstream ended its stream without an answer'], 1]
   ] as Array<[string, string[], number]>) {
     await t.test(JSON.stringify(text), async (t) => {
-      const { transport, tick, told, heard } = await httpConnection(t, () => events(text, 'well'))
-      transport.send(requestText(2, 'tools/call'), { id: 2 })
-      await tick(0)
+      const { told, heard } = await called(t, () => events(text, 'well'))
       assert.deepEqual([told, heard.length], [said, count])
     })
   }
   await t.test('one that is meant as the answer is refused at once', async (t) => {
-    const { transport, tick, told } =
-      await httpConnection(t, () => events('data: {"jsonrpc":"2.0","result":{"a":NaN},"id":2}\n\n'))
-    transport.send(requestText(2, 'tools/call'), { id: 2 })
-    await tick(0)
+    const { told } = await called(t, () => events('data: {"jsonrpc":"2.0","result":{"a":NaN},"id":2}\n\n'))
     assert.deepEqual(told, ['2 broken: the upstream\'s answer cannot be read: Parse error: the body is not valid JSON'])
   })
 })

@@ -9,12 +9,6 @@ import { describeJsonAmbiguity, withoutAnyDuplicates } from '../../protocol/json
 import { parseJsonText } from '../../protocol/parse-json-text.ts'
 import { arrayText, holds, jsonText, objectOf, objectText, padded } from '../helpers/json-texts.ts'
 
-test('json: the generator itself writes what JSON.parse reads', async () => {
-  holds(fc.property(padded(objectText), ({ text, members = [] }) => {
-    assert.deepEqual(parseJsonText(text), objectOf(members.map(({ key, value }) => [key, value])))
-  }))
-})
-
 test('json: membersOf finds every member: key decoded, value to the byte', async () => {
   holds(fc.property(padded(objectText), ({ text, members = [] }) => {
     const found = membersOf(text)
@@ -116,16 +110,6 @@ test('json: withLast adds a member at the end, and keeps every byte before it', 
   for (const [text, out] of [['{}', '{"a":1}'], [' { \n} ', ' { \n"a":1}'], ['{"b":{}}', '{"b":{},"a":1}']] as const) {
     assert.equal(appendMember(text, 'a', '1'), out)
   }
-})
-
-test('json: withMembers without changes says the same', async () => {
-  holds(fc.property(padded(objectText), ({ text, members = [] }) => {
-    const out = withMembers(text, {})
-    assert.deepEqual(
-      membersOf(out).map(({ key, start, end }) => [key, out.slice(start, end)]),
-      members.map(({ key, value }) => [key, value])
-    )
-  }))
 })
 
 test('json: a table of the odd ones', async () => {

@@ -94,13 +94,19 @@ function begin (
   return { session, ...world }
 }
 
+/** One that is open. */
+async function begun (...args: Parameters<typeof begin>): Promise<World> {
+  const world = begin(...args)
+  await world.session.open(() => {})
+  return world
+}
+
 const deadlines = { timeout: 60_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
 
 test('a check of the server that is not answered in time leaves no request open', async (t) => {
   let isSilent = false
   const server = new FakeServer((request) => isSilent ? undefined : modern(request))
-  const { session } = begin(t, server)
-  await session.open(() => {})
+  const { session } = await begun(t, server)
   isSilent = true
   await assert.rejects(session.ping(1), { fault: 'timeout' })
   assert.deepEqual(server.dropped, server.of('server/discover').slice(1).map(({ options }) => options?.id))
@@ -108,8 +114,7 @@ test('a check of the server that is not answered in time leaves no request open'
 
 test('a call carries the envelope of its hop, and keeps every byte of the rest', async (t) => {
   const server = new FakeServer(modern)
-  const { session } = begin(t, server)
-  await session.open(() => {})
+  const { session } = await begun(t, server)
   const own = '"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"other"},"vendor/x":12345678901234567890,"progressToken":"p"}'
   const exchange = new FakeExchange(`{"name":"hub-x","arguments":{"n":1e400,"n2":12345678901234567890},${own}}`)
   await session.call(exchange, { changes: { name: '"x y"' }, deadlines })
@@ -127,19 +132,20 @@ test('a call carries the envelope of its hop, and keeps every byte of the rest',
   assert.deepEqual(sent?.options?.protocol, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'x y' })
 })
 
-const asking = (request: Request): Reply => request.method === 'tools/call'
-  ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } }, requestState: 's' } }
-  : modern(request)
+/** A server whose every call is answered so. */
+const answering = (reply: Reply): FakeServer => new FakeServer((request) => request.method === 'tools/call' ? reply : modern(request))
+/** One whose every call requires input. */
+const asking = (more: object): FakeServer => answering({ result: { resultType: 'input_required', ...more } })
+const elicitation = { inputRequests: { a: { method: 'elicitation/create', params: {} } }, requestState: 's' }
 const outcome = async (t: Cleanup, server: FakeServer, question?: SessionHandlers['question']): Promise<unknown> => {
-  const { session } = begin(t, server, question)
-  await session.open(() => {})
+  const { session } = await begun(t, server, question)
   const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines }).catch((error: unknown) => error)
   assert.equal(session.busy, false)
   return answer
 }
 
 test('rounds of questions are bounded', async (t) => {
-  const server = new FakeServer(asking)
+  const server = asking(elicitation)
   const error = await outcome(t, server)
   assert.ok(error instanceof RpcError && /requested input more than/.test(error.message), String(error))
   const calls = server.of('tools/call').map(({ message }) => message as Request)
@@ -150,27 +156,24 @@ test('rounds of questions are bounded', async (t) => {
 })
 
 test('rounds of questions end with an error that the client answers', async (t) => {
-  const server = new FakeServer(asking)
+  const server = asking(elicitation)
   const error = await outcome(t, server, async () => ({ kind: 'response', id: 1, errorText: '{"code":-1,"message":"no thanks"}' }))
   assert.ok(error instanceof RpcError && error.code === -1 && /no thanks/.test(error.message), String(error))
   assert.equal(server.of('tools/call').length, 1)
 })
 
 test('rounds of questions end with an error of the call, not of the question, where the client is not asked, or does not know the question', async (t) => {
-  const asks = (params: object): FakeServer => new FakeServer((request) => request.method === 'tools/call'
-    ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params } } } }
-    : modern(request))
+  const asks = (params: object): FakeServer => asking({ inputRequests: { a: { method: 'elicitation/create', params } } })
   const clients: ReadonlyArray<readonly [Record<string, unknown>, object, string]> = [
     [{}, {}, '{"elicitation":{"form":{}}}'],
     [{ elicitation: { url: {} } }, {}, '{"elicitation":{"form":{}}}'],
     [{ elicitation: {} }, { mode: 'url', url: 'https://example.com/' }, '{"elicitation":{"url":{}}}']
   ]
   for (const [capabilities, params, wanted] of clients) {
-    const { session } = begin(t, asks(params), async (question) => {
+    const { session } = await begun(t, asks(params), async (question) => {
       requireClientCapability(capabilities, question)
       throw new Error('asked')
     })
-    await session.open(() => {})
     const client = Object.assign(new NonMcpClient('s', 'u'), { capabilities })
     await assert.rejects(session.call(new FakeExchange('{"name":"x"}', client), { changes: {}, deadlines }), (error: RpcError) => {
       assert.equal(error.code, -32603)
@@ -189,27 +192,20 @@ test('rounds of questions end with an error of the call, not of the question, wh
 })
 
 test('rounds of questions ask nothing that MCP has not', async (t) => {
-  const server = new FakeServer((request) => request.method === 'tools/call'
-    ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'tools/list' } } } }
-    : modern(request))
-  assert.match(String(await outcome(t, server)), /which MCP does not have/)
+  assert.match(String(await outcome(t, asking({ inputRequests: { a: { method: 'tools/list' } } }))), /which MCP does not have/)
 })
 
 test('rounds of questions end at once where nothing is asked, and no state says that there is more to come', async (t) => {
   for (const more of [{}, { inputRequests: {} }, { inputRequests: {}, requestState: null }]) {
-    const server = new FakeServer((request) =>
-      request.method === 'tools/call' ? { result: { resultType: 'input_required', ...more } } : modern(request))
+    const server = asking(more)
     assert.match(String(await outcome(t, server)), /its result requires input, but has no input requests/)
     assert.equal(server.of('tools/call').length, 1)
   }
-  const list = new FakeServer((request) =>
-    request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests: [1] } } : modern(request))
-  assert.match(String(await outcome(t, list)), /its input requests are invalid/)
+  assert.match(String(await outcome(t, asking({ inputRequests: [1] }))), /its input requests are invalid/)
 })
 
 test('rounds of questions end where they are too many', async (t) => {
-  const answered = (inputRequests: object) => new FakeServer((request) =>
-    request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: 's' } } : modern(request))
+  const answered = (inputRequests: object): FakeServer => asking({ inputRequests, requestState: 's' })
   // The pause between two rounds keeps no process alive.
   const alive = setInterval(() => {}, 1_000)
   const endless = answered({})
@@ -221,13 +217,12 @@ test('rounds of questions end where they are too many', async (t) => {
 })
 
 test('rounds of questions end when the call is cancelled: what is asked is withdrawn, and nothing is sent again', async (t) => {
-  const server = new FakeServer(asking)
+  const server = asking(elicitation)
   const withdrawn: unknown[] = []
-  const { session } = begin(t, server, async ({ signal }) => await new Promise((_resolve, reject) => {
+  const { session } = await begun(t, server, async ({ signal }) => await new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => { withdrawn.push(signal.reason); reject(new Error('withdrawn')) })
     setImmediate(() => { exchange.cancel('enough') })
   }))
-  await session.open(() => {})
   const exchange = new FakeExchange('{"name":"x"}')
   await assert.rejects(session.call(exchange, { changes: {}, deadlines }), /enough/)
   assert.equal(withdrawn.length, 1)
@@ -235,8 +230,7 @@ test('rounds of questions end when the call is cancelled: what is asked is withd
 })
 
 test('rounds of questions are the client\'s own where it can be suspended', async (t) => {
-  const { session } = begin(t, new FakeServer(asking), async () => { throw new Error('asked') })
-  await session.open(() => {})
+  const { session } = await begun(t, asking(elicitation), async () => { throw new Error('asked') })
   const exchange = Object.assign(new FakeExchange('{"name":"x"}'), { canSuspend: true })
   const { resultText } = await session.call(exchange, { changes: {}, deadlines })
   assert.match(String(resultText), /input_required/)
@@ -244,8 +238,7 @@ test('rounds of questions are the client\'s own where it can be suspended', asyn
 
 test('answers and states are those of clients of this era, and of the rounds that are led for others', async (t) => {
   const server = new FakeServer(modern)
-  const { session } = begin(t, server)
-  await session.open(() => {})
+  const { session } = await begun(t, server)
   const own = '"requestState":"zz","inputResponses":{"a":{"action":"accept"}}'
   const sent = async (text: string, canSuspend: boolean, method = 'tools/call'): Promise<string> => {
     await session.call(Object.assign(new FakeExchange(text), { canSuspend, method }), { changes: { name: '"x"' }, deadlines })
@@ -326,11 +319,8 @@ test('tools as clients of earlier revisions can read them', async () => {
 
 test('errors about the gateway\'s own hop are told in other words', async (t) => {
   for (const [code, expected] of [[-32020, -32603], [-32021, -32600], [-32022, -32603], [-32099, -32099]] as const) {
-    const server = new FakeServer((request) => request.method === 'tools/call'
-      ? { error: { code, message: 'm', data: { supported: ['2026-07-28'], requiredCapabilities: { sampling: {} } } } }
-      : modern(request))
-    const { session } = begin(t, server)
-    await session.open(() => {})
+    const data = { supported: ['2026-07-28'], requiredCapabilities: { sampling: {} } }
+    const { session } = await begun(t, answering({ error: { code, message: 'm', data } }))
     const { errorText } = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines })
     const error = JSON.parse(String(errorText)) as { code: number, data?: { requiredCapabilities?: unknown } }
     assert.deepEqual([error.code, error.data?.requiredCapabilities], [expected, { sampling: {} }])
@@ -339,8 +329,7 @@ test('errors about the gateway\'s own hop are told in other words', async (t) =>
 
 test('a task is not taken, which was not offered', async (t) => {
   const task = { result: { resultType: 'task', taskId: 't', status: 'working' } }
-  const { session } = begin(t, new FakeServer((request) => request.method === 'tools/call' ? task : modern(request)))
-  await session.open(() => {})
+  const { session } = await begun(t, answering(task))
   const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines })
   assert.equal(answer.resultText, undefined)
   assert.match(String(answer.errorText), /-32603.*of type \\"task\\"/)
@@ -351,8 +340,7 @@ test('a task is not taken, which was not offered', async (t) => {
 test('the stream of changes', async (t) => {
   for (const hasStreams of [true, false]) {
     const server = new FakeServer(modern, hasStreams)
-    const { session, heard } = begin(t, server)
-    await session.open(() => {})
+    const { session, heard } = await begun(t, server)
     const filters = (): unknown[] => server.of('subscriptions/listen').map(({ message }) => message.params.notifications)
     assert.deepEqual(filters(), [{ toolsListChanged: true }])
     await Promise.all([session.subscribe('r://1'), session.subscribe('r://2'), session.subscribe('r://3')])
@@ -379,8 +367,7 @@ test('the stream of changes', async (t) => {
 test('a stream of changes that ends soon is opened again ever later', async (t) => {
   mockTimers(t, 'setTimeout', 'Date')
   const server = new FakeServer(modern)
-  const { session } = begin(t, server)
-  await session.open(() => {})
+  await begun(t, server)
   const turns = async (): Promise<void> => {
     for (let n = 0; n < 5; n++) await new Promise((resolve) => { setImmediate(resolve) })
   }

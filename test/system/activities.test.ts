@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { spawnReplica } from '../fakes/replica.ts'
+import { managed, spawnReplica } from '../fakes/replica.ts'
 import { connected, KEY, Session, settings, text } from '../helpers/client.ts'
 import { cluster, database } from '../helpers/database.ts'
 import { until, type Hub } from '../helpers/hub.ts'
@@ -50,11 +50,8 @@ test('the database is killed under load', async (t) => {
   await until(async () => (await counts(hub)).waiting === 0)
   const total = await counts(hub)
   assert.equal(total.written + total.shed, 2 * portion + calls)
-  const { body } = await (async () => {
-    const answer = await fetch(`${hub.url}/api/activities/stats`, { headers: { authorization: `Bearer ${KEY}` } })
-    return { body: await answer.json() as { data: { totalCalls: number } } }
-  })()
-  assert.equal(body.data.totalCalls, total.written, 'a batch that was written again is there once')
+  const { totalCalls } = await managed(hub, 'GET', '/activities/stats')
+  assert.equal(totalCalls, total.written, 'a batch that was written again is there once')
   assert.match(hub.output(), /calls cannot be recorded now/)
   assert.match(hub.output(), /calls are recorded again/)
   assert.equal(await hub.stop(), 0)

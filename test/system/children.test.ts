@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'tap'
+import { managed } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { at, KEY, settings, type Json } from '../helpers/client.ts'
+import { settings, type Json } from '../helpers/client.ts'
 import { spawnHub, until, type Hub } from '../helpers/hub.ts'
 
 const skip = process.platform === 'linux' && process.getuid?.() === 0 ? false : 'it needs Linux and root'
@@ -13,8 +14,7 @@ const shell = (script: string, more: Json = {}): Json => ({ command: '/bin/sh', 
 async function errorOf (hub: Hub, name: string, pattern: RegExp): Promise<string> {
   let error = ''
   await until(async () => {
-    const answer = await fetch(`${hub.url}/api/servers/${name}`, { headers: { authorization: `Bearer ${KEY}` } })
-    error = String(at(await answer.json(), 'data', 'error'))
+    error = String((await managed(hub, 'GET', `/servers/${name}`)).error)
     return pattern.test(error)
   }, () => `${name}: ${error}`)
   return error
@@ -27,11 +27,7 @@ test('children run as CHILD_USER', { skip }, async (t) => {
     settings: settings({}),
     env: { CHILD_USER: '65534:65534', ADMIN_PASSWORD: 'Canary-Word-1', LOG_LEVEL: 'debug' }
   })
-  const add = async (name: string, config: Json): Promise<void> => {
-    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
-    const answer = await fetch(`${hub.url}/api/servers`, { method: 'POST', headers, body: JSON.stringify({ name, config }) })
-    assert.equal(answer.status, 200, await answer.text())
-  }
+  const add = async (name: string, config: Json): Promise<Json> => await managed(hub, 'POST', '/servers', { name, config })
 
   await t.test('they read neither the environment nor the settings of the gateway', async () => {
     await add('spy', shell(spy, { env: { SETTINGS: hub.settingsPath } }))
@@ -52,7 +48,7 @@ test('children run as CHILD_USER', { skip }, async (t) => {
     await until(() => /I am process \d+\./.test(hub.output()), hub.output)
     const pid = /I am process (\d+)\./.exec(hub.output())?.[1] ?? ''
     assert.ok(existsSync(`/proc/${pid}`))
-    await fetch(`${hub.url}/api/servers/left`, { method: 'DELETE', headers: { authorization: `Bearer ${KEY}` } })
+    await managed(hub, 'DELETE', '/servers/left')
     await until(() => !existsSync(`/proc/${pid}`), `process ${pid} goes on`)
   })
 })

@@ -6,7 +6,7 @@ import { startUpstream } from '../fakes/fault-http.ts'
 import { KEY, Session, settings, text, within } from '../helpers/client.ts'
 import { appFor } from '../helpers/app.ts'
 import { until, type Cleanup, type Hub } from '../helpers/hub.ts'
-import { Api, fine } from '../helpers/management-client.ts'
+import { Api, fine, type Answer } from '../helpers/management.ts'
 
 /** A server whose calls wait until they are answered. */
 async function holding (t: Cleanup): Promise<{ url: string, open: () => number, answer: () => void }> {
@@ -26,20 +26,27 @@ async function holding (t: Cleanup): Promise<{ url: string, open: () => number, 
   return { url: upstream.url, open: () => open, answer: () => { answer() } }
 }
 
-/** A gateway within this process, whose end is that of a process after SIGTERM, with more time to drain. */
-async function started (t: Cleanup, upstream: { url: string }): Promise<{ hub: Hub, admin: Api, end: () => Promise<void> }> {
+/**
+ * A gateway within this process, whose end is that of a process after SIGTERM, with more time to drain, and with what calls its tool by
+ * REST.
+ */
+async function started (
+  t: Cleanup, upstream: { url: string }
+): Promise<{ hub: Hub, call: () => Promise<Answer>, end: () => Promise<void> }> {
   const app = await appFor(t, settings({ held: { url: upstream.url } }), {}, { drainTimeout: 60_000 })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   app.phase.name = 'ready'
   const hub = { url, output: () => '' } as unknown as Hub
-  const admin = Api.key(hub, KEY)
+  const admin = new Api(hub, { authorization: `Bearer ${KEY}` })
   await admin.has('held', 'connected')
-  return { hub, admin, end: async () => { await within('the end', app.close()) } }
+  const call = async (): Promise<Answer> =>
+    await admin.ask('POST', '/tools/call/held', { toolName: 'echo', arguments: { message: 'finished' } })
+  return { hub, call, end: async () => { await within('the end', app.close()) } }
 }
 
 test('draining: not ready, but still answering what it took on', async (t) => {
   const { open, answer, ...upstream } = await holding(t)
-  const { hub, admin, end } = await started(t, upstream)
+  const { hub, call: callByRest, end } = await started(t, upstream)
   // A connection that is there before: new ones are refused.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => { agent.destroy() })
@@ -55,7 +62,7 @@ test('draining: not ready, but still answering what it took on', async (t) => {
   assert.deepEqual([await ready(), await post()], [200, 404])
   const session = await Session.open(`${hub.url}/mcp`)
   const stream = await session.listen()
-  const call = admin.run('held', 'echo', { message: 'finished' })
+  const call = callByRest()
   const message = session.request('tools/call', { name: 'held-echo', arguments: { message: 'as well' } })
   await until(() => open() === 2, 'the calls never came')
   const ended = end()
@@ -70,8 +77,8 @@ test('draining: not ready, but still answering what it took on', async (t) => {
 
 test('draining: a call by REST alone is finished as well', async (t) => {
   const { open, answer, ...upstream } = await holding(t)
-  const { hub, admin, end } = await started(t, upstream)
-  const call = admin.run('held', 'echo', { message: 'finished' })
+  const { hub, call: callByRest, end } = await started(t, upstream)
+  const call = callByRest()
   await until(() => open() === 1, 'the call never came')
   const ended = end()
   const ready = async (): Promise<number> => await fetch(`${hub.url}/health/ready`).then(({ status }) => status, () => 0)

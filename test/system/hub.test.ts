@@ -108,14 +108,12 @@ test(`${rounds} rounds of kill -9 under continuous writes: acknowledged ⊆ stor
   assert.ok(left.length < 8, `temporary files stay behind: ${left.join(' ')}`)
 })
 
-test('a file that cannot be read is refused with a sentence', async (t) => {
-  await t.test('broken, and its .bak as well: the process ends, and both stay as they are', async (t) => {
-    const { folder, file } = await folderFor(t)
-    const broken = { [file]: '{"mcpServers": {"a": {', [`${file}.bak`]: '{"mcpServers": ' }
-    for (const [name, content] of Object.entries(broken)) await writeFile(name, content)
-    await refused(t, folder)
-    for (const [name, content] of Object.entries(broken)) assert.equal(await readFile(name, 'utf8'), content)
-  })
+test('a file that is broken, and its .bak as well: the process ends with a sentence, and both stay as they are', async (t) => {
+  const { folder, file } = await folderFor(t)
+  const broken = { [file]: '{"mcpServers": {"a": {', [`${file}.bak`]: '{"mcpServers": ' }
+  for (const [name, content] of Object.entries(broken)) await writeFile(name, content)
+  await refused(t, folder)
+  for (const [name, content] of Object.entries(broken)) assert.equal(await readFile(name, 'utf8'), content)
 })
 
 test('a second process on the same file refuses to start', async (t) => {

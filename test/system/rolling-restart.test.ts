@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, request, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { spawnReplica } from '../fakes/replica.ts'
 import { at, connected, Session, settings, within } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { bearerKey, freePort, path, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 import { behindNginx, startNginx } from '../helpers/nginx.ts'
 
 const metricsToken = 'a-token-of-this-test-that-opens-metrics'
@@ -28,12 +28,9 @@ async function post (url: string, headers: IncomingHttpHeaders, body: unknown): 
 
 /** A server that runs a function for each request to a path, and answers when it has. @returns the command that asks it */
 async function onCommand (t: Cleanup, run: (word: string) => Promise<void>): Promise<(word: string) => string> {
-  const server = createServer((asked, reply) => {
+  const port = await listen(t, createServer((asked, reply) => {
     run(String(asked.url?.slice(1))).then(() => reply.end(), () => reply.writeHead(500).end())
-  })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close() })
-  const { port } = server.address() as AddressInfo
+  }))
   return (word) => `curl -fsS http://127.0.0.1:${port}/${word}`
 }
 

@@ -14,6 +14,13 @@ import { StatusLog } from '../../plugins/upstream/status-log.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
+type PoolOptions = ConstructorParameters<typeof SlotPool>[0]
+const poolOf = (more: Partial<PoolOptions> = {}): SlotPool =>
+  new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: gatewayLinkKey, ...more })
+/** A slot for a session of an owner. @param id another session's is another slot */
+const takeFor = (pool: SlotPool, owner: string, id: string | number = pool.all.length): Slot =>
+  pool.take({ key: `session ${id}`, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(`${owner} ${id}`, owner, owner, true, owner))
+
 test('what the log tells of a server: its failure once, a summary now and then, and its recovery', async (t) => {
   mockTimers(t, 'Date', 'setTimeout')
   mock.timers.setTime(Date.parse('2026-01-01T00:00:00Z'))
@@ -90,32 +97,24 @@ test('what the servers of one user list has a bound together', async () => {
 test('how often one owner causes processes to be started has a bound', async (t) => {
   const clock = holdClock(t)
   const children = new ChildCounts()
-  const options = { isProcess: true, children, idleTimeout: 60_000 }
-  const [one, other] = ['one', 'other'].map((server) => new SlotPool({ ...options, server, base: gatewayLinkKey }))
-  const take = (pool: SlotPool | undefined, n: number, owner: string): Slot | undefined =>
-    pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(`${owner} ${n}`, owner, owner, true, owner))
+  const [one, other] = [poolOf({ isProcess: true, children }), poolOf({ isProcess: true, children, server: 'other' })]
   const { burst, interval } = upstreamLimits.childStarts
-  for (let n = 0; n < burst; n++) take(n % 2 === 0 ? one : other, n, 'ann')
+  for (let n = 0; n < burst; n++) takeFor(n % 2 === 0 ? one : other, 'ann', n)
   const isFaster = { reason: 'share', message: /You start processes of server "one" faster than one caller may/ }
-  assert.throws(() => take(one, 100, 'ann'), isFaster)
-  assert.ok(one && one.all.length === 1 + upstreamLimits.childrenPerOwner, 'an idle one stays')
-  take(one, 101, 'ben')
+  assert.throws(() => takeFor(one, 'ann', 100), isFaster)
+  assert.ok(one.all.length === 1 + upstreamLimits.childrenPerOwner, 'an idle one stays')
+  takeFor(one, 'ben', 101)
   clock.at += interval
-  take(one, 102, 'ann')
-  assert.throws(() => take(one, 103, 'ann'), /faster/)
-  assert.equal(take(one, 102, 'ann'), one.all.at(-1), 'what is there is used')
+  takeFor(one, 'ann', 102)
+  assert.throws(() => takeFor(one, 'ann', 103), /faster/)
+  assert.equal(takeFor(one, 'ann', 102), one.all.at(-1), 'what is there is used')
 })
 
 test('an owner who has all of his connections in use is told that it is his share, all others that it is the bound', async () => {
   const { linksPerServer } = upstreamLimits
-  const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: gatewayLinkKey })
-  const take = (owner: string): Slot => {
-    const key = `session ${pool.all.length}`
-    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(key, owner, owner, true, owner))
-    // As while a call runs.
-    Object.defineProperty(slot, 'isIdle', { value: false })
-    return slot
-  }
+  const pool = poolOf()
+  // As while a call runs.
+  const take = (owner: string): Slot => Object.defineProperty(takeFor(pool, owner), 'isIdle', { value: false })
   while (pool.all.length < linksPerServer * 3 / 4) take('ann')
   assert.throws(() => take('ann'), { reason: 'share', message: /^You have reached your limit of connections to server "one"/ })
   for (let n = 0; pool.all.length < linksPerServer; n++) take(`other ${n}`)
@@ -123,10 +122,9 @@ test('an owner who has all of his connections in use is told that it is his shar
 })
 
 test('an idle place without a connection gives way before an idle connection', async () => {
-  const pool = new SlotPool({ isProcess: true, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: gatewayLinkKey })
+  const pool = poolOf({ isProcess: true })
   const take = (lastUsed: number | undefined): Slot => {
-    const key = `session ${pool.all.length}`
-    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(key, 'ann', 'ann', true, 'ann'))
+    const slot = takeFor(pool, 'ann')
     if (lastUsed !== undefined) slot.link = { busy: false, lastUsed, openCalls: [], close: async () => {} } as unknown as Link
     return slot
   }
@@ -138,12 +136,11 @@ test('an idle place without a connection gives way before an idle connection', a
 
 test('where an owner has all of his connections in use, the one whose question was left unanswered for longest gives way', async (t) => {
   mockTimers(t, 'Date')
-  const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: gatewayLinkKey })
+  const pool = poolOf()
   const ended: string[] = []
   /** With calls that wait for answers to questions, each since a time; undefined: it does not wait. */
   const take = (owner: string, ...asked: Array<number | undefined>): void => {
-    const key = `session ${pool.all.length} ${ended.length}`
-    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new NonMcpClient(key, owner, owner, true, owner))
+    const slot = takeFor(pool, owner, `${pool.all.length} ${ended.length}`)
     const openCalls = asked.map((awaitingClientSince) => ({
       awaitingClientSince,
       cancel: ({ message }: Error) => { ended.push(`${owner} ${awaitingClientSince}: ${message}`) }

@@ -27,10 +27,9 @@ test('a server whose requests fail is left alone, and checked before it gets ano
   await until(() => app.upstreams.countByStatus().connected === 1)
   const session = await openSession(app, '/mcp', KEY)
   const call = async () => await session.request('tools/call', { name: 'up-echo', arguments: { message: 'hi' } })
-  const metric = async (): Promise<unknown> => /^toolhub_upstream_circuit_open\{server="up"\} (\d)$/m
-    .exec((await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${KEY}` } })).body)?.[1]
-  const warnings = async (): Promise<string> =>
-    String(at((await app.inject({ url: '/api/servers/up', headers: { authorization: `Bearer ${KEY}` } })).json(), 'data', 'warnings') ?? '')
+  const read = async (url: string): Promise<string> => (await app.inject({ url, headers: { authorization: `Bearer ${KEY}` } })).body
+  const metric = async (): Promise<unknown> => /^toolhub_upstream_circuit_open\{server="up"\} (\d)$/m.exec(await read('/metrics'))?.[1]
+  const warnings = async (): Promise<string> => String(at(JSON.parse(await read('/api/servers/up')), 'data', 'warnings') ?? '')
 
   status = 502
   for (let n = 0; n < 4; n++) await call()

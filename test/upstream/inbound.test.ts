@@ -7,6 +7,7 @@ import type { Response } from '../../protocol/message.ts'
 import { dispatchQuestion, type DispatchDeps } from '../../plugins/upstream/inbound/dispatch.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import type { Slot } from '../../plugins/upstream/links/slot.ts'
+import { turnsOfLoop } from '../helpers/clock.ts'
 
 interface Asked { readonly question: Question, readonly answer: (text: string) => void, readonly fail: (error: Error) => void }
 
@@ -63,21 +64,19 @@ function begin (...openCalls: FakeCall[]): World {
   return { link, contested: () => contested, ask }
 }
 
-const settle = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
-
 test('a question of a connection that several calls share', async (t) => {
   await t.test('is put to a modern client whose calls they all are, by its newest one that waits for no answer', async () => {
     const calls = [modern('ann'), modern('ann'), modern('ann')]
     const { ask, contested } = begin(...calls)
     const answers = [ask(), ask(), ask(), ask()]
-    await settle()
+    await turnsOfLoop(1)
     assert.deepEqual(calls.map(({ asked }) => asked.length), [1, 1, 2])
     for (const { asked } of calls) for (const { answer } of asked) answer('{"action":"accept"}')
     for (const answer of answers) assert.equal((await answer).resultText, '{"action":"accept"}')
     assert.equal(contested(), 0)
     // Whoever has answered can be asked again.
     void ask()
-    await settle()
+    await turnsOfLoop(1)
     assert.equal(calls.at(-1)?.asked.length, 3)
   })
 
@@ -110,11 +109,11 @@ test('a question of a connection that several calls share', async (t) => {
     const [older, newer] = [modern('ann'), modern('ann')]
     const world = begin(older, newer)
     const answer = world.ask()
-    await settle()
+    await turnsOfLoop(1)
     // It is about another call, perhaps: what the client has of it may still be answered.
     assert.equal(newer.asked[0]?.question.outlivesRequest, true)
     end(newer, world)
-    await settle()
+    await turnsOfLoop(1)
     older.asked[0]?.answer('{"action":"decline"}')
     assert.equal((await answer).resultText, '{"action":"decline"}')
     assert.equal(world.contested(), 0)
@@ -123,7 +122,7 @@ test('a question of a connection that several calls share', async (t) => {
     const alone = modern('ann')
     const first = begin(alone)
     const [failed, others] = [first.ask(), modern('bob')]
-    await settle()
+    await turnsOfLoop(1)
     first.link.openCalls.push(others)
     end(alone, first)
     await assert.rejects(failed, /request has ended/)
@@ -131,7 +130,7 @@ test('a question of a connection that several calls share', async (t) => {
     const second = begin(older, newer)
     const withdrawn = new AbortController()
     const given = second.ask(withdrawn.signal)
-    await settle()
+    await turnsOfLoop(1)
     withdrawn.abort('enough')
     end(newer, second)
     await assert.rejects(given, /request has ended/)

@@ -6,10 +6,11 @@ import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import { NonMcpClient } from '../../protocol/exchange.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { managed } from '../fakes/replica.ts'
 import { appFor } from '../helpers/app.ts'
 import { mockTimers } from '../helpers/clock.ts'
 import { setLimits } from '../helpers/patient.ts'
-import { connected, KEY, settings, type Json } from '../helpers/client.ts'
+import { connected, settings, type Json } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
@@ -25,15 +26,11 @@ test('the catalogue of a server that is removed goes with it, also where it was 
   const folder = join(hub.folder, '.tool-hub', 'catalogues')
   const kept = (): number => serversIn(folder).length
   await until(() => kept() === 3)
-  const ask = async (method: string, path: string, body?: Json): Promise<number> => {
-    const headers = { authorization: `Bearer ${KEY}`, ...(body && { 'content-type': 'application/json' }) }
-    return (await fetch(`${hub.url}/api/servers/${path}`, { method, headers, body: body && JSON.stringify(body) })).status
-  }
-  assert.equal(await ask('DELETE', 'one'), 200)
+  await managed(hub, 'DELETE', '/servers/one')
   await until(() => kept() === 2)
-  assert.equal(await ask('POST', 'two/toggle', { enabled: false }), 200)
+  await managed(hub, 'POST', '/servers/two/toggle', { enabled: false })
   assert.equal(kept(), 2, 'a disabled one keeps it')
-  assert.equal(await ask('DELETE', 'two'), 200)
+  await managed(hub, 'DELETE', '/servers/two')
   await until(() => kept() === 1)
 })
 

@@ -38,11 +38,16 @@ void test('the challenge of a server', async () => {
   }
 })
 
+/** An answer of an authorization server. */
+const answerOf = (document: object | string, status = 200, type = 'application/json'): object => ({
+  status, headers: { 'content-type': type }, body: Buffer.from(typeof document === 'string' ? document : JSON.stringify(document))
+})
+
 interface Sent { url: string, trusted: boolean, proxy: unknown }
 
 /** A fetch for one answer, and what it asked for. */
 function fetchOf (
-  answer: { status?: number, type?: string, body: string | Buffer },
+  answer: { status?: number, type?: string, body: string },
   reach: OutboundAccess = { trusted: true },
   fault?: Error
 ): { fetch: FetchLike, sent: Sent[] } {
@@ -51,7 +56,7 @@ function fetchOf (
     fetch: async (url: string | URL, { trusted, proxy }: OutboundAccess) => {
       sent.push({ url: String(url), trusted, proxy })
       if (fault) throw fault
-      return { status: answer.status ?? 200, headers: { 'content-type': answer.type ?? 'application/json' }, body: Buffer.from(answer.body) }
+      return answerOf(answer.body, answer.status, answer.type)
     }
   }
   const origins = (): Set<string> => new Set(['https://mcp.example', 'https://as.example'])
@@ -101,9 +106,7 @@ void test('where metadata is found: plain metadata of RFC 8414 at the path of Op
   const outbound = {
     fetch: async (url: string | URL) => {
       const document = documents[new URL(url).pathname]
-      return document
-        ? { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(document)) }
-        : { status: 403, headers: { 'content-type': 'text/html' }, body: Buffer.from('<p>No') }
+      return document ? answerOf(document) : answerOf('<p>No', 403, 'text/html')
     }
   }
   const access = { reach: { trusted: true }, origins: () => new Set([origin]) }
@@ -208,7 +211,7 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
     const outbound = {
       fetch: async () => {
         if (status === 0) throw new UpstreamError('broken', body)
-        return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) }
+        return answerOf(body, status)
       }
     } as unknown as Outbound
     const deps = {
@@ -276,15 +279,13 @@ void test('for scopes that its registration lacks, the gateway registers anew; a
   const state = { refuses: false, stored: undefined as { version: string, value: unknown } | undefined, frames: [] as string[] }
   const outbound = {
     fetch: async (url: string | URL, { body }: { body?: string }) => {
-      const answer = (status: number, document: object): object =>
-        ({ status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(document)) })
       if (String(url) === 'https://as.example/.well-known/oauth-authorization-server') {
-        return answer(200, { ...server.metadata, code_challenge_methods_supported: ['S256'] })
+        return answerOf({ ...server.metadata, code_challenge_methods_supported: ['S256'] })
       }
-      if (!String(url).endsWith('/register')) return answer(404, {})
+      if (!String(url).endsWith('/register')) return answerOf({}, 404)
       const { scope, ...metadata } = JSON.parse(String(body)) as { scope?: string }
       asked.push(scope)
-      return state.refuses ? answer(400, { error: 'access_denied' }) : answer(201, { ...metadata, scope, client_id: `c${asked.length}` })
+      return state.refuses ? answerOf({ error: 'access_denied' }, 400) : answerOf({ ...metadata, scope, client_id: `c${asked.length}` }, 201)
     }
   } as unknown as Outbound
   const flows = new LoginFlows({
@@ -322,12 +323,11 @@ void test('for scopes that its registration lacks, the gateway registers anew; a
 
 /** Completes a login that was begun for a holder at a server, and ends in `swap`. */
 async function finishLogin (holder: string, config: ServerConfig, swap: () => Promise<string>): ReturnType<Logins['finish']> {
-  const body = Buffer.from('{"access_token":"a","token_type":"Bearer"}')
   const state = 's'.repeat(43)
   const taken = { first: true, value: undefined as unknown }
   const logins = new Logins({
     stores: { grants: { take: async () => taken }, tokens: { swap }, states: { remove: async () => {} } },
-    outbound: { fetch: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body }) },
+    outbound: { fetch: async () => answerOf({ access_token: 'a', token_type: 'Bearer' }) },
     environment: {},
     settings: () => ({ users: new Map(), keys: new Map() })
   } as unknown as ConstructorParameters<typeof Logins>[0])

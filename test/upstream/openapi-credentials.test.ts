@@ -219,35 +219,22 @@ test('credentials', async (t) => {
       })
       api.answer(({ headers, url }, response) => { json(response, { auth: headers.authorization ?? url }) })
       const of = async (security: object, securitySchemes: object): Promise<unknown> => {
-        const schema = {
-          ...openapi({ '/get': { get: op('get') } }),
-          servers: [{ url: '/v2/' }],
-          components: { securitySchemes },
-          security: [{ asked: [] }]
-        }
-        const client = await restClient(t, {
-          url: `${api.url}/v1`,
-          openapi: { schema, security: { clientId: 'id', clientSecret: 'secret', ...security } }
-        } as never)
+        const document = openapi({ '/get': { get: op('get') } }, {
+          servers: [{ url: '/v2/' }], components: { securitySchemes }, security: [{ asked: [] }]
+        })
+        const all = { clientId: 'id', clientSecret: 'secret', ...security }
+        const client = await restClient(t, { url: `${api.url}/v1`, openapi: { schema: document, security: all } } as never)
         return (await client.call('get')).structuredContent
       }
       const flow = (tokenUrl: string): object => ({ type: 'oauth2', flows: { clientCredentials: { tokenUrl, scopes: {} } } })
-      for (const tokenUrl of ['token', '/v2/token', `${api.url}/v2/token`]) {
-        assert.deepEqual(await of({ type: 'oauth2' }, { asked: flow(tokenUrl) }), { auth: 'Bearer relative' }, tokenUrl)
-      }
-      assert.deepEqual(
-        await of({ type: 'openIdConnect' },
-          { asked: { type: 'openIdConnect', openIdConnectUrl: '/oidc/.well-known/openid-configuration' } }),
-        { auth: 'Bearer relative' }
-      )
-      assert.deepEqual(await of({ type: 'oauth2' }, { other: flow('/nowhere'), asked: flow('token') }), { auth: 'Bearer relative' })
-      assert.deepEqual(
-        await of(
-          { type: 'apiKey', value: 'k' },
-          { other: { type: 'apiKey', in: 'header', name: 'x-other' }, asked: { type: 'apiKey', in: 'query', name: 'key' } }
-        ),
-        { auth: '/v1/get?key=k' }
-      )
+      const oidc = { type: 'openIdConnect', openIdConnectUrl: '/oidc/.well-known/openid-configuration' }
+      const key = (place: string, name: string): object => ({ type: 'apiKey', in: place, name })
+      for (const [security, schemes, answer] of [
+        ...['token', '/v2/token', `${api.url}/v2/token`].map((url) => [{ type: 'oauth2' }, { asked: flow(url) }, { auth: 'Bearer relative' }] as const),
+        [{ type: 'openIdConnect' }, { asked: oidc }, { auth: 'Bearer relative' }],
+        [{ type: 'oauth2' }, { other: flow('/nowhere'), asked: flow('token') }, { auth: 'Bearer relative' }],
+        [{ type: 'apiKey', value: 'k' }, { other: key('header', 'x-other'), asked: key('query', 'key') }, { auth: '/v1/get?key=k' }]
+      ] as const) assert.deepEqual(await of(security, schemes), answer, JSON.stringify(schemes))
     }
   )
   await t.test('no token: the error says what to check, and never what the endpoint said', async () => {

@@ -14,10 +14,11 @@ import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
 import { ApiDescription } from '../../plugins/upstream/openapi/describe/description.ts'
 import { Outbound } from '../../plugins/base/outbound/outbound.ts'
 import { type ServerConfig } from '../../schemas/server.ts'
+import { managed } from '../fakes/replica.ts'
 import { restApi } from '../fakes/rest-api.ts'
 import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
-import { silence } from '../helpers/client.ts'
-import { bearerKey, startHub, until } from '../helpers/hub.ts'
+import { KEY, settings, silence, type Json } from '../helpers/client.ts'
+import { startHub, until } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
@@ -71,6 +72,8 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     ])
   })
   await t.test('Swagger 2.0', async () => {
+    const lists = (place: string, ...formats: string[]): object[] => formats.map((collectionFormat) =>
+      ({ name: collectionFormat, in: place, type: 'array', items: { type: 'string' }, collectionFormat }))
     const schema = {
       swagger: '2.0',
       info: { title: 'Old', version: '1' },
@@ -90,13 +93,7 @@ test('descriptions: names, places, versions and what is wrong with them', async 
             operationId: 'get',
             parameters: [
               { name: 'ids', in: 'path', required: true, type: 'array', items: { type: 'string' }, collectionFormat: 'pipes' },
-              ...['csv', 'ssv', 'tsv', 'pipes', 'multi'].map((collectionFormat) => ({
-                name: collectionFormat,
-                in: 'query',
-                type: 'array',
-                items: { type: 'string' },
-                collectionFormat
-              })),
+              ...lists('query', 'csv', 'ssv', 'tsv', 'pipes', 'multi'),
               { name: 'X-Ids', in: 'header', type: 'array', items: {} },
               { name: 'X-Rows', in: 'header', type: 'array', collectionFormat: 'pipes', items: { type: 'array', items: { type: 'integer' } } }
             ]
@@ -121,13 +118,7 @@ test('descriptions: names, places, versions and what is wrong with them', async 
             parameters: [
               { name: 'file', in: 'formData', type: 'file', required: true },
               { name: 'note', in: 'formData', type: 'string' },
-              ...['csv', 'ssv', 'multi'].map((collectionFormat) => ({
-                name: collectionFormat,
-                in: 'formData',
-                type: 'array',
-                items: { type: 'string' },
-                collectionFormat
-              })),
+              ...lists('formData', 'csv', 'ssv', 'multi'),
               { name: 'unsaid', in: 'formData', type: 'array', items: { type: 'integer' } }
             ]
           }
@@ -164,14 +155,11 @@ test('descriptions: names, places, versions and what is wrong with them', async 
       '/a': {
         servers: [{ url: '/path-server' }],
         get: op('a'),
-        put: op('b', [], {
-          servers: [
-            { url: `http://127.0.0.1:${api.port}/{v}/{w}`, variables: { v: { default: 'v1' }, w: { enum: ['first', 'second'] } } }
-          ]
-        })
+        put: op('b', [], { servers: [{ url: `${api.url}/{v}/{w}`, variables: { v: { default: 'v1' }, w: { enum: ['first', 'second'] } } }] })
       },
       '/c': { get: op('c', [], { servers: [{ url: '{broken}' }] }) },
-      '/d': { get: op('d', [], { servers: [{ url: 'ftp://x.test' }] }) }
+      '/d': { get: op('d', [], { servers: [{ url: 'ftp://x.test' }] }) },
+      '/e': { get: op('e', [], { servers: [{ url: 'http://[' }] }) }
     }))
     await client.call('a')
     assert.equal(api.last().url, '/path-server/a')
@@ -179,44 +167,33 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     assert.equal(api.last().url, '/v1/first/a')
     // On the host of the description's own server it is the API, and the configuration says where that is.
     const at = (url: string): object => ({ servers: [{ url }], ...ok })
-    const pinned = await connect(
-      {
-        ...openapi({
-          '/e': {
-            get: { operationId: 'e', ...at('https://api.test/v1') },
-            put: { operationId: 'f', ...at(`http://localhost:${api.port}/upload`) },
-            post: { operationId: 'g', ...at('http://api.test/v2/') }
-          }
-        }),
-        servers: [{ url: '//api.test/v1' }]
-      },
-      { url: `${api.url}/base` }
-    )
+    const pinned = await connect(openapi({
+      '/e': {
+        get: { operationId: 'e', ...at('https://api.test/v1') },
+        put: { operationId: 'f', ...at(`http://localhost:${api.port}/upload`) },
+        post: { operationId: 'g', ...at('http://api.test/v2/') }
+      }
+    }, { servers: [{ url: '//api.test/v1' }] }), { url: `${api.url}/base` })
     for (const [name, expected] of [['e', '127.0.0.1/base/e'], ['f', 'localhost/upload/e'], ['g', '127.0.0.1/v2/e']] as const) {
       await pinned.call(name)
       assert.equal(`${api.last().headers.host?.split(':')[0]}${api.last().url}`, expected)
     }
     // Without an address to be relative to, that is the description's own server.
-    const own = await connect(
-      {
-        ...openapi({
-          '/h': {
-            servers: [{ url: 'http://elsewhere.test/' }],
-            get: { operationId: 'h', ...at('/up') },
-            put: { operationId: 'i', ...at('up') }
-          }
-        }),
-        servers: [{ url: `${api.url}/v1/` }]
-      },
-      { url: undefined }
-    )
+    const own = await connect(openapi({
+      '/h': {
+        servers: [{ url: 'http://elsewhere.test/' }],
+        get: { operationId: 'h', ...at('/up') },
+        put: { operationId: 'i', ...at('up') }
+      }
+    }, { servers: [{ url: `${api.url}/v1/` }] }), { url: undefined })
     for (const [name, expected] of [['h', '/up/h'], ['i', '/v1/up/h']] as const) {
       await own.call(name)
       assert.equal(api.last().url, expected)
     }
     assert.deepEqual(client.warnings, [
       'its description: GET /c was omitted: the server "{broken}" has a variable "broken" without a default',
-      'its description: GET /d was omitted: the server "ftp://x.test" does not use http or https'
+      'its description: GET /d was omitted: the server "ftp://x.test" does not use http or https',
+      'its description: GET /e was omitted: the server "http://[" is not a valid URL'
     ])
   })
   await t.test('YAML, with anchors and merges; dates and versions stay text', async () => {
@@ -269,30 +246,23 @@ test('descriptions: names, places, versions and what is wrong with them', async 
       refused(/GET \/a was omitted: the reference "http:\/\/127\.0\.0\.1:1\/x" points outside/))
   })
   await t.test('circles of every kind come to an end', async () => {
-    const client = await connect(openapi(
-      {
-        '/a': {
-          post: op('a', [], { requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Node' } } } } })
-        },
-        '/b': {
-          post: op('b', [], { requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/All' } } } } })
-        },
-        '/c': { post: op('c', [], { requestBody: { $ref: '#/components/requestBodies/Loop' } }) }
-      },
-      {
-        components: {
-          requestBodies: { Loop: { $ref: '#/components/requestBodies/Loop' } },
-          schemas: {
-            Node: { type: 'object', properties: { next: { $ref: '#/components/schemas/Other' } } },
-            Other: {
-              type: 'object',
-              properties: { back: { $ref: '#/components/schemas/Node' }, self: { $ref: '#/components/schemas/Other' } }
-            },
-            All: { allOf: [{ $ref: '#/components/schemas/All' }] }
-          }
+    const body = (name: string): object =>
+      ({ requestBody: { content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } } } })
+    const [node, other] = ['Node', 'Other'].map((name) => ({ $ref: `#/components/schemas/${name}` }))
+    const client = await connect(openapi({
+      '/a': { post: op('a', [], body('Node')) },
+      '/b': { post: op('b', [], body('All')) },
+      '/c': { post: op('c', [], { requestBody: { $ref: '#/components/requestBodies/Loop' } }) }
+    }, {
+      components: {
+        requestBodies: { Loop: { $ref: '#/components/requestBodies/Loop' } },
+        schemas: {
+          Node: { type: 'object', properties: { next: other } },
+          Other: { type: 'object', properties: { back: node, self: other } },
+          All: { allOf: [{ $ref: '#/components/schemas/All' }] }
         }
       }
-    ))
+    }))
     const tools = await client.tools()
     assert.deepEqual([...tools.keys()], ['a', 'b'])
     assert.deepEqual(Object.keys(tools.get('a')?.inputSchema.$defs ?? {}), ['Other', 'Node'])
@@ -359,12 +329,17 @@ test('descriptions by address: read with its rules, and again when they change',
     response.writeHead(status, { 'content-type': 'application/json', ...etag === undefined ? {} : { etag } }).end(document)
   })
   const url = `${api.url}/docs/openapi.json`
+  const outbound = new Outbound({ allow: '' })
+  t.after(async () => { await outbound.close() })
+  const descriptionAt = (address: string): ApiDescription => {
+    const description = new ApiDescription({ type: 'openapi', url: address }, { outbound, warn: () => {}, onChange: () => {} })
+    t.after(() => { description.close() })
+    return description
+  }
 
   await t.test('relative servers are relative to its address; links share one reading', async () => {
     document = JSON.stringify(openapi({ '/a': { get: op('a') } }, { servers: [{ url: '../v2' }] }))
     const sharedApi = new SharedApi()
-    const outbound = new Outbound({ allow: '' })
-    t.after(async () => { await outbound.close() })
     const [one, two] = await Promise.all([
       restClient(t, { url, keepAliveInterval: 200 }, { sharedApi, outbound }),
       restClient(t, { url, keepAliveInterval: 200 }, { sharedApi, outbound })
@@ -421,22 +396,14 @@ test('descriptions by address: read with its rules, and again when they change',
       answers++
       response.writeHead(200, { etag: '"1"' }).end('{"openapi": "3.0.0"')
     })
-    const outbound = new Outbound({ allow: '' })
-    t.after(async () => { await outbound.close() })
-    const config = { type: 'openapi', url: `${api.url}/unfinished.json` } as const
-    const description = new ApiDescription(config, { outbound, warn: () => {}, onChange: () => {} })
-    t.after(() => { description.close() })
+    const description = descriptionAt(`${api.url}/unfinished.json`)
     for (const attempt of [1, 2]) {
       await assert.rejects(description.current(), /cannot be used: it is not valid JSON/)
       assert.equal(answers, attempt)
     }
   })
   await t.test('an address that is not absolute is named as the problem', async () => {
-    const outbound = new Outbound({ allow: '' })
-    t.after(async () => { await outbound.close() })
-    const config = { type: 'openapi', url: '//openapi.json' } as const
-    const description = new ApiDescription(config, { outbound, warn: () => {}, onChange: () => {} })
-    await assert.rejects(description.current(), (error: Error) => error instanceof UpstreamError &&
+    await assert.rejects(descriptionAt('//openapi.json').current(), (error: Error) => error instanceof UpstreamError &&
       error.message === 'the description cannot be used: its address is not an absolute http or https address')
   })
   await t.test('failures say what and where, without what may be secret; addresses are judged', async () => {
@@ -499,63 +466,38 @@ test('through the gateway: stored by an admin, listed, called, told', async (t) 
     },
     '/left-out': { get: { parameters: [{ $ref: 'http://elsewhere.test/x#/y' }], ...ok } }
   })
-  const key = bearerKey()
   const hub = await startHub(t, {
-    settings: {
-      users: [],
-      mcpServers: {
-        pets: {
-          type: 'openapi',
-          url: api.url,
-          passthroughHeaders: ['X-Tenant'],
-          openapi: {
-            schema,
-            passthroughHeaders: ['X-User'],
-            security: { type: 'apiKey', apiKey: { name: 'X-Key', in: 'header', value: 'abc-secret-value' } }
-          }
-        },
-        bad: { type: 'openapi', openapi: { url: `${api.url}/nothing` } }
+    settings: settings({
+      pets: {
+        type: 'openapi',
+        url: api.url,
+        passthroughHeaders: ['X-Tenant'],
+        openapi: {
+          schema,
+          passthroughHeaders: ['X-User'],
+          security: { type: 'apiKey', apiKey: { name: 'X-Key', in: 'header', value: 'abc-secret-value' } }
+        }
       },
-      bearerKeys: [key]
-    }
-  })
-  const request = async (
-    path: string,
-    init: RequestInit = {}
-  ): Promise<{ status: number; body: { data: Record<string, unknown>; success: boolean } }> => {
-    const answer = await fetch(`${hub.url}${path}`, {
-      ...init,
-      headers: { authorization: `Bearer ${key.token}`, 'content-type': 'application/json', ...(init.headers as Record<string, string>) }
+      bad: { type: 'openapi', openapi: { url: `${api.url}/nothing` } }
     })
-    return { status: answer.status, body: (await answer.json()) as { data: Record<string, unknown>; success: boolean } }
+  })
+  const record = async (name: string): Promise<Json> => await managed(hub, 'GET', `/servers/${name}`)
+  const change = async (description: object): Promise<void> => {
+    await managed(hub, 'PUT', '/servers/pets', { config: { type: 'openapi', url: api.url, openapi: { schema: description } } })
   }
-  await until(async () => (await request('/api/servers/pets')).body.data.status === 'connected', () => hub.output())
+  await until(async () => (await record('pets')).status === 'connected', () => hub.output())
 
-  const { body: { data: pets } } = await request('/api/servers/pets')
+  const pets = await record('pets')
   assert.deepEqual((pets.tools as Array<{ name: string }>).map(({ name }) => name), ['getPet'])
   assert.doesNotMatch(JSON.stringify(pets), /abc-secret-value/)
   // Who stores it sees what is missing, and why.
   const leftOut = /^its description: GET \/left-out was omitted: the reference "http:\/\/elsewhere.test\/x#\/y" points outside/
   assert.match((pets.warnings as string[]).join('\n'), leftOut)
-  const tried = await request('/api/servers/test', { method: 'POST', body: JSON.stringify({ config: pets.config, name: 'pets' }) })
-  assert.match((tried.body.data?.warnings as string[] ?? [JSON.stringify(tried)]).join('\n'), leftOut)
+  const tried = await managed(hub, 'POST', '/servers/test', { config: pets.config, name: 'pets' })
+  assert.match((tried.warnings as string[]).join('\n'), leftOut)
 
-  api.answer((_request, response) => {
-    response.setHeader('content-type', 'application/json')
-    response.end('{"id":12345678901234567890}')
-  })
-  const called = await fetch(`${hub.url}/api/tools/call/pets`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key.token}`,
-      'content-type': 'application/json',
-      'x-tenant': 't1',
-      'x-user': 'u1',
-      'x-other': 'o1'
-    },
-    body: JSON.stringify({ toolName: 'getPet', arguments: { id: '7', verbose: true } })
-  })
-  assert.equal(called.status, 200)
+  const headersSent = { authorization: `Bearer ${KEY}`, 'x-tenant': 't1', 'x-user': 'u1', 'x-other': 'o1' }
+  await managed(hub, 'POST', '/tools/call/pets', { toolName: 'getPet', arguments: { id: '7', verbose: true } }, headersSent)
   // The other server asks again and again.
   const { url, headers } = api.seen.findLast(({ url }) => url !== '/nothing') ?? assert.fail()
   assert.deepEqual(
@@ -563,25 +505,19 @@ test('through the gateway: stored by an admin, listed, called, told', async (t) 
     ['/pets/7?verbose=true', 'abc-secret-value', 't1', 'u1', undefined, undefined]
   )
 
-  await until(async () => (await request('/api/servers/bad')).body.data.status === 'disconnected')
+  await until(async () => (await record('bad')).status === 'disconnected')
   assert.match(
-    String((await request('/api/servers/bad')).body.data.error),
+    String((await record('bad')).error),
     /the description at http:.*\/nothing cannot be used: it is not an OpenAPI description: it has neither "openapi" nor "swagger"/
   )
 
   await t.test('a changed description reaches clients', async () => {
-    const other = openapi({ '/cats': { get: op('getCats') } })
-    const { status } = await request('/api/servers/pets', {
-      method: 'PUT',
-      body: JSON.stringify({ config: { type: 'openapi', url: api.url, openapi: { schema: other } } })
-    })
-    assert.equal(status, 200)
-    await until(async () => JSON.stringify((await request('/api/servers/pets')).body.data.tools).includes('getCats'))
+    await change(openapi({ '/cats': { get: op('getCats') } }))
+    await until(async () => JSON.stringify((await record('pets')).tools).includes('getCats'))
   })
   await t.test('the tools of one description are not those of another that cannot be read', async () => {
-    const config = { type: 'openapi', url: api.url, openapi: { schema: {} } }
-    assert.equal((await request('/api/servers/pets', { method: 'PUT', body: JSON.stringify({ config }) })).status, 200)
-    await until(async () => (await request('/api/servers/pets')).body.data.status === 'disconnected')
-    assert.deepEqual((await request('/api/servers/pets')).body.data.tools, [])
+    await change({})
+    await until(async () => (await record('pets')).status === 'disconnected')
+    assert.deepEqual((await record('pets')).tools, [])
   })
 })

@@ -7,10 +7,9 @@ import { compileDescription } from '../../plugins/upstream/openapi/describe/comp
 import { checkLimits, parseDocument } from '../../plugins/upstream/openapi/describe/document.ts'
 import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
 import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
+import { seed } from '../helpers/json-texts.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
-const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
-console.log(`fast-check: FC_SEED=${seed}`)
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 
 test('schemas: what OpenAPI 3.0 says, in JSON Schema 2020-12', async (t) => {
@@ -87,33 +86,16 @@ test('schemas: what OpenAPI 3.0 says, in JSON Schema 2020-12', async (t) => {
 
   await t.test('3.1 keeps what stands beside a reference, and its own keywords', async () => {
     const schema = {
-      openapi: '3.1.0',
-      info: {},
-      components: { schemas: { T: { type: ['string', 'null'], minLength: 2 } } },
-      paths: {
+      ...openapi({
         '/x': {
-          get: {
-            operationId: 'x',
-            parameters: [
-              { name: 'p', in: 'query', schema: { $ref: '#/components/schemas/T', maxLength: 3, default: 'ab' } },
-              {
-                name: 'q',
-                in: 'query',
-                schema: {
-                  exclusiveMinimum: 3,
-                  const: 4,
-                  prefixItems: [true],
-                  dependentRequired: { a: ['b'] },
-                  if: {},
-                  then: false,
-                  examples: [4]
-                }
-              },
-              { name: 'r', in: 'query', schema: true }
-            ]
-          }
+          get: op('x', [
+            { name: 'p', in: 'query', schema: { $ref: '#/components/schemas/T', maxLength: 3, default: 'ab' } },
+            { name: 'q', in: 'query', schema: { exclusiveMinimum: 3, const: 4, prefixItems: [true], dependentRequired: { a: ['b'] }, if: {}, then: false, examples: [4] } },
+            { name: 'r', in: 'query', schema: true }
+          ])
         }
-      }
+      }, { components: { schemas: { T: { type: ['string', 'null'], minLength: 2 } } } }),
+      openapi: '3.1.0'
     }
     const { inputSchema } = [...(await (await restClient(t, { url: 'http://127.0.0.1:1', openapi: { schema } })).tools()).values()][0] ?? {}
     assert.deepEqual(inputSchema?.properties, {
@@ -237,6 +219,7 @@ test('schemas: what OpenAPI 3.0 says, in JSON Schema 2020-12', async (t) => {
   })
 })
 
+const reference = (name: string): object => ({ $ref: `#/components/schemas/${name}` })
 const whole = JSON.stringify({
   openapi: '3.0.0',
   info: { title: 'x', version: '1', description: 'd' },
@@ -244,8 +227,8 @@ const whole = JSON.stringify({
   components: {
     securitySchemes: { a: { type: 'oauth2', flows: { clientCredentials: { tokenUrl: 'http://x.test' } } } },
     schemas: {
-      A: { type: 'object', nullable: true, required: ['a'], properties: { a: { $ref: '#/components/schemas/B' } } },
-      B: { allOf: [{ $ref: '#/components/schemas/A' }, { oneOf: [{ type: 'string', enum: ['a', null], pattern: '^a' }] }] }
+      A: { type: 'object', nullable: true, required: ['a'], properties: { a: reference('B') } },
+      B: { allOf: [reference('A'), { oneOf: [{ type: 'string', enum: ['a', null], pattern: '^a' }] }] }
     }
   },
   paths: {
@@ -254,20 +237,14 @@ const whole = JSON.stringify({
       post: {
         operationId: 'a',
         summary: 's',
-        parameters: [{
-          name: 'q',
-          in: 'query',
-          style: 'deepObject',
-          explode: true,
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } }
-        }],
+        parameters: [{ name: 'q', in: 'query', style: 'deepObject', explode: true, content: { 'application/json': { schema: reference('A') } } }],
         requestBody: {
           required: true,
           content: {
             'multipart/form-data': {
               schema: {
                 type: 'object',
-                properties: { f: { type: 'string', format: 'binary' }, g: { type: 'array', items: { $ref: '#/components/schemas/B' } } },
+                properties: { f: { type: 'string', format: 'binary' }, g: { type: 'array', items: reference('B') } },
                 required: ['f'],
                 additionalProperties: { type: 'string' }
               },
@@ -281,6 +258,7 @@ const whole = JSON.stringify({
     '/b': { get: { operationId: 'b' } }
   }
 })
+const inPath = { name: 'id', in: 'path', type: 'array', items: { type: 'string' }, collectionFormat: 'csv' }
 const swagger = JSON.stringify({
   swagger: '2.0',
   host: 'x.test',
@@ -290,19 +268,17 @@ const swagger = JSON.stringify({
   definitions: { A: { type: 'object', properties: { a: { $ref: '#/definitions/A' } } } },
   paths: {
     '/a/{id}': {
-      post: {
-        parameters: [
-          { name: 'id', in: 'path', type: 'array', items: { type: 'string' }, collectionFormat: 'csv' },
-          { name: 'b', in: 'body', schema: { $ref: '#/definitions/A' } }
-        ]
-      },
+      post: { parameters: [inPath, { name: 'b', in: 'body', schema: { $ref: '#/definitions/A' } }] },
       put: { parameters: [{ name: 'f', in: 'formData', type: 'file' }] }
     }
   }
 })
 
+const { openapi: bounds, description } = upstreamLimits
+const compiled = (document: object, more = {}): ReturnType<typeof compileDescription> =>
+  compileDescription({ ...document }, { baseUrl: 'http://x.test', ...bounds, description, ...more })
+
 test('descriptions with anything wrong anywhere: each tool that comes of them is valid', async () => {
-  const { openapi: bounds, description } = upstreamLimits
   const validate = new Ajv2020({ strict: false }).getSchema('https://json-schema.org/draft/2020-12/schema')
   const compiler = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false })
   const wrong = fc.oneof(fc.jsonValue(), fc.constantFrom('', '#', '#/components/schemas/A', '__proto__', 'object', {},
@@ -326,7 +302,7 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
     }
     try {
       checkLimits(document, bounds)
-      const { tools, plans, names } = compileDescription(document, { baseUrl: 'http://x.test/doc', ...bounds, description })
+      const { tools, plans, names } = compiled(document, { baseUrl: 'http://x.test/doc' })
       assert.deepEqual([tools.length, plans.length], [names.length, names.length])
       for (const tool of tools) {
         const { name, inputSchema } = JSON.parse(tool) as { name: string, inputSchema: object }
@@ -342,25 +318,20 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
 })
 
 test('objects that have no text, where a text is expected, make a description that cannot be used', async () => {
-  const { openapi: bounds, description } = upstreamLimits
   const textless = { toString: 0 }
-  const compiled = (more: object): ReturnType<typeof compileDescription> =>
-    compileDescription({ ...openapi({ '/a': { get: ok } }), ...more }, { baseUrl: 'http://x.test', ...bounds, description })
-  assert.throws(() => compiled({ openapi: undefined, swagger: textless }), DescriptionError)
-  assert.equal(compiled({ info: { version: textless } }).version, '')
+  const written = (more: object): ReturnType<typeof compileDescription> => compiled({ ...openapi({ '/a': { get: ok } }), ...more })
+  assert.throws(() => written({ openapi: undefined, swagger: textless }), DescriptionError)
+  assert.equal(written({ info: { version: textless } }).version, '')
   const field = { in: 'formData', type: 'array', items: { type: 'string' } }
   const paths = {
     '/a': { post: { parameters: [{ ...field, name: 'a', collectionFormat: textless }] } },
     '/b': { post: { parameters: [{ ...field, name: textless }] } }
   }
-  const { names, warnings } = compiled({ openapi: undefined, swagger: '2.0', consumes: ['multipart/form-data'], paths })
+  const { names, warnings } = written({ openapi: undefined, swagger: '2.0', consumes: ['multipart/form-data'], paths })
   assert.deepEqual([names, warnings], [['post_a'], ['POST /b was omitted: a parameter has no "name"']])
 })
 
 test('what is kept to call the operations is bounded, as tools are', async () => {
-  const { openapi: bounds, description } = upstreamLimits
-  const compiled = (document: object, more = {}): ReturnType<typeof compileDescription> =>
-    compileDescription({ ...document }, { baseUrl: 'http://x.test', ...bounds, description, ...more })
   const parameters = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`p${n}`, { name: `${n}${'x'.repeat(10_000)}`, in: 'query' }]))
   const all = Object.keys(parameters).map((name) => ({ $ref: `#/components/parameters/${name}` }))
   const paths = { '/a': { get: { parameters: all, ...ok } }, '/b': { get: ok } }
@@ -376,10 +347,10 @@ test('what is kept to call the operations is bounded, as tools are', async () =>
 })
 
 void test('a text that aliases repeat counts each time, and so do the names of members', async () => {
-  const bounds = { values: 1_000, characters: 10_000, depth: 10 }
+  const few = { values: 1_000, characters: 10_000, depth: 10 }
   const aliases = (count: number): string => Array(count).fill('*a').join(', ')
   for (const anchored of ['x'.repeat(500), `{${'x'.repeat(500)}: 1}`]) {
-    assert.ok(parseDocument(`a: &a ${anchored}\nb: [${aliases(10)}]\n`, bounds))
-    assert.throws(() => parseDocument(`a: &a ${anchored}\nb: [${aliases(20)}]\n`, bounds), /more than 10000 characters/)
+    assert.ok(parseDocument(`a: &a ${anchored}\nb: [${aliases(10)}]\n`, few))
+    assert.throws(() => parseDocument(`a: &a ${anchored}\nb: [${aliases(20)}]\n`, few), /more than 10000 characters/)
   }
 })

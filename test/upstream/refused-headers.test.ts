@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { bearerKey, startHub, until } from '../helpers/hub.ts'
-import { at } from '../helpers/client.ts'
+import { managed } from '../fakes/replica.ts'
+import { settings } from '../helpers/client.ts'
+import { startHub, until } from '../helpers/hub.ts'
 
 test('a server that cannot be talked to says what to change', async (t) => {
   const { url } = await startUpstream(t, {})
@@ -19,13 +20,9 @@ test('a server that cannot be talked to says what to change', async (t) => {
     ],
     tls: [{ url: url.replace('http:', 'https:') }, /^127\.0\.0\.1:\d+ does not use TLS: should its address begin with http:\/\/ instead of https:\/\/\?$/]
   }
-  const key = bearerKey()
-  const mcpServers = Object.fromEntries(Object.entries(configs).map(([name, [config]]) => [name, config]))
-  const hub = await startHub(t, { settings: { mcpServers, bearerKeys: [key] } })
-  const errorOf = async (name: string): Promise<unknown> => {
-    const answer = await fetch(`${hub.url}/api/servers/${name}`, { headers: { authorization: `Bearer ${key.token}` } })
-    return at(await answer.json(), 'data', 'error')
-  }
+  const servers = Object.fromEntries(Object.entries(configs).map(([name, [config]]) => [name, config]))
+  const hub = await startHub(t, { settings: settings(servers) })
+  const errorOf = async (name: string): Promise<unknown> => (await managed(hub, 'GET', `/servers/${name}`)).error
   for (const [name, [, error]] of Object.entries(configs)) {
     await until(async () => typeof await errorOf(name) === 'string', name)
     assert.match(String(await errorOf(name)), error)

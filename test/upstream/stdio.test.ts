@@ -20,6 +20,7 @@ import { LogLineLimiter } from '../../plugins/base/limits/token-bucket.ts'
 import { createConfigRedactor } from '../../plugins/base/secrets/redact.ts'
 import { within } from '../helpers/client.ts'
 import { deadline, path, until } from '../helpers/hub.ts'
+import { gate } from '../helpers/wire.ts'
 
 const linux = process.platform === 'linux' ? false : 'needs /proc'
 
@@ -40,6 +41,10 @@ const marked = (mark: string): number[] =>
   })
 /** A command that no other process has. */
 const uniqueSleep = (): string => `sleep 304.${randomInt(1e9)}`
+
+/** A process that has left the group of its parent, and has started a command without any environment. */
+const orphanWith = (name: string): string =>
+  `setsid sh -c "env -i $(command -v setsid) ${name} & sleep 305; true" >/dev/null 2>&1 </dev/null &`
 
 /** The processes that run a command of two words. */
 const running = (command: string): number[] =>
@@ -103,6 +108,8 @@ interface Child {
   heard: string[]
   lines: string[]
   closed: () => string | undefined
+  /** Waits for its end; why it ended. */
+  ended: () => Promise<string>
   send: (text: string, id?: number) => void
 }
 
@@ -138,20 +145,30 @@ async function startChild (
       heard.push('closed')
     }
   })
-  return { transport, heard, lines, closed: () => closed, send: (text, id) => { transport.send(text, { id }) } }
+  const ended = async (): Promise<string> => {
+    await until(() => closed !== undefined)
+    return closed ?? ''
+  }
+  return { transport, heard, lines, closed: () => closed, ended, send: (text, id) => { transport.send(text, { id }) } }
 }
 
 const sh = async (t: Test, script: string, more?: StartOptions): Promise<Child> =>
   await startChild(t, 'sh', ['-c', script], more)
 const nodeScript = async (t: Test, script: string, more?: StartOptions): Promise<Child> =>
   await startChild(t, process.execPath, ['-e', script], more)
+
+interface Held { startProcess: () => Promise<StartedProcess>, stdout: PassThrough, stderr: PassThrough, exit: (how: ProcessExit) => void }
+
+/** A process that the test holds. No process has its id. */
+function heldProcess (stdin: Writable, stdout = new PassThrough()): Held {
+  const stderr = new PassThrough()
+  const { promise: exited, open: exit } = gate<ProcessExit>()
+  return { startProcess: async () => ({ pid: 2 ** 22 + 1, stdin, stdout, stderr, exited }), stdout, stderr, exit }
+}
+
 test('a request to a process that has just ended fails with its last words', async (t) => {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const stdin = new Writable({ write: (_chunk, _encoding, callback) => { callback(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })) } })
-  let exit = (_: ProcessExit): void => {}
-  const exited = new Promise<ProcessExit>((resolve) => { exit = resolve })
-  // No process has this id.
-  const startProcess = async (): Promise<StartedProcess> => ({ pid: 2 ** 22 + 1, stdin, stdout, stderr, exited })
+  const { startProcess, stderr, exit } = heldProcess(stdin)
   const child = await startChild(t, 'dying', [], { startProcess })
   child.send('{"jsonrpc":"2.0","id":1,"method":"initialize"}', 1)
   // Whoever has inherited its stderr holds it open.
@@ -162,11 +179,7 @@ test('a request to a process that has just ended fails with its last words', asy
 })
 
 test('output is read again after a pause for memory, also if the line was complete by then', async (t) => {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough({ highWaterMark: 1024 * 1024 }), new PassThrough()]
-  let exit = (_: ProcessExit): void => {}
-  const exited = new Promise<ProcessExit>((resolve) => { exit = resolve })
-  // No process has this id.
-  const startProcess = async (): Promise<StartedProcess> => ({ pid: 2 ** 22 + 1, stdin, stdout, stderr, exited })
+  const { startProcess, stdout, exit } = heldProcess(new PassThrough(), new PassThrough({ highWaterMark: 1024 * 1024 }))
   const meter = { openAccount: () => ({ resize: () => false, close: () => {} }) }
   const child = await startChild(t, 'large', [], { startProcess, reading: { meter } })
   const text = 'x'.repeat(2 * transportLimits.small)
@@ -226,38 +239,31 @@ test('stdio: a child and its streams', async (t) => {
       t,
       'i=0; while [ $i -lt 30 ]; do echo "line $i" >&2; i=$((i+1)); done; echo "cannot read the licence file" >&2; exit 3'
     )
-    await until(() => child.closed() !== undefined)
-    assert.match(child.closed() ?? '', /exit code 3/)
-    assert.match(child.closed() ?? '', /exit code 3; its last lines:\nline 21\n[^]*line 29\ncannot read the licence file$/)
-    assert.doesNotMatch(child.closed() ?? '', /line 10\b/, 'only the last lines')
+    // Only the last lines.
+    assert.match(await child.ended(), /exit code 3; its last lines:\nline 21\n[^]*line 29\ncannot read the licence file$/)
     assert.equal(child.lines.length, 31)
-  })
-  await t.test('so does a last line without its end', async (t) => {
-    const child = await sh(t, 'printf "cannot read the licence file" >&2; exit 3')
-    await until(() => child.closed() !== undefined)
-    assert.match(child.closed() ?? '', /cannot read the licence file/)
   })
   await t.test('an answer that was printed before the end is an answer', async (t) => {
     for (let round = 0; round < 3; round++) {
       const child = await sh(t, 'read line; printf \'{"jsonrpc":"2.0","id":1,"result":{"n":"%050000d"}}\\n\' 0; exit 0')
       child.send('{"jsonrpc":"2.0","id":1,"method":"m"}', 1)
-      await until(() => child.closed() !== undefined)
+      await child.ended()
       assert.match(child.heard[0] ?? '', /^response 1 /)
       assert.equal(child.heard.at(-1), 'closed')
     }
   })
   await t.test('the last line of output may have no end: an answer, or the reason', async (t) => {
     const child = await sh(t, 'printf \'{"jsonrpc":"2.0","id":1,"result":{}}\'')
-    await until(() => child.closed() !== undefined)
+    await child.ended()
     assert.deepEqual(child.heard, ['response 1 {}', 'closed'])
-    const failed = await sh(t, 'printf "no licence"; exit 3')
-    await until(() => failed.closed() !== undefined)
-    assert.match(failed.closed() ?? '', /exit code 3; its last lines:\nno licence$/)
+    for (const stream of ['1', '2']) {
+      const failed = await sh(t, `printf "no licence" >&${stream}; exit 3`)
+      assert.match(await failed.ended(), /exit code 3; its last lines:\nno licence$/)
+    }
   })
   await t.test('a signal is named; requests to what is gone fail at once', async (t) => {
     const child = await sh(t, 'kill -9 $$')
-    await until(() => child.closed() !== undefined)
-    assert.match(child.closed() ?? '', /SIGKILL/)
+    assert.match(await child.ended(), /SIGKILL/)
     await until(() => { child.heard.length = 0; child.send('{"jsonrpc":"2.0","id":1,"method":"m"}', 1); return child.heard.length > 0 })
     assert.match(child.heard[0] ?? '', /^failed 1 unreachable: /)
   })
@@ -267,8 +273,7 @@ test('stdio: a child and its streams', async (t) => {
       "const b = 'x'.repeat(65536); const w = () => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()"
     )
     const { pid = 0 } = child.transport
-    await until(() => child.closed() !== undefined)
-    assert.match(child.closed() ?? '', new RegExp(`line of more than ${transportLimits.message} bytes`))
+    assert.match(await child.ended(), new RegExp(`line of more than ${transportLimits.message} bytes`))
     await until(() => inGroup(pid).length === 0)
     assert.ok(child.lines.every((line) => line.length <= 8 * 1024))
   })
@@ -289,7 +294,7 @@ test('stdio: a child and its streams', async (t) => {
       { grace: 10 * deadline }
     )
     const { pid = 0 } = child.transport
-    await until(() => child.closed() !== undefined)
+    await child.ended()
     // Nobody kills it: it ends since its output is closed.
     await until(() => inGroup(pid).length === 0)
   })
@@ -318,9 +323,7 @@ test('stdio: a child and its streams', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'tool-hub-child-'))
     t.after(async () => { await rm(folder, { recursive: true }) })
     const file = join(folder, 'pid')
-    const child = await sh(t, `env -i "$(command -v setsid)" sh -c 'echo $$ > ${file}; exec /bin/sleep 62' & echo '{"jsonrpc":"2.0","method":"ready"}'; wait`, {
-      env: { PATH: process.env.PATH ?? '' }
-    })
+    const child = await sh(t, `env -i "$(command -v setsid)" sh -c 'echo $$ > ${file}; exec /bin/sleep 62' & echo '{"jsonrpc":"2.0","method":"ready"}'; wait`)
     const pid = async (): Promise<number> => Number(await readFile(file, 'utf8'))
     await until(async () => child.heard.length > 0 && await pid() > 0)
     await child.transport.close()
@@ -330,8 +333,7 @@ test('stdio: a child and its streams', async (t) => {
   })
   await t.test('also what a process outside of its group started, once both have lost their parents', { skip: linux }, async (t) => {
     const name = uniqueSleep()
-    const orphan = `setsid sh -c "env -i $(command -v setsid) ${name} & sleep 305; true" >/dev/null 2>&1 </dev/null &`
-    const child = await sh(t, `(${orphan}); echo '{"jsonrpc":"2.0","method":"ready"}'; sleep 62`, { env: { PATH: process.env.PATH ?? '' } })
+    const child = await sh(t, `(${orphanWith(name)}); echo '{"jsonrpc":"2.0","method":"ready"}'; sleep 62`)
     await until(() => child.heard.length > 0 && running(name).length === 1)
     await child.transport.close()
     assert.equal(running(name).length, 0, 'it is left')
@@ -345,7 +347,6 @@ test('stdio: a child and its streams', async (t) => {
     const wait = (file: string): string => `while [ ! -e ${file} ]; do sleep 0.05; done`
     const late = `setsid sh -c "touch ${left}; ${wait(told)}; env -i $(command -v setsid) ${name} & touch ${begun}; sleep 305; true" >/dev/null 2>&1 </dev/null &`
     const child = await sh(t, `trap "touch ${told}" TERM; (${late}); ${wait(left)}; echo '{"jsonrpc":"2.0","method":"ready"}'; ${wait(begun)}`, {
-      env: { PATH: process.env.PATH ?? '' },
       grace: 10 * deadline
     })
     await until(() => child.heard.length > 0)
@@ -354,17 +355,16 @@ test('stdio: a child and its streams', async (t) => {
   })
   await t.test('also when the child ends by itself', { skip: linux }, async (t) => {
     const name = uniqueSleep()
-    const orphan = `setsid sh -c "env -i $(command -v setsid) ${name} & sleep 305; true" >/dev/null 2>&1 </dev/null &`
-    const child = await sh(t, `(${orphan}); read line; exit 0`, { env: { PATH: process.env.PATH ?? '' } })
+    const child = await sh(t, `(${orphanWith(name)}); read line; exit 0`)
     await until(() => running(name).length === 1)
     child.send('{"jsonrpc":"2.0","method":"end"}')
-    await until(() => child.closed() !== undefined)
+    await child.ended()
     await until(() => running(name).length === 0, 'it is left')
   })
   await t.test('so does the child\'s own end', { skip: linux }, async (t) => {
     const mark = randomUUID()
     const child = await sh(t, 'setsid sleep 62 & sleep 62 & exit 0', { env: { PATH: process.env.PATH ?? '', TEST_MARK: mark } })
-    await until(() => child.closed() !== undefined)
+    await child.ended()
     await until(() => marked(mark).length === 0, 'somebody is left')
   })
   await t.test('a command that cannot be started: a sentence that says why', async (t) => {

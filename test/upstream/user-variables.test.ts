@@ -172,18 +172,12 @@ test('what makes values of users be asked for again, and what does not', async (
 })
 
 test('variables of users are shown, what stands around them is masked', async () => {
-  const shown = maskConfig({
+  const config = {
     url: 'https://h.example/${user.T}?key=${user.T}',
     headers: { A: 'Bearer ${user.T}', B: 'a secret:${user.T}' },
     env: { T: '${user.T}' },
     args: ['--token=${user.T}', '${user.T}'],
     userVariables: [{ name: 'T', secret: true, description: 'at https://h.example/?token=here' }]
-  })
-  assert.deepEqual(shown, {
-    url: 'https://h.example/${user.T}?key=${user.T}',
-    headers: { A: 'Bearer ${user.T}', B: '••••${user.T}' },
-    env: { T: '${user.T}' },
-    args: ['--token=${user.T}', '${user.T}'],
-    userVariables: [{ name: 'T', secret: true, description: 'at https://h.example/?token=here' }]
-  })
+  }
+  assert.deepEqual(maskConfig(config), { ...config, headers: { ...config.headers, B: '••••${user.T}' } })
 })

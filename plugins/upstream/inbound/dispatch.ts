@@ -253,8 +253,8 @@ function dispatchOther (
       deliver(deps, target.owner, method, withHandle(deps, target.owner, params, paramsText))
       return
     case 'idle':
-      // A log message that belongs to no call is broadcast, unless several principals have used the link.
-      if (isLog && !link.isShared) deps.broadcast(slot, link, method, paramsText)
+      // A notification that belongs to no call is broadcast, unless several principals have used the link.
+      if (!link.isShared) deps.broadcast(slot, link, method, paramsText)
       else deps.onDropped(method)
       return
     case 'contested':

@@ -14,6 +14,7 @@ import { Raw, startUpstream, tool } from '../../fakes/fault-http.ts'
 import { json, restApi } from '../../fakes/rest-api.ts'
 import { connected, Session, settings, type Json } from '../../helpers/client.ts'
 import { startHub, until } from '../../helpers/hub.ts'
+import { served } from '../../helpers/served.ts'
 import { setLimits } from '../../helpers/patient.ts'
 import { gatewayLimits } from '../../../plugins/gateway/limits.ts'
 import { downstreamLimits } from '../../../plugins/downstream/limits.ts'
@@ -236,8 +237,7 @@ test('large answers count in the name of who called: 429 beyond his share, 503 b
       : undefined
   })
   const servers = { up: { url: upstream.url, visibility: 'public' }, rest: { type: 'openapi', openapi: { schema }, visibility: 'public' } }
-  const hub = await startHub(t, { settings: settings(servers) })
-  await connected(hub, 2)
+  const hub = await served(t, servers)
   const call = async (server: string, name: string): Promise<number> => {
     const answer = await fetch(`${hub.url}/api/tools/${server}/${name}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
     await answer.text()

@@ -1,13 +1,11 @@
 // What plain HTTP callers are told: by the reason of an error, never by its words.
 import assert from 'node:assert/strict'
-import { UpstreamError } from '../../../protocol/errors.ts'
 import { test, type Test } from 'tap'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { makeView } from '../../../plugins/settings/access/view.ts'
-import { DisconnectSignal } from '../../../plugins/downstream/tools/exchange.ts'
-import { PlainHttpExchange } from '../../../plugins/downstream/tools/exchange.ts'
+import { DisconnectSignal, PlainHttpExchange } from '../../../plugins/downstream/tools/exchange.ts'
 import { InFlightCalls } from '../../../plugins/downstream/tools/in-flight-calls.ts'
-import { rpcCode, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
+import { rpcCode, RpcError, UpstreamError, type ErrorReason } from '../../../protocol/errors.ts'
 import { Refusal, startUpstream, tool, type Answer, type Upstream } from '../../fakes/fault-http.ts'
 import { appFor } from '../../helpers/app.ts'
 import { KEY, settings } from '../../helpers/client.ts'
@@ -37,12 +35,9 @@ test('an error of the server\'s own is never mistaken for one of the gateway', a
   const { call } = await start(t, () => answer)
   const table: Array<[number, string, number, string]> = [
     [-32602, 'Unknown tool: x', 400, 'TH_INVALID_INPUT'],
-    [-32602, 'Unknown prompt: x', 400, 'TH_INVALID_INPUT'],
     [-32602, 'MCP error -32602: Invalid arguments', 400, 'TH_INVALID_INPUT'],
     [-32000, 'Unknown tool: x', 502, 'TH_UPSTREAM_FAILED'],
-    [-32601, 'Unknown tool: x', 502, 'TH_UPSTREAM_FAILED'],
     [-32603, 'Internal error', 502, 'TH_UPSTREAM_FAILED'],
-    [-32001, 'Request timed out', 502, 'TH_UPSTREAM_FAILED'],
     [-32001, 'Request timed out: server "up" gave no answer within 1 s', 502, 'TH_UPSTREAM_FAILED'],
     [-32002, 'Resource not found: x', 502, 'TH_UPSTREAM_FAILED'],
     [5, 'There is no such tool', 502, 'TH_UPSTREAM_FAILED']

@@ -9,9 +9,10 @@ import type { FinishedCall } from '../../../plugins/gateway/hooks.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
 import { appFor } from '../../helpers/app.ts'
-import { connected, KEY, OTHER, otherKey, settings, text, type Json } from '../../helpers/client.ts'
-import { startHub, until } from '../../helpers/hub.ts'
+import { KEY, OTHER, otherKey, settings, text, type Json } from '../../helpers/client.ts'
+import { until } from '../../helpers/hub.ts'
 import { openSession, type InjectedSession } from '../../helpers/inject.ts'
+import { served } from '../../helpers/served.ts'
 import { legacyWithTasks, modernWithTasks } from '../../helpers/task-clients.ts'
 
 const long = Array.from({ length: 9_000 }, (_, n) => `line ${n}: größer als ${n * 7} — 😀 naïve`).join('\n')
@@ -125,10 +126,7 @@ void test('what cannot be checked against the output schema, or conforms only af
 
 void test('the result of a task is short, too, whichever era the server and the client have', async (t) => {
   for (const server of [await startLegacyTasks(t), await startModernTasks(t)]) {
-    const hub = await startHub(t, {
-      settings: settings({ up: { url: server.url } }, { systemConfig: { toolResultCompression: { enabled: true } } })
-    })
-    await connected(hub, 1)
+    const hub = await served(t, { up: { url: server.url } }, { systemConfig: { toolResultCompression: { enabled: true } } })
     for (const caller of [legacyWithTasks, modernWithTasks]) {
       const { text: said } = await caller(t, `${hub.url}/mcp/up`, 'long', long)
       assert.match(said, /^\[compressed, strategy text: /, caller.name)

@@ -2,17 +2,14 @@ import assert from 'node:assert/strict'
 import bcrypt from 'bcryptjs'
 import { test } from 'tap'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
-import { EventsWorld } from '../../fakes/events-server.ts'
-import { startModern } from '../../fakes/modern-server.ts'
-import { loggedIn, manage, type Answer } from '../../fakes/replica.ts'
-import { secret, startReceiver, type Receiver } from '../../fakes/webhook-receiver.ts'
-import { at, connected, KEY, OTHER, otherKey, settings, type Json } from '../../helpers/client.ts'
-import { bearerKey, startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
+import { loggedIn, manage, managed, type Answer } from '../../fakes/replica.ts'
+import { secret, type Receiver } from '../../fakes/webhook-receiver.ts'
+import { at, connected, KEY, OTHER, otherKey, type Json } from '../../helpers/client.ts'
+import { base, reach, startEventsHub } from '../../helpers/events-hub.ts'
+import { bearerKey, startHub, until, type Hub } from '../../helpers/hub.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
 import { Browser, codeFor, form, register, type Tokens } from '../../helpers/oauth.ts'
 import { setLimits } from '../../helpers/patient.ts'
-
-const base = 'https://hub.example'
 
 async function ask (hub: Hub, method: string, params: Json, { key = KEY, path = '/mcp/pager' } = {}): Promise<{ result: Json, error: Json }> {
   const { headers, body } = modernRequest(method, { params, key })
@@ -24,33 +21,20 @@ const subscribing = (url: string, more: Json = {}): Json => ({
   name: 'incident.created', arguments: { severity: 'P1' }, delivery: { mode: 'webhook', url, secret }, ...more
 })
 
-interface Setting { hub: Hub, world: EventsWorld, receiver: Receiver }
+const password = 'Same-1234'
+const hash = bcrypt.hashSync(password, 4)
+/** A user, and a key of hers (OTHER), beside those of the admins. */
+const people = (alice: Json = {}): Json => ({
+  users: [
+    { username: 'admin', password: hash, isAdmin: true }, { username: 'alice', password: hash, ...alice }, { username: 'bob', password: hash }
+  ],
+  bearerKeys: [bearerKey(), { ...otherKey(), kind: 'user', owner: 'alice' }]
+})
+const local = { OUTBOUND_ALLOW: '127.0.0.1' }
+const terminated = ({ got }: Receiver): Json | undefined => got.find(({ body }) => body.type === 'terminated')?.body
 
-/** A gateway with a public https address, a server with events, and the webhook of a client. */
-async function setting (
-  t: Cleanup, { env = {}, more = {}, visibility = 'public' }: { env?: Record<string, string>, more?: Json, visibility?: string } = {}
-): Promise<Setting> {
-  const { url, world } = await startModern(t, { modern: true, world: new EventsWorld() })
-  const receiver = await startReceiver(t)
-  const hub = await startHub(t, {
-    settings: settings({ pager: { type: 'streamable-http', url, visibility, owner: 'admin' } }, more), env: { BASE_URL: base, ...env }
-  })
-  await connected(hub, 1)
-  reach(world, hub)
-  return { hub, world, receiver }
-}
-
-/** Lets the server reach the gateway's own address. */
-function reach (world: EventsWorld, hub: Hub): void {
-  world.post = async (callback, headers, body) => {
-    assert.ok(callback.startsWith(`${base}/webhooks/events/`), callback)
-    const response = await fetch(callback.replace(base, hub.url), { method: 'POST', headers, body })
-    return { status: response.status, text: await response.text() }
-  }
-}
-
-test('webhooks: verified first, subscribed at the gateway\'s own address, delivered on under the client\'s secret', async (t) => {
-  const { hub, world, receiver } = await setting(t)
+test('verified first, subscribed at the gateway\'s own address, delivered on under the client\'s secret', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t)
   for (const [path, name] of [['/mcp/pager', 'incident.created'], ['/mcp', 'pager-incident.created']] as const) {
     receiver.got.length = 0
     const { result } = await ask(hub, 'events/subscribe', subscribing(receiver.url, { name, ttlMs: 600_000 }), { path })
@@ -75,8 +59,8 @@ test('webhooks: verified first, subscribed at the gateway\'s own address, delive
   }
 })
 
-test('webhooks: the server is given one address, whatever the case of its parser', async (t) => {
-  const { hub, world, receiver } = await setting(t)
+test('the server is given one address, whatever the case of its parser', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t)
   const delivery = { mode: 'webhook', url: receiver.url, secret, Url: receiver.url, SECRET: secret, extra: 1 }
   await ask(hub, 'events/subscribe', subscribing(receiver.url, { delivery, Delivery: delivery, Name: 'email.received' }))
   const { params } = world.asked.find(({ method }) => method === 'events/subscribe') ?? {}
@@ -85,8 +69,8 @@ test('webhooks: the server is given one address, whatever the case of its parser
   assert.ok(String(at(params, 'delivery', 'url')).startsWith(base))
 })
 
-test('webhooks: a refresh is the same subscription, with both secrets for a while; unsubscribing ends it', async (t) => {
-  const { hub, world, receiver } = await setting(t)
+test('a refresh is the same subscription, with both secrets for a while; unsubscribing ends it', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t)
   const first = await ask(hub, 'events/subscribe', subscribing(receiver.url))
   const newer = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
   const refresh = subscribing(receiver.url, { delivery: { mode: 'webhook', url: receiver.url, secret: newer } })
@@ -107,9 +91,9 @@ test('webhooks: a refresh is the same subscription, with both secrets for a whil
   assert.equal((await ask(hub, 'events/unsubscribe', subscribing(receiver.url))).error.code, -32023)
 })
 
-test('webhooks: a refresh after a rotation of the encryption key gives the server a valid address', async (t) => {
+test('a refresh after a rotation of the encryption key gives the server a valid address', async (t) => {
   const [former, newer] = ['a'.repeat(64), 'b'.repeat(64)]
-  let { hub, world, receiver } = await setting(t, { env: { ENCRYPTION_KEY: former } })
+  let { hub, world, receiver } = await startEventsHub(t, { env: { ENCRYPTION_KEY: former } })
   const { result } = await ask(hub, 'events/subscribe', subscribing(receiver.url))
   for (const key of [`${newer},${former}`, newer]) {
     await hub.stop()
@@ -123,8 +107,8 @@ test('webhooks: a refresh after a rotation of the encryption key gives the serve
   assert.ok((await world.raise({})).includes(202))
 })
 
-test('webhooks: invalid and unwanted subscriptions are refused, and their servers hear nothing', async (t) => {
-  const { hub, world, receiver } = await setting(t, { more: { users: [], bearerKeys: [bearerKey(), otherKey()] } })
+test('invalid and unwanted subscriptions are refused, and their servers hear nothing', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t, { more: { users: [], bearerKeys: [bearerKey(), otherKey()] } })
   const refused = async (delivery: Json, code: number, data?: Json, key = KEY): Promise<void> => {
     const { error } = await ask(hub, 'events/subscribe', subscribing('', { delivery: { mode: 'webhook', ...delivery } }), { key })
     assert.equal(error.code, code, JSON.stringify(delivery))
@@ -149,30 +133,28 @@ test('webhooks: invalid and unwanted subscriptions are refused, and their server
   assert.deepEqual(world.asked.filter(({ method }) => method === 'events/subscribe'), [])
 
   // Without credentials there are no webhooks.
-  const open = await setting(t, { more: { systemConfig: { routing: { enableBearerAuth: false } } } })
+  const open = await startEventsHub(t, { more: { systemConfig: { routing: { enableBearerAuth: false } } } })
   const { headers, body } = modernRequest('events/subscribe', { params: subscribing(receiver.url) })
   const { authorization: _, ...others } = headers
   const answer = await (await fetch(`${open.hub.url}/mcp/pager`, { method: 'POST', headers: others, body })).json() as Json
   assert.equal(at(answer, 'error', 'code'), -32024)
 })
 
-test('webhooks: without an https address of its own, the gateway offers none', async (t) => {
-  const { hub, receiver } = await setting(t, { env: { BASE_URL: 'http://hub.example' } })
+test('without an https address of its own, the gateway offers none', async (t) => {
+  const { hub, receiver } = await startEventsHub(t, { env: { BASE_URL: 'http://hub.example' } })
   const { error } = await ask(hub, 'events/subscribe', subscribing(receiver.url))
   assert.deepEqual([error.code, error.data], [-32026, { feature: 'deliveryMode', value: 'webhook' }])
 })
 
-test('webhooks: a private address is reached for admins only', async (t) => {
-  const user = { ...otherKey(), kind: 'user', owner: 'alice' }
-  const users = [{ username: 'admin', password: 'a-long-password', isAdmin: true }, { username: 'alice', password: 'a-long-password' }]
-  const { hub, receiver } = await setting(t, { more: { users, bearerKeys: [bearerKey(), user] } })
+test('a private address is reached for admins only', async (t) => {
+  const { hub, receiver } = await startEventsHub(t, { more: people() })
   assert.deepEqual((await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })).error.data, { reason: 'connection_refused' })
   assert.equal(receiver.got.length, 0)
   assert.equal((await ask(hub, 'events/subscribe', subscribing(receiver.url))).error, undefined)
 })
 
-test('webhooks: forged, old, repeated and large messages at the gateway\'s address', async (t) => {
-  const { hub, world, receiver } = await setting(t)
+test('forged, old, repeated and large messages at the gateway\'s address', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t)
   await ask(hub, 'events/subscribe', subscribing(receiver.url))
   const [own] = world.webhooks.values()
   if (!own) throw new Error('no webhook')
@@ -199,8 +181,8 @@ test('webhooks: forged, old, repeated and large messages at the gateway\'s addre
   assert.equal(await status(own), 410)
 })
 
-test('webhooks: what is not taken is sent again; what is refused for good is in the list of failed ones', async (t) => {
-  const { hub, world, receiver } = await setting(t)
+test('what is not taken is sent again; what is refused for good is in the list of failed ones', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t)
   await ask(hub, 'events/subscribe', subscribing(receiver.url))
   let attempts = 0
   receiver.answer = (_delivery, response) => { response.writeHead(++attempts === 1 ? 503 : 204).end() }
@@ -209,10 +191,7 @@ test('webhooks: what is not taken is sent again; what is refused for good is in 
   assert.equal(receiver.got.every(({ isSigned }) => isSigned), true)
   receiver.answer = (_delivery, response) => { response.writeHead(410).end() }
   await world.raise({ incidentId: 'INC-2' })
-  const failed = async (): Promise<Json[]> => {
-    const response = await fetch(`${hub.url}/api/events/failed`, { headers: { authorization: `Bearer ${KEY}` } })
-    return (await response.json() as { data: Json[] }).data
-  }
+  const failed = async (): Promise<Json[]> => await managed(hub, 'GET', '/events/failed') as unknown as Json[]
   await until(async () => (await failed()).length === 1)
   // A refresh tells its client how its messages fare.
   const statusOf = async (): Promise<Json> => (await ask(hub, 'events/subscribe', subscribing(receiver.url))).result.deliveryStatus as Json
@@ -227,8 +206,8 @@ test('webhooks: what is not taken is sent again; what is refused for good is in 
   assert.deepEqual(at(JSON.parse(String(one?.body)), 'data'), { incidentId: 'INC-2' })
 })
 
-test('webhooks: the message by which the server ends a subscription is sent again, too', async (t) => {
-  const { hub, world, receiver } = await setting(t)
+test('the message by which the server ends a subscription is sent again, too', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t)
   await ask(hub, 'events/subscribe', subscribing(receiver.url))
   const [own] = world.webhooks.values()
   if (!own) throw new Error('no webhook')
@@ -241,52 +220,32 @@ test('webhooks: the message by which the server ends a subscription is sent agai
   assert.deepEqual(receiver.got.slice(-2).map(({ body, isSigned }) => [body.type, isSigned]), [['terminated', true], ['terminated', true]])
 })
 
-test('webhooks: a subscription ends with the key that made it, with the server\'s visibility, and outlives a restart', async (t) => {
-  const user = { ...otherKey(), kind: 'user', owner: 'alice' }
-  const users = [{ username: 'admin', password: 'a-long-password', isAdmin: true }, { username: 'alice', password: 'a-long-password' }]
-  const { hub, world, receiver } = await setting(t, { env: { OUTBOUND_ALLOW: '127.0.0.1' }, more: { users, bearerKeys: [bearerKey(), user] } })
+test('a subscription ends with the key that made it, with the server\'s visibility, and outlives a restart', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t, { env: local, more: people() })
   const { result } = await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })
   await hub.stop()
-  const next = await startHub(t, { folder: hub.folder, env: { BASE_URL: base, OUTBOUND_ALLOW: '127.0.0.1' } })
+  const next = await startHub(t, { folder: hub.folder, env: { BASE_URL: base, ...local } })
   await connected(next, 1)
   reach(world, next)
   await world.raise({ incidentId: 'INC-1' })
   await until(() => receiver.events().length === 1, 'the subscription is lost')
-  const manage = async (method: string, path: string, body?: Json): Promise<void> => {
-    const headers = { authorization: `Bearer ${KEY}`, ...body && { 'content-type': 'application/json' } }
-    const response = await fetch(`${next.url}/api${path}`, { method, headers, ...body && { body: JSON.stringify(body) } })
-    assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.text()}`)
-  }
-  const ended = (): Json | undefined => receiver.got.find(({ body }) => body.type === 'terminated')?.body
-  const { config } = (await (await fetch(`${next.url}/api/servers/pager`, { headers: { authorization: `Bearer ${KEY}` } })).json() as { data: { config: Json } }).data
-  await manage('PUT', '/servers/pager', { config: { ...config, visibility: 'private' } })
-  await until(ended, 'the client was not told')
-  assert.deepEqual(ended(), { type: 'terminated', error: { code: -32024, message: 'Forbidden', data: { reason: 'Access revoked' } } })
+  const { config } = await managed(next, 'GET', '/servers/pager') as { config: Json }
+  await managed(next, 'PUT', '/servers/pager', { config: { ...config, visibility: 'private' } })
+  await until(() => terminated(receiver), 'the client was not told')
+  assert.deepEqual(terminated(receiver), { type: 'terminated', error: { code: -32024, message: 'Forbidden', data: { reason: 'Access revoked' } } })
   assert.equal(receiver.got.at(-1)?.headers['x-mcp-subscription-id'], result.id)
   await until(() => world.webhooks.size === 0, 'the server was not told')
-  await manage('PUT', '/servers/pager', { config: { ...config, visibility: 'public' } })
+  await managed(next, 'PUT', '/servers/pager', { config: { ...config, visibility: 'public' } })
 
   receiver.got.length = 0
   await until(async () => (await ask(next, 'events/subscribe', subscribing(receiver.url), { key: OTHER })).error === undefined)
-  await manage('DELETE', `/auth/keys/${String(otherKey().id)}`)
-  await until(ended, 'the client was not told')
+  await managed(next, 'DELETE', `/auth/keys/${String(otherKey().id)}`)
+  await until(() => terminated(receiver), 'the client was not told')
   await until(() => world.webhooks.size === 0, 'the server was not told')
 })
 
-const password = 'Same-1234'
-const hash = bcrypt.hashSync(password, 4)
-/** A user, and a key of hers (OTHER), beside those of the admins. */
-const people = (alice: Json = {}): Json => ({
-  users: [
-    { username: 'admin', password: hash, isAdmin: true }, { username: 'alice', password: hash, ...alice }, { username: 'bob', password: hash }
-  ],
-  bearerKeys: [bearerKey(), { ...otherKey(), kind: 'user', owner: 'alice' }]
-})
-const local = { OUTBOUND_ALLOW: '127.0.0.1' }
-const terminated = ({ got }: Receiver): Json | undefined => got.find(({ body }) => body.type === 'terminated')?.body
-
-test('webhooks: a user sees and removes the own ones, an admin all', async (t) => {
-  const { hub, world, receiver } = await setting(t, { env: local, more: people() })
+test('a user sees and removes the own ones, an admin all', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t, { env: local, more: people() })
   const { result: { id } } = await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })
   const { result: { id: admins } } = await ask(hub, 'events/subscribe', subscribing(receiver.url))
   const as = async (username: string, method: string, path = ''): Promise<Answer> =>
@@ -311,15 +270,15 @@ test('webhooks: a user sees and removes the own ones, an admin all', async (t) =
   assert.deepEqual(await idsOf('admin'), [])
 })
 
-test('webhooks: an admin\'s webhook at a private address is told that its subscription has ended', async (t) => {
-  const { hub, receiver } = await setting(t)
+test('an admin\'s webhook at a private address is told that its subscription has ended', async (t) => {
+  const { hub, receiver } = await startEventsHub(t)
   const { result: { id } } = await ask(hub, 'events/subscribe', subscribing(receiver.url))
   assert.equal((await manage(hub, 'DELETE', `/events/subscriptions/${String(id)}`)).status, 200)
   await until(() => terminated(receiver), 'the client was not told')
 })
 
-test('webhooks: a new user does not see the failed messages of a former one of his name', async (t) => {
-  const { hub, world, receiver } = await setting(t, { env: local, more: people() })
+test('a new user does not see the failed messages of a former one of his name', async (t) => {
+  const { hub, world, receiver } = await startEventsHub(t, { env: local, more: people() })
   await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })
   receiver.answer = (_delivery, response) => { response.writeHead(410).end() }
   await world.raise({ incidentId: 'INC-1' })
@@ -334,14 +293,14 @@ test('webhooks: a new user does not see the failed messages of a former one of h
   assert.equal((await failed()).length, 1, 'admins see it')
 })
 
-test('webhooks: a subscription ends when its user is demoted, or removed', async (t) => {
+test('a subscription ends when its user is demoted, or removed', async (t) => {
   const changes: Record<string, (hub: Hub) => Promise<Answer>> = {
     demoted: async (hub) => await manage(hub, 'PUT', '/users/alice', { isAdmin: false }),
     removed: async (hub) => await manage(hub, 'DELETE', '/users/alice')
   }
   for (const [name, change] of Object.entries(changes)) {
     // She sees the server as an admin only.
-    const { hub, world, receiver } = await setting(t, { visibility: 'private', more: people({ isAdmin: true }) })
+    const { hub, world, receiver } = await startEventsHub(t, { visibility: 'private', more: people({ isAdmin: true }) })
     assert.equal((await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })).error, undefined)
     assert.equal((await change(hub)).status, 200, name)
     await until(() => world.webhooks.size === 0, `${name}: the server was not told`)
@@ -351,14 +310,14 @@ test('webhooks: a subscription ends when its user is demoted, or removed', async
   }
 })
 
-test('webhooks: the subscription of an OAuth client ends with its consent, and with the scope for MCP', async (t) => {
+test('the subscription of an OAuth client ends with its consent, and with the scope for MCP', async (t) => {
   const changes: Record<string, (hub: Hub, clientId: string, alice: Record<string, string>) => Promise<Answer>> = {
     withdrawn: async (hub, clientId, alice) => await manage(hub, 'DELETE', `/oauth/consents/${clientId}`, undefined, alice),
     'no scope': async (hub) => await manage(hub, 'PUT', '/system-config', { oauthServer: { allowedScopes: ['profile'] } })
   }
   for (const [name, change] of Object.entries(changes)) {
     const more = { ...people(), systemConfig: { oauthServer: { enabled: true } } }
-    const { hub, world, receiver } = await setting(t, { env: local, more })
+    const { hub, world, receiver } = await startEventsHub(t, { env: local, more })
     const browser = new Browser(base, (address) => new URL(`${address.pathname}${address.search}`, hub.url))
     const { client_id: clientId = '' } = await register(hub.url)
     const code = await codeFor(base, { username: 'alice', password }, clientId, {}, browser)
@@ -373,9 +332,9 @@ test('webhooks: the subscription of an OAuth client ends with its consent, and w
   }
 })
 
-test('webhooks: how many a principal has, and how many of its messages wait', async (t) => {
+test('how many a principal has, and how many of its messages wait', async (t) => {
   setLimits(t, extensionsLimits.eventWebhooks, { perPrincipal: 2, waiting: 2 })
-  const { hub, world, receiver } = await setting(t, { env: local, more: people() })
+  const { hub, world, receiver } = await startEventsHub(t, { env: local, more: people() })
   const subscribe = async (n: number, key = KEY): Promise<Json | undefined> =>
     (await ask(hub, 'events/subscribe', subscribing(`${receiver.url}?${n}`), { key })).error
   assert.deepEqual([await subscribe(1), await subscribe(2)], [undefined, undefined])

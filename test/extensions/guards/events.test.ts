@@ -1,46 +1,29 @@
 // Events of servers and guards: what a webhook, a stream and a poll deliver, and what clients subscribe to.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { EventsWorld } from '../../fakes/events-server.ts'
-import { startModern } from '../../fakes/modern-server.ts'
 import { managed } from '../../fakes/replica.ts'
-import { secret, startReceiver, type Receiver } from '../../fakes/webhook-receiver.ts'
-import { at, connected, open, settings, type Json, type Stream } from '../../helpers/client.ts'
-import { startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
+import { secret } from '../../fakes/webhook-receiver.ts'
+import { at, open, type Json, type Stream } from '../../helpers/client.ts'
+import { startEventsHub, type EventsHub } from '../../helpers/events-hub.ts'
+import { until, type Cleanup } from '../../helpers/hub.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
 
-const base = 'https://hub.example'
 const email = 'canary.events@secret-domain.org'
 const guard = (more: Json = {}): Json => ({ name: 'Private', on: 'both', detect: ['email'], action: 'mask', ...more })
 const named = { name: 'incident.created', arguments: { severity: 'P1' } }
 
-interface World { hub: Hub, world: EventsWorld, receiver: Receiver }
+const start = async (t: Cleanup, guards: Json[]): Promise<EventsHub> =>
+  await startEventsHub(t, { more: { guards: guards.map((each, n) => ({ id: `g${n}`, enabled: true, ...each })) } })
 
-/** A gateway with an https address over a server with events, and the webhook of a client. */
-async function start (t: Cleanup, guards: Json[]): Promise<World> {
-  const { url, world } = await startModern(t, { modern: true, world: new EventsWorld() })
-  const receiver = await startReceiver(t)
-  const hub = await startHub(t, {
-    settings: settings({ pager: { type: 'streamable-http', url } }, { guards: guards.map((each, n) => ({ id: `g${n}`, enabled: true, ...each })) }),
-    env: { BASE_URL: base }
-  })
-  await connected(hub, 1)
-  world.post = async (callback, headers, body) => {
-    const response = await fetch(callback.replace(base, hub.url), { method: 'POST', headers, body })
-    return { status: response.status, text: await response.text() }
-  }
-  return { hub, world, receiver }
-}
-
-async function ask ({ hub }: World, method: string, params: Json): Promise<{ result: Json, error?: Json }> {
+async function ask ({ hub }: EventsHub, method: string, params: Json): Promise<{ result: Json, error?: Json }> {
   const { headers, body } = modernRequest(method, { params })
   return await (await fetch(`${hub.url}/mcp/pager`, { method: 'POST', headers, body })).json() as { result: Json, error?: Json }
 }
 
-const subscribe = async (world: World, more: Json = {}): Promise<{ result: Json, error?: Json }> =>
+const subscribe = async (world: EventsHub, more: Json = {}): Promise<{ result: Json, error?: Json }> =>
   await ask(world, 'events/subscribe', { ...named, delivery: { mode: 'webhook', url: world.receiver.url, secret }, ...more })
 
-const stream = async ({ hub }: World): Promise<Stream> => await open(`${hub.url}/mcp/pager`, modernRequest('events/stream', { params: named }))
+const stream = async ({ hub }: EventsHub): Promise<Stream> => await open(`${hub.url}/mcp/pager`, modernRequest('events/stream', { params: named }))
 const eventsOf = ({ messages }: Stream): unknown[] =>
   messages.filter(({ method }) => method === 'notifications/events/event').map(({ params }) => params?.data)
 

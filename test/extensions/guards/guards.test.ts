@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
-import { at, connected, Session, settings, text, type Json } from '../../helpers/client.ts'
+import { at, Session, text, type Json } from '../../helpers/client.ts'
 import { assertClean, card, email, guard, leaks, long, upstreamOptions } from '../../helpers/guards.ts'
-import { startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
+import { until, type Cleanup, type Hub } from '../../helpers/hub.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
+import { served } from '../../helpers/served.ts'
 
 interface World { hub: Hub, received: () => string }
 
-async function world (t: Cleanup, guards: Json[], more: Json = {}): Promise<World> {
+async function world (t: Cleanup, guards: Json[]): Promise<World> {
   const upstream = await startUpstream(t, upstreamOptions)
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards, ...more }), env: { LOG_LEVEL: 'debug' } })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { guards }, { env: { LOG_LEVEL: 'debug' } })
   const isCall = /^(tools|prompts|resources|completion)\/(call|get|read|complete)/
   const calls = (): typeof upstream.received => upstream.received.filter(({ message }) => isCall.test(message.method ?? ''))
   return { hub, received: () => calls().map(({ body, headers }) => body + JSON.stringify(headers)).join('\n') }
@@ -68,8 +68,7 @@ test('servers and tools narrow a guard; one for tools leaves prompts and resourc
 
 test('messages that belong to no request are searched, too', async (t) => {
   const upstream = await startUpstream(t, upstreamOptions)
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url, isolation: 'session' } }, { guards: [guard()] }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url, isolation: 'session' } }, { guards: [guard()] })
   const session = await Session.open(`${hub.url}/mcp/up`)
   await session.request('tools/call', { name: 'echo' })
   const stream = await session.listen()
@@ -90,8 +89,7 @@ test('notifications that are searched in a thread come in their order, before th
       return { content: [{ type: 'text', text: 'done' }] }
     }
   })
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards: [guard()] }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { guards: [guard()] })
   const session = await Session.open(`${hub.url}/mcp`)
   const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'up-echo', _meta: { progressToken: 'p' } } }
   const { messages } = await session.post(call)
@@ -102,9 +100,7 @@ test('notifications that are searched in a thread come in their order, before th
 test('what is sent beside the arguments is searched: other members of params, _meta, ref, a subscription', async (t) => {
   const capabilities = { ...upstreamOptions.capabilities, resources: { subscribe: true } }
   const upstream = await startUpstream(t, { ...upstreamOptions, capabilities })
-  const given = settings({ up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] })
-  const hub = await startHub(t, { settings: given })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] })
   const session = await Session.open(`${hub.url}/mcp`)
   const params = { name: 'up-noisy', arguments: {}, extra: { note: leaks }, _meta: { progressToken: card, 'x/note': [leaks] } }
   const { messages } = await session.post({ jsonrpc: '2.0', id: 90, method: 'tools/call', params })
@@ -138,8 +134,7 @@ test('what is sent beside the arguments is searched: other members of params, _m
 
 test('many members of params are searched as one text, their names too', async (t) => {
   const upstream = await startUpstream(t, upstreamOptions)
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] })
   const session = await Session.open(`${hub.url}/mcp`)
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`m${n}`, { data: [...'A'.repeat(2_000), email] }]))
   const params = JSON.stringify({ name: 'up-echo', ...many, [email]: 1 }).replace(/\}$/, `,"__proto__":"${email}"}`)
@@ -151,8 +146,7 @@ test('many members of params are searched as one text, their names too', async (
 
 test('what a client says when it cancels is searched', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('waits')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] })
   const session = await Session.open(`${hub.url}/mcp`)
   const has = (method: string): string | undefined => upstream.received.find(({ message }) => message.method === method)?.body
   const cancel = async (params: Json): Promise<void> => {

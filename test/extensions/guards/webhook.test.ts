@@ -1,37 +1,31 @@
 // A guard's webhook decides about arguments and results; tasks are guarded like calls; the API keeps the guards.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { test } from 'tap'
 import { memoryBudget } from '../../../plugins/base/limits/index.ts'
 import { GuardWebhooks } from '../../../plugins/extensions/guards/webhooks.ts'
 import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
 import { manage, managed } from '../../fakes/replica.ts'
+import { restApi, type Seen } from '../../fakes/rest-api.ts'
 import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
-import { connected, Session, settings, text, type Json } from '../../helpers/client.ts'
+import { Session, settings, text, type Json } from '../../helpers/client.ts'
 import { startHub, type Cleanup, type Hub } from '../../helpers/hub.ts'
-import { listen } from '../../helpers/listen.ts'
+import { served } from '../../helpers/served.ts'
 import { legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks } from '../../helpers/task-clients.ts'
 
 type Asks = Parameters<GuardWebhooks['ask']>
-interface Asked { headers: IncomingHttpHeaders, body: string }
 type Decide = (asked: Json) => string | number | 'never'
 
 /** A webhook that answers with this JSON or this status. */
-async function startWebhook (t: Cleanup, decide: Decide): Promise<{ url: string, asked: Asked[] }> {
-  const asked: Asked[] = []
-  const server = createServer((request, reply) => {
-    let body = ''
-    request.on('data', (part) => { body += String(part) }).on('end', () => {
-      asked.push({ headers: request.headers, body })
-      const answer = decide(JSON.parse(body) as Json)
-      if (answer === 'never') return
-      if (typeof answer === 'number') reply.writeHead(answer, { location: '/other' }).end()
-      else reply.end(answer)
-    })
+async function startWebhook (t: Cleanup, decide: Decide): Promise<{ url: string, asked: Seen[] }> {
+  const { url, seen, answer } = await restApi(t)
+  answer(({ body }, reply) => {
+    const decided = decide(JSON.parse(String(body)) as Json)
+    if (decided === 'never') return
+    if (typeof decided === 'number') reply.writeHead(decided, { location: '/other' }).end()
+    else reply.end(decided)
   })
-  const port = await listen(t, server)
-  return { url: `http://127.0.0.1:${port}/hook`, asked }
+  return { url: `${url}/hook`, asked: seen }
 }
 
 interface World { hub: Hub, upstream: Upstream, call: (args?: Json) => Promise<[isError: boolean, text: string]> }
@@ -46,8 +40,7 @@ async function world (t: Cleanup, webhook: Json, more: Json = {}): Promise<World
       : undefined
   })
   const guard = { id: 'g', name: 'Asks', on: 'arguments', action: 'mask', webhook: { secret, whenAway: 'deny', ...webhook }, ...more }
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards: [guard] }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { guards: [guard] })
   const session = await Session.open(`${hub.url}/mcp`)
   const call = async (args: Json = { a: 1 }): Promise<[boolean, string]> => {
     const { result } = await session.request('tools/call', { name: 'up-say', arguments: args })
@@ -61,11 +54,11 @@ test('a webhook is asked, signed, about what detection has left; it accepts, rej
   const hook = await startWebhook(t, () => answer)
   const { upstream, call } = await world(t, { url: hook.url }, { detect: ['email'] })
   assert.deepEqual(await call({ to: 'bob@x.com', n: 1 }), [false, 'said {"to":"[email]","n":1}'])
-  const { headers, body } = hook.asked[0] ?? { headers: {}, body: '' }
-  const { principal, ...asked } = JSON.parse(body) as { principal: Json }
+  const [{ headers, body }] = hook.asked as [Seen]
+  const { principal, ...asked } = JSON.parse(String(body)) as { principal: Json }
   assert.deepEqual(asked, { type: 'call', server: 'up', tool: 'say', kind: 'tool', arguments: { to: '[email]', n: 1 } })
   assert.deepEqual([principal.username, principal.isAdmin, (principal.key as Json).name, principal.teams], ['system', true, 'test', []])
-  const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`
+  const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${String(body)}`
   const key = Buffer.from('a secret of this webhook')
   assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
 
@@ -104,8 +97,7 @@ test('results of tasks are guarded, whichever era the server and the client have
   const servers = { legacy: await startLegacyTasks(t), modern: await startModernTasks(t) }
   for (const [era, server] of Object.entries(servers)) {
     const guards = [{ id: 'g', name: 'No mail', on: 'results', detect: ['email'], action: 'mask' }]
-    const hub = await startHub(t, { settings: settings({ up: { url: server.url } }, { guards }) })
-    await connected(hub, 1)
+    const hub = await served(t, { up: { url: server.url } }, { guards })
     for (const [name, caller] of Object.entries({ legacyWithTasks, legacyWithoutTasks, modernWithTasks, modernWithoutTasks })) {
       // A server of that era begins no task for a client without the extension.
       if (era === 'modern' && name === 'modernWithoutTasks') continue
@@ -145,8 +137,7 @@ test('a webhook judges results of tasks, whichever era the server and the client
     JSON.stringify((result as Json).content === undefined ? { action: 'accept' } : { action: 'replace', result: replaced }))
   for (const server of [await startLegacyTasks(t), await startModernTasks(t)]) {
     const guards = [{ id: 'g', name: 'Asks', on: 'results', action: 'mask', webhook: { url: hook.url, secret, whenAway: 'deny' } }]
-    const hub = await startHub(t, { settings: settings({ up: { url: server.url } }, { guards }) })
-    await connected(hub, 1)
+    const hub = await served(t, { up: { url: server.url } }, { guards })
     for (const caller of [legacyWithTasks, modernWithTasks]) {
       assert.equal((await caller(t, `${hub.url}/mcp/up`, 'long', 'bob@x.com')).text, 'judged', caller.name)
     }
@@ -165,8 +156,7 @@ test('a result that looks like one that begins a task is judged', async (t) => {
   const hook = await startWebhook(t, ({ result }) =>
     JSON.stringify({ action: JSON.stringify(result).includes('forbidden') ? 'reject' : 'accept', message: 'not that' }))
   const guards = [{ id: 'g', name: 'Asks', on: 'results', action: 'mask', webhook: { url: hook.url, secret, whenAway: 'deny' } }]
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { guards })
   const session = await Session.open(`${hub.url}/mcp/up`)
   for (const answer of [
     await session.request('resources/read', { uri: 'test://one' }),
@@ -187,15 +177,14 @@ test('a webhook is asked about resources, subscriptions and completions, and can
   let answer: Json = { action: 'accept' }
   const hook = await startWebhook(t, () => JSON.stringify(answer))
   const guards = [{ id: 'g', name: 'Asks', on: 'arguments', action: 'mask', webhook: { url: hook.url, secret, whenAway: 'deny' } }]
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { guards })
   const session = await Session.open(`${hub.url}/mcp/up`)
   const ref = { type: 'ref/prompt', name: 'greet' }
   const complete = { ref, argument: { name: 'who', value: 'bo' } }
   await session.request('resources/read', { uri: 'test://one' })
   await session.request('completion/complete', complete)
   await session.request('resources/subscribe', { uri: 'test://one' })
-  const asked = hook.asked.map(({ body }) => JSON.parse(body) as Json).map(({ kind, arguments: args }) => [kind, args])
+  const asked = hook.asked.map(({ body }) => JSON.parse(String(body)) as Json).map(({ kind, arguments: args }) => [kind, args])
   assert.deepEqual(asked, [['resource', { uri: 'test://one' }], ['completion', complete], ['resource', { uri: 'test://one' }]])
 
   const methods = (): Array<string | undefined> => upstream.received.map(({ message }) => message.method)

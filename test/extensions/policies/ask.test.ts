@@ -14,15 +14,20 @@ import { temporaryFolder } from '../../fakes/store-file.ts'
 import { admin, asks, call, callTool, idIn, told } from '../../helpers/approvals.ts'
 import { at, agent, KEY, OTHER, otherKey, settings, type Json } from '../../helpers/client.ts'
 import { movingClock } from '../../helpers/clock.ts'
-import { bearerKey, until } from '../../helpers/hub.ts'
+import { bearerKey, until, type Cleanup } from '../../helpers/hub.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { modernAgent } from '../../helpers/modern-client.ts'
 import { setLimits } from '../../helpers/patient.ts'
-import { addPolicy, loginTo, rule, startWithPolicies, type AskApi } from '../../helpers/policies.ts'
+import { addPolicy, addUser, loginTo, rule, startWithPolicies, type AskApi } from '../../helpers/policies.ts'
+
+/** A gateway whose policy asks before a deletion, and what admins and callers need of it. */
+async function startAsking (t: Cleanup, policy: object = asks, more: Json = {}) {
+  const opened = await startWithPolicies(t, settings({}, more))
+  return { ...opened, policy: await addPolicy(opened.api, policy), session: await openSession(opened.app, '/mcp', KEY) }
+}
 
 test('a legacy client is asked in words: it accepts, declines, and is asked each time', async (t) => {
-  const { api, up, url } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
+  const { up, url } = await startAsking(t)
   const questions: Json[] = []
   let action = 'accept'
   const client = await agent(t, `${url}/mcp`, {
@@ -48,8 +53,7 @@ test('a legacy client is asked in words: it accepts, declines, and is asked each
 })
 
 test('a modern client is asked by input_required', async (t) => {
-  const { api, up, url } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, { ...asks, message: 'Deletions cannot be undone.' })
+  const { up, url } = await startAsking(t, { ...asks, message: 'Deletions cannot be undone.' })
   const { client, asked } = await modernAgent(t, `${url}/mcp`)
   assert.equal(told(await client.callTool(call)), 'ran delete')
   assert.match(String(at(asked, 0, 'params', 'message')), /^Deletions cannot be undone\.\n\nRun the tool "delete"/)
@@ -59,8 +63,7 @@ test('a modern client is asked by input_required', async (t) => {
 })
 
 test('what policies hide, before or since the question, does not spoil the answer of a modern client', async (t) => {
-  const { api, up, url } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
+  const { api, up, url } = await startAsking(t)
   await addPolicy(api, rule('Hidden', 'tool.name == "write"', 'hide'))
   const { client } = await modernAgent(t, `${url}/mcp`)
   assert.equal(told(await client.callTool(call)), 'ran delete')
@@ -73,8 +76,7 @@ test('what policies hide, before or since the question, does not spoil the answe
 })
 
 test('a policy that is stored while a person is asked counts', async (t) => {
-  const { api, up, url } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
+  const { api, up, url } = await startAsking(t)
   const forbid = async (): Promise<{ action: 'accept' }> => {
     const denying = await addPolicy(api, { ...rule('Closed', 'tool.name == "delete"', 'deny'), message: 'Closed now.' })
     const all = (await api('GET', '/policies')).body.data as unknown as Json[]
@@ -92,12 +94,8 @@ test('a policy that is stored while a person is asked counts', async (t) => {
 const states = async (api: AskApi): Promise<unknown[]> => ((await api('GET', '/approvals')).body.data as unknown as Json[]).map(({ state }) => state)
 
 test('a client that cannot be asked gets an approval of admins: good once, for these arguments and this caller', async (t) => {
-  const { app, api, up } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
-  const { status } = await api('POST', '/users', { username: 'eve', password: 'Open-Sesame-1', isAdmin: true })
-  assert.equal(status, 201)
-  const eve = await loginTo(app, 'eve', 'Open-Sesame-1')
-  const session = await openSession(app, '/mcp', KEY)
+  const { app, api, up, session } = await startAsking(t)
+  const eve = await admin({ app, api })
   const first = await callTool(session)
   assert.match(first, /^error: The policy "Deletions" asks before this call: an admin must allow it within 10 minutes/)
   const id = idIn(first)
@@ -137,11 +135,9 @@ test('a client that cannot be asked gets an approval of admins: good once, for t
 
 test('another caller cannot use an approval; one that nobody decides or uses expires', async (t) => {
   const forward = movingClock(t)
-  const { app, api, up } = await startWithPolicies(t, settings({}, { bearerKeys: [...(settings({}).bearerKeys as object[]), otherKey()] }))
-  await addPolicy(api, asks)
-  assert.equal((await api('POST', '/users', { username: 'eve', password: 'Open-Sesame-1', isAdmin: true })).status, 201)
-  const eve = await loginTo(app, 'eve', 'Open-Sesame-1')
-  const [one, two] = [await openSession(app, '/mcp', KEY), await openSession(app, '/mcp', OTHER)]
+  const { app, api, up, session } = await startAsking(t, asks, { bearerKeys: [bearerKey(), otherKey()] })
+  const eve = await admin({ app, api })
+  const [one, two] = [session, await openSession(app, '/mcp', OTHER)]
   const id = idIn(await callTool(one))
   assert.notEqual(idIn(await callTool(two)), id)
   assert.equal((await api('POST', `/approvals/${id}/approve`, undefined, eve)).status, 200)
@@ -158,10 +154,8 @@ test('another caller cannot use an approval; one that nobody decides or uses exp
 
 test('the last decision counts, until the call is made or the approval expires', async (t) => {
   const forward = movingClock(t)
-  const { app, api, up } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
+  const { app, api, up, session } = await startAsking(t)
   const eve = await admin({ app, api })
-  const session = await openSession(app, '/mcp', KEY)
   const decide = async (id: string, decision: string): Promise<number> =>
     (await api('POST', `/approvals/${id}/${decision}`, undefined, eve)).status
   const id = idIn(await callTool(session))
@@ -185,11 +179,8 @@ test('the last decision counts, until the call is made or the approval expires',
 })
 
 test('approvers are those whom the policy names; the client is not asked, and the webhook is told', async (t) => {
-  const { app, api, up, url } = await startWithPolicies(t, settings({}))
-  for (const username of ['ada', 'bob', 'cy']) {
-    assert.equal((await api('POST', '/users', { username, password: 'Open-Sesame-1' })).status, 201)
-  }
-  await addPolicy(api, { ...asks, approvers: ['ada', 'bob'] })
+  const { app, api, up, url } = await startAsking(t, { ...asks, approvers: ['ada', 'bob'] })
+  const [ada, , cy] = await Promise.all(['ada', 'bob', 'cy'].map(async (username) => await addUser({ app, api }, username)))
   const sent: object[] = []
   app.notifications.send = (event, data) => { sent.push({ event, ...data }) }
   const { client, asked } = await modernAgent(t, `${url}/mcp`)
@@ -197,8 +188,6 @@ test('approvers are those whom the policy names; the client is not asked, and th
   assert.match(sentence, /^error: .*: ada or bob must allow it/)
   assert.equal(asked.length, 0)
   assert.deepEqual(sent.map((each) => [at(each, 'event'), at(each, 'id'), at(each, 'state')]), [['approval', idIn(sentence), 'pending']])
-  const as = async (username: string): Promise<Record<string, string>> => await loginTo(app, username, 'Open-Sesame-1')
-  const [ada, cy] = [await as('ada'), await as('cy')]
   assert.equal((await api('GET', '/approvals', undefined, cy)).status, 403)
   assert.equal((await api('POST', `/approvals/${idIn(sentence)}/approve`, undefined, cy)).status, 403)
   assert.equal((await api('GET', '/approvals', undefined, ada)).body.data.length, 1)
@@ -208,32 +197,25 @@ test('approvers are those whom the policy names; the client is not asked, and th
 })
 
 test('an approver whom the policy no longer names decides about nothing that waits', async (t) => {
-  const { app, api, up, url } = await startWithPolicies(t, settings({}))
-  for (const username of ['ada', 'bob']) {
-    assert.equal((await api('POST', '/users', { username, password: 'Open-Sesame-1' })).status, 201)
-  }
-  const policy = await addPolicy(api, { ...asks, approvers: ['ada'] })
+  const { app, api, up, url, policy } = await startAsking(t, { ...asks, approvers: ['ada'] })
+  const [ada, bob] = [await addUser({ app, api }, 'ada'), await addUser({ app, api }, 'bob')]
   // Both are approvers of something.
   await addPolicy(api, rule('other', 'tool.name == "write"', 'ask', { approvers: ['ada', 'bob'] }))
   const { client } = await modernAgent(t, `${url}/mcp`)
   const id = idIn(told(await client.callTool(call)))
   await api('PUT', `/policies/${policy}`, { ...asks, approvers: ['bob'] })
-  const decide = async (username: string): Promise<number> =>
-    (await api('POST', `/approvals/${id}/approve`, undefined, await loginTo(app, username, 'Open-Sesame-1'))).status
-  assert.equal(await decide('ada'), 404)
-  assert.equal(await decide('bob'), 200)
+  const decide = async (headers: Record<string, string>): Promise<number> => (await api('POST', `/approvals/${id}/approve`, undefined, headers)).status
+  assert.deepEqual([await decide(ada), await decide(bob)], [404, 200])
   assert.equal(told(await client.callTool(call)), 'ran delete')
   assert.equal(up.reached.length, 1)
 })
 
 test('an approval does not count after its approver is removed, demoted or no longer named', async (t) => {
-  const { app, api, up, url } = await startWithPolicies(t, settings({}))
-  const policy = await addPolicy(api, { ...asks, approvers: ['ada'] })
+  const { app, api, up, url, policy } = await startAsking(t, { ...asks, approvers: ['ada'] })
   const { client } = await modernAgent(t, `${url}/mcp`)
   const approvedBy = async (username: string, user: object): Promise<string> => {
-    assert.equal((await api('POST', '/users', { username, password: 'Open-Sesame-1', ...user })).status, 201)
+    const headers = await addUser({ app, api }, username, user)
     const id = idIn(told(await client.callTool(call)))
-    const headers = await loginTo(app, username, 'Open-Sesame-1')
     assert.equal((await api('POST', `/approvals/${id}/approve`, undefined, headers)).status, 200)
     return id
   }
@@ -254,24 +236,19 @@ test('an approval does not count after its approver is removed, demoted or no lo
 
 test('a new user with the name of a removed approver decides about nothing, and the caller not either', async (t) => {
   const { app, api, up, url } = await startWithPolicies(t, settings({}))
-  const add = async (): Promise<void> => {
-    assert.equal((await api('POST', '/users', { username: 'bob', password: 'Open-Sesame-1' })).status, 201)
-  }
-  await add()
-  assert.equal((await api('POST', '/users', { username: 'cy', password: 'Open-Sesame-1' })).status, 201)
+  for (const username of ['bob', 'cy']) await addUser({ app, api }, username)
   const alone = await addPolicy(api, { ...asks, approvers: ['bob'] })
   const { body: made } = await api('POST', '/policies', { ...asks, name: 'Later', approvers: ['bob', 'cy', 'dan'] })
   assert.match(String(made.message), /"approvers": there is no user "dan"; an account that is created with such a name later/)
   const { client, asked } = await modernAgent(t, `${url}/mcp`)
   const id = idIn(told(await client.callTool(call)))
   assert.equal((await api('DELETE', '/users/bob')).status, 200)
-  await add()
+  const bob = await addUser({ app, api }, 'bob')
   const approversOf = async (policy: string): Promise<unknown> => (await api('GET', `/policies/${policy}`)).body.data.approvers
   assert.deepEqual(await approversOf(alone), ['admin'], 'without approvers, the client would be asked')
   assert.deepEqual(await approversOf(String(made.data.id)), ['cy', 'dan'])
   // Even if a policy names the new one, what waited before is not for him.
   await api('PUT', `/policies/${alone}`, { ...asks, approvers: ['bob'] })
-  const bob = await loginTo(app, 'bob', 'Open-Sesame-1')
   assert.deepEqual((await api('GET', '/approvals', undefined, bob)).body.data, [])
   assert.equal((await api('POST', `/approvals/${id}/approve`, undefined, bob)).status, 404)
   const later = idIn(told(await client.callTool({ ...call, arguments: { id: 8 } })))
@@ -279,9 +256,8 @@ test('a new user with the name of a removed approver decides about nothing, and 
   assert.deepEqual([asked.length, up.reached.length], [0, 0])
 })
 
-test('a client that does not answer in time, and one that leaves, call nothing', async (t) => {
-  const { api, up, url } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
+test('a client that leaves calls nothing', async (t) => {
+  const { up, url } = await startAsking(t)
   const left = new AbortController()
   const client = await agent(t, `${url}/mcp`, {
     capabilities: { elicitation: {} },
@@ -297,12 +273,10 @@ test('a client that does not answer in time, and one that leaves, call nothing',
 })
 
 test('nobody approves a call of his own by another credential of his', async (t) => {
-  const { app, api } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
+  const { app, api } = await startAsking(t)
   const eve = await admin({ app, api })
-  assert.equal((await api('POST', '/users', { username: 'bob', password: 'Open-Sesame-1', isAdmin: true })).status, 201)
+  const bob = await addUser({ app, api }, 'bob', { isAdmin: true })
   assert.equal((await api('POST', '/teams', { name: 'ops', members: ['bob'] })).status, 201)
-  const bob = await loginTo(app, 'bob', 'Open-Sesame-1')
   const keyOf = async (by: Record<string, string>, body: object): Promise<string> => {
     const made = await api('POST', '/auth/keys', { name: 'k', ...body }, by)
     assert.equal(made.status, 201, JSON.stringify(made.body))
@@ -331,15 +305,13 @@ test('nobody approves a call of his own by another credential of his', async (t)
 
 test('one user cannot push out the approvals of others, however many keys he makes', async (t) => {
   setLimits(t, recordCollections.approvals, { maxEntries: 6, maxInFile: 6, maxPerOwner: 4 })
-  const { app, api } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
-  assert.equal((await api('POST', '/users', { username: 'bob', password: 'Open-Sesame-1' })).status, 201)
-  const bob = await loginTo(app, 'bob', 'Open-Sesame-1')
-  const first = idIn(await callTool(await openSession(app, '/mcp', KEY)))
+  const { app, api, session } = await startAsking(t)
+  const bob = await addUser({ app, api }, 'bob')
+  const first = idIn(await callTool(session))
   for (const name of ['a', 'b', 'c']) {
     const { body } = await api('POST', '/auth/keys', { name }, bob)
-    const session = await openSession(app, '/mcp', String(body.data.token))
-    for (const id of [1, 2, 3, 4]) idIn(await callTool(session, { ...call, arguments: { id } }))
+    const his = await openSession(app, '/mcp', String(body.data.token))
+    for (const id of [1, 2, 3, 4]) idIn(await callTool(his, { ...call, arguments: { id } }))
   }
   const listed = async (query: string): Promise<Json[]> => (await api('GET', `/approvals${query}`)).body.data as unknown as Json[]
   const all = await listed('')
@@ -381,10 +353,8 @@ test('an approval does not pass to another server of the same name, and does not
 
 test('only some calls of a caller wait at a time, also of calls at once; those of others do too', async (t) => {
   setLimits(t, extensionsLimits.approvals, { pending: 3 })
-  const { app, api } = await startWithPolicies(t, settings({}, { bearerKeys: [...(settings({}).bearerKeys as object[]), otherKey()] }))
-  await addPolicy(api, asks)
+  const { app, api, session } = await startAsking(t, asks, { bearerKeys: [bearerKey(), otherKey()] })
   const eve = await admin({ app, api })
-  const session = await openSession(app, '/mcp', KEY)
   const asked = await Promise.all([1, 2, 3, 4, 5].map(async (id) => await callTool(session, { ...call, arguments: { id } })))
   const refused = asked.filter((sentence) => sentence.endsWith('and 3 of your calls are already waiting for a decision'))
   assert.equal(refused.length, 2)
@@ -395,10 +365,8 @@ test('only some calls of a caller wait at a time, also of calls at once; those o
 })
 
 test('equal calls at once wait for one approval, which one of them uses', async (t) => {
-  const { app, api, up } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
+  const { app, api, up, session } = await startAsking(t)
   const eve = await admin({ app, api })
-  const session = await openSession(app, '/mcp', KEY)
   const ids = await Promise.all([1, 2, 3, 4].map(async () => idIn(await callTool(session))))
   assert.equal(new Set(ids).size, 1, ids.join())
   assert.equal((await api('POST', `/approvals/${ids[0]}/approve`, undefined, eve)).status, 200)
@@ -427,10 +395,8 @@ test('names of policies, guards and quotas are short and have no control charact
 })
 
 test('approvers see the beginning of long texts, and an approval is good for the whole', async (t) => {
-  const { app, api } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
+  const { app, api, session } = await startAsking(t)
   const eve = await admin({ app, api })
-  const session = await openSession(app, '/mcp', KEY)
   const long = { id: 7, list: [{ note: 'n'.repeat(5_000) }] }
   const id = idIn(await callTool(session, { ...call, arguments: long }))
   const approved = await api('POST', `/approvals/${id}/approve`, undefined, eve)
@@ -445,8 +411,7 @@ test('approvers see the beginning of long texts, and an approval is good for the
 
 test('a question that nobody answers in time ends the call', async (t) => {
   setLimits(t, extensionsLimits.approvals, { time: 300 })
-  const { api, up, url } = await startWithPolicies(t, settings({}))
-  await addPolicy(api, asks)
+  const { up, url } = await startAsking(t)
   const client = await agent(t, `${url}/mcp`, {
     capabilities: { elicitation: {} },
     prepare: (made) => { made.setRequestHandler(ElicitRequestSchema, async () => await new Promise<never>(() => {})) }
@@ -480,8 +445,7 @@ test('approvals hold over a restart', async (t) => {
 
 test('a caller without credentials is asked at its own client only: nobody else can allow its calls', async (t) => {
   const routing = { enableBearerAuth: false, skipAuth: true }
-  const { app, api, up, url } = await startWithPolicies(t, settings({}, { systemConfig: { routing } }))
-  await addPolicy(api, asks)
+  const { app, api, up, url } = await startAsking(t, asks, { systemConfig: { routing } })
   const anonymous = await openSession(app, '/mcp')
   const refusal = /^error: The policy "Deletions" asks before this call, but it cannot ask about a caller without credentials; use a key or log in$/
   assert.match(await callTool(anonymous), refusal)

@@ -5,15 +5,15 @@ import bcrypt from 'bcryptjs'
 import { test, type Test } from 'tap'
 import { makeStaticCatalogue } from '../../../protocol/lists.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
-import { EventsWorld } from '../../fakes/events-server.ts'
-import { startModern } from '../../fakes/modern-server.ts'
 import { loggedIn, manage, managed } from '../../fakes/replica.ts'
-import { secret, startReceiver } from '../../fakes/webhook-receiver.ts'
-import { at, connected, KEY, open, Session, settings, silence, type Json, type Message, type Stream } from '../../helpers/client.ts'
-import { startHub, until } from '../../helpers/hub.ts'
+import { secret } from '../../fakes/webhook-receiver.ts'
+import { at, KEY, open, Session, settings, silence, type Json, type Message, type Stream } from '../../helpers/client.ts'
+import { startEventsHub } from '../../helpers/events-hub.ts'
+import { until } from '../../helpers/hub.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
 import { addPolicy, rule, startWithPolicies, type AskApi } from '../../helpers/policies.ts'
+import { served } from '../../helpers/served.ts'
 
 /** The items named `secret` are listed and hidden, those named `unlisted` only hidden, and those named `absent` are nowhere. */
 const hides = rule('h', `tool.name in ["secret", "note://secret", "doc:///secret/{path}", "skill://secret/SKILL.md", "note://unlisted",
@@ -145,14 +145,7 @@ test('the same session gets another list at another address', async (t) => {
 })
 
 test('an event type that a policy hides ends its streams and webhooks', async (t) => {
-  const { url, world } = await startModern(t, { modern: true, world: new EventsWorld() })
-  const receiver = await startReceiver(t)
-  const hub = await startHub(t, { settings: settings({ pager: { url } }), env: { BASE_URL: 'https://hub.example', OUTBOUND_ALLOW: '127.0.0.1' } })
-  await connected(hub, 1)
-  world.post = async (callback, headers, body) => {
-    const response = await fetch(callback.replace('https://hub.example', hub.url), { method: 'POST', headers, body })
-    return { status: response.status, text: await response.text() }
-  }
+  const { hub, world, receiver } = await startEventsHub(t, { env: { OUTBOUND_ALLOW: '127.0.0.1' } })
   const named = { name: 'incident.created', arguments: {} }
   const events = async (method: string, more: Json = {}): Promise<Stream> =>
     await open(`${hub.url}/mcp/pager`, modernRequest(method, { params: { ...named, ...more } }))
@@ -175,11 +168,11 @@ test('an event type that a policy hides ends its streams and webhooks', async (t
   await until(() => world.webhooks.size === 0 && world.streaming === 0, 'the server was not told')
 })
 
+const users = [{ username: 'ann', password: bcrypt.hashSync('Same-1234', 4), createdAt: new Date().toISOString() }]
+
 test('a group of a user is told the same of a hidden tool and of one that does not exist', async (t) => {
   const { url } = await startUpstream(t, { tools: [tool('shown'), tool('secret')] })
-  const users = [{ username: 'ann', password: bcrypt.hashSync('Same-1234', 4), createdAt: new Date().toISOString() }]
-  const hub = await startHub(t, { settings: settings({ lib: { url, visibility: 'public' } }, { users }) })
-  await connected(hub, 1)
+  const hub = await served(t, { lib: { url, visibility: 'public' } }, { users })
   await managed(hub, 'POST', '/policies', rule('h', 'tool.name == "secret"', 'hide'))
   const ann = await loggedIn(hub, 'ann', 'Same-1234')
   const stored = async (name: string): Promise<[unknown, string]> => {
@@ -195,10 +188,7 @@ test('a group of a user is told the same of a hidden tool and of one that does n
 
 test('records of a server and what a user sees hide what is hidden at the address of the request', async (t) => {
   const { url } = await startUpstream(t, { tools: [tool('shown'), tool('secret')] })
-  const users = [{ username: 'ann', password: bcrypt.hashSync('Same-1234', 4), createdAt: new Date().toISOString() }]
-  const stored = settings({ lib: { url, visibility: 'public' } }, { users })
-  const hub = await startHub(t, { settings: stored, env: { TRUST_PROXY: '127.0.0.1' } })
-  await connected(hub, 1)
+  const hub = await served(t, { lib: { url, visibility: 'public' } }, { users }, { env: { TRUST_PROXY: '127.0.0.1' } })
   const ann = await loggedIn(hub, 'ann', 'Same-1234')
   await managed(hub, 'POST', '/policies', rule('h', 'principal.address == "192.0.2.1" && tool.name == "secret"', 'hide'))
   const toolsAt = async (address: string): Promise<unknown[]> => {

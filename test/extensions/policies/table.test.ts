@@ -4,9 +4,11 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { FinishedCall } from '../../../plugins/gateway/hooks.ts'
 import { KEY, OTHER, otherKey, settings, type Json } from '../../helpers/client.ts'
+import { bearerKey } from '../../helpers/hub.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { callersOf } from '../../helpers/policy-callers.ts'
 import { addPolicy, rule, startWithPolicies } from '../../helpers/policies.ts'
+import { seeded } from '../../helpers/random.ts'
 
 type Caller = 'admin key' | 'ada' | 'nobody'
 interface Call { readonly caller: Caller, readonly server: string, readonly tool: string, readonly args: Json }
@@ -74,7 +76,7 @@ const policies = [
 const world = settings({}, {
   users: [{ username: 'ada', password: 'x', isAdmin: false }],
   teams: [{ name: 'writers', members: ['ada'] }],
-  bearerKeys: [...(settings({}).bearerKeys as object[]), otherKey({ name: 'other', kind: 'user', owner: 'ada' })],
+  bearerKeys: [bearerKey(), otherKey({ name: 'other', kind: 'user', owner: 'ada' })],
   systemConfig: { routing: { enableBearerAuth: false } }
 })
 const tokens: Record<Caller, string | undefined> = { 'admin key': KEY, ada: OTHER, nobody: undefined }
@@ -106,7 +108,7 @@ test('60 policies decide the same over MCP of both eras, REST, open routes, $sma
         count++
       }
       if (call.caller === 'nobody') continue
-      const principal = caller === 'ada' ? { username: 'ada', keyId: String(otherKey().id) } : { keyId: String((settings({}).bearerKeys as Json[])[0]?.id) }
+      const principal = caller === 'ada' ? { username: 'ada', keyId: String(otherKey().id) } : { keyId: bearerKey().id }
       // A test does not know the address of the caller.
       if (when.includes('address')) continue
       const { body } = await api('POST', '/policies/test', { principal, server: call.server, tool: call.tool, arguments: call.args })
@@ -168,16 +170,6 @@ test('a resource is decided about in any spelling of its URI, and hidden with it
   assert.equal(up.reached.length, 0)
   assert.deepEqual([...new Set(await all(['note://one']))], [false])
 })
-
-/** A generator of numbers below 1 (mulberry32). */
-function seeded (seed: number): () => number {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0
-    let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 test('whatever the order of policies and calls, nothing that is denied or hidden reaches the server', async (t) => {
   const { app, api, up } = await startWithPolicies(t, world)

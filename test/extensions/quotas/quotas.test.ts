@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { FileUsageCounts } from '../../../db/json/usage.ts'
@@ -12,14 +11,15 @@ import { refusedCalls } from '../../contracts/refused-calls.ts'
 import { startBareModern } from '../../fakes/bare-modern.ts'
 import type { Upstream } from '../../fakes/fault-http.ts'
 import { loggedIn, manage, managed } from '../../fakes/replica.ts'
+import { restApi } from '../../fakes/rest-api.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
-import { connected, OTHER, otherKey, send, Session, settings, silence, text, type Json } from '../../helpers/client.ts'
-import { startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
-import { listen } from '../../helpers/listen.ts'
+import { connected, OTHER, otherKey, send, Session, silence, text, type Json } from '../../helpers/client.ts'
+import { bearerKey, startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
 import { setLimits } from '../../helpers/patient.ts'
 import { caller, quota, rest, upstreamFor } from '../../helpers/quotas.ts'
+import { served } from '../../helpers/served.ts'
 import { withTasks } from '../../helpers/task-clients.ts'
 
 const ada = { id: '33333333-3333-4333-8333-333333333333', name: 'laptop', token: `thk_${'c'.repeat(64)}`, kind: 'user', owner: 'ada', enabled: true }
@@ -29,10 +29,8 @@ interface World { hub: Hub, upstream: Upstream }
 
 async function world (t: Cleanup, quotas: Json[], more: Json = {}): Promise<World> {
   const upstream = await upstreamFor(t)
-  const given = settings({ up: { url: upstream.url, visibility: 'public' } }, { quotas, users, ...more })
-  const bearerKeys = [...given.bearerKeys as Json[], otherKey(), ada]
-  const hub = await startHub(t, { settings: { ...given, bearerKeys } })
-  await connected(hub, 1)
+  const bearerKeys = [bearerKey(), otherKey(), ada]
+  const hub = await served(t, { up: { url: upstream.url, visibility: 'public' } }, { quotas, users, bearerKeys, ...more })
   return { hub, upstream }
 }
 
@@ -92,13 +90,11 @@ test('targets: a user, each user, a team, a key, each key, a server, a tool', as
 test('a team\'s quota counts its keys and those whom their logins make members; a key of a team counts as a user', async (t) => {
   const eve = { ...ada, id: '44444444-4444-4444-8444-444444444444', token: `thk_${'e'.repeat(64)}`, owner: 'eve' }
   const ofTeam = { ...ada, id: '55555555-5555-4555-8555-555555555555', token: `thk_${'d'.repeat(64)}`, owner: '@red' }
-  const upstream = await upstreamFor(t)
-  const given = settings({ up: { url: upstream.url, visibility: 'public' } }, {
+  const { hub } = await world(t, [], {
     users: [...users, { ...users[0], username: 'eve', loginGroups: ['/red'] }],
-    teams: [{ name: 'red', members: ['ada'], claims: ['/red'] }]
+    teams: [{ name: 'red', members: ['ada'], claims: ['/red'] }],
+    bearerKeys: [bearerKey(), ada, eve, ofTeam]
   })
-  const hub = await startHub(t, { settings: { ...given, bearerKeys: [...given.bearerKeys as Json[], ada, eve, ofTeam] } })
-  await connected(hub, 1)
   const calls = [await caller(hub, ada.token), await caller(hub, eve.token), await caller(hub, ofTeam.token)]
   for (const [target, limit, expected] of [
     [{ team: 'red' }, 1, [true, false, false]], [{ team: '*' }, 2, [true, true, false]],
@@ -130,8 +126,7 @@ test('a call that asks its client counts once, but its first request is not free
     if (params.requestState === 'own') return { result: { resultType: 'complete', content: [] } }
     return { result: { resultType: 'input_required', inputRequests, requestState: 'own' } }
   })
-  const hub = await startHub(t, { settings: settings({ bank: { url: server.url } }, { quotas: [quota({ calls: 2 })] }) })
-  await connected(hub, 1)
+  const hub = await served(t, { bank: { url: server.url } }, { quotas: [quota({ calls: 2 })] })
   const call = async (more: Json = {}): Promise<Json> => {
     const request = modernRequest('tools/call', { params: { name: 'pay', arguments: {}, ...more }, capabilities: { elicitation: {} } })
     const message = await (await fetch(`${hub.url}/mcp/bank`, { method: 'POST', ...request })).json() as Json
@@ -150,31 +145,25 @@ test('a call that asks its client counts once, but its first request is not free
 refusedCalls('a settings file', async (t, given) => await startHub(t, { settings: given }))
 
 test('the webhook of notifications is told once that a quota is used up, with the time when it is free', async (t) => {
-  const got: Array<{ headers: IncomingHttpHeaders, body: string }> = []
-  const server = createServer((request, reply) => {
-    let body = ''
-    request.on('data', (part) => { body += String(part) }).on('end', () => {
-      got.push({ headers: request.headers, body })
-      reply.writeHead(got.length === 1 ? 500 : 204).end()
-    })
-  })
+  const { url, seen: got, answer } = await restApi(t)
+  answer((_request, reply) => { reply.writeHead(got.length === 1 ? 500 : 204).end() })
   const secret = `whsec_${Buffer.from('a secret of this webhook').toString('base64')}`
   setLimits(t, extensionsLimits.notifications, { pauses: [10] })
-  const notifications = { url: `http://127.0.0.1:${await listen(t, server)}/hook`, secret, events: ['quota'] }
+  const notifications = { url: `${url}/hook`, secret, events: ['quota'] }
   const { hub } = await world(t, [quota({ calls: 1 }), quota({ id: 'q2', name: 'Other', target: { server: 'up', tool: 'other' }, calls: 1 })], { systemConfig: { notifications } })
   const call = await caller(hub)
   assert.deepEqual([await call(), await call(), await call()], [true, false, false])
   await until(() => got.length === 2, 'the webhook was not told')
   const [first, again] = got
-  assert.equal(first?.body, again?.body)
+  assert.deepEqual(first?.body, again?.body)
   assert.equal(first?.headers['webhook-id'], again?.headers['webhook-id'], 'it is one message')
-  const { type, timestamp, data } = JSON.parse(first?.body ?? '{}') as { type: string, timestamp: string, data: Json }
+  const { type, timestamp, data } = JSON.parse(String(first?.body)) as { type: string, timestamp: string, data: Json }
   assert.equal(type, 'quota')
   assert.deepEqual(data.quota, { id: 'q1', name: 'Daily' })
   const wait = Date.parse(String(data.freeAt)) - Date.parse(timestamp)
   assert.ok(wait > 86_000_000 && wait <= 86_400_000, String(wait))
   const { 'webhook-id': messageId, 'webhook-timestamp': at, 'webhook-signature': signature } = again?.headers ?? {}
-  const mac = createHmac('sha256', Buffer.from(secret.slice(6), 'base64')).update(`${String(messageId)}.${String(at)}.${again?.body ?? ''}`).digest('base64')
+  const mac = createHmac('sha256', Buffer.from(secret.slice(6), 'base64')).update(`${String(messageId)}.${String(at)}.${String(again?.body)}`).digest('base64')
   assert.equal(signature, `v1,${mac}`)
   await silence(100)
   assert.equal(got.length, 2, 'once for each time')
@@ -192,8 +181,7 @@ test('results of tasks count for tokens of their tool, in both eras; what goes o
   for (const start of [startLegacyTasks, startModernTasks]) {
     const { url } = await start(t)
     const { id, ...tokens } = quota({ target: { server: 'up', tool: 'long' }, resultTokens: 400 })
-    const hub = await startHub(t, { settings: settings({ up: { url } }, { quotas: [{ id, ...tokens }] }) })
-    await connected(hub, 1)
+    const hub = await served(t, { up: { url } }, { quotas: [{ id, ...tokens }] })
     const ask = async (method: string, params: Json): Promise<{ result?: Json, error?: Json }> => {
       const request = modernRequest(method, { params, capabilities: withTasks })
       return (await send(`${hub.url}/mcp/up`, { ...request, key: null })).messages.at(-1) as { result?: Json, error?: Json }

@@ -103,49 +103,40 @@ test('pages of trusted origins may read, others may not even ask', async (t) => 
     env: { ALLOWED_ORIGINS: 'https://good.example' },
     settings: { systemConfig: { install: { baseUrl: 'https://hub.example/x' } } }
   })
-  const body = JSON.stringify(initialize())
+  const asked = { 'access-control-request-method': 'POST' }
+  const ask = async (method: 'OPTIONS' | 'POST', headers: Record<string, string>): Promise<Response> =>
+    await fetch(`${url}/mcp`, { method, headers, ...method === 'POST' && { body: JSON.stringify(initialize()) } })
   for (const origin of ['https://good.example', 'https://hub.example']) {
-    const preflight = await fetch(`${url}/mcp`, {
-      method: 'OPTIONS',
-      headers: {
-        origin,
-        'access-control-request-method': 'POST',
-        'access-control-request-headers': 'authorization,content-type,mcp-session-id'
-      }
-    })
+    const preflight = await ask('OPTIONS', { origin, ...asked, 'access-control-request-headers': 'authorization,content-type,mcp-session-id' })
     assert.equal(preflight.status, 204)
     assert.equal(preflight.headers.get('access-control-allow-origin'), origin)
     assert.match(preflight.headers.get('access-control-allow-headers') ?? '', /mcp-session-id/)
-    const reply = await fetch(`${url}/mcp`, {
-      method: 'POST',
-      headers: { origin, authorization: `Bearer ${key.token}`, 'content-type': 'application/json' },
-      body
-    })
+    const reply = await ask('POST', { origin, authorization: `Bearer ${key.token}`, 'content-type': 'application/json' })
     assert.equal(reply.status, 200)
     assert.equal(reply.headers.get('access-control-allow-origin'), origin)
     assert.match(reply.headers.get('access-control-expose-headers') ?? '', /mcp-session-id/)
   }
   for (const origin of ['https://evil.example', 'null', 'https://good.example.evil.example', 'http://good.example']) {
-    const preflight = await fetch(`${url}/mcp`, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } })
+    const preflight = await ask('OPTIONS', { origin, ...asked })
     assert.equal(preflight.headers.get('access-control-allow-origin'), null, origin)
-    const reply = await fetch(`${url}/mcp`, {
-      method: 'POST',
-      headers: { origin, authorization: `Bearer ${key.token}`, 'content-type': 'application/json' },
-      body
-    })
+    const reply = await ask('POST', { origin, authorization: `Bearer ${key.token}`, 'content-type': 'application/json' })
     assert.equal(reply.status, 403, origin)
     assert.equal(reply.headers.get('access-control-allow-origin'), null, origin)
   }
+  const safe = {
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    // The proxy knows whether there is TLS.
+    'strict-transport-security': null,
+    'access-control-allow-credentials': null
+  }
   for (const path of ['/health', '/api/auth/user', '/docs/']) {
     const { headers } = await fetch(`${url}${path}`)
-    assert.equal(headers.get('x-content-type-options'), 'nosniff', path)
-    assert.equal(headers.get('x-frame-options'), 'DENY', path)
+    assert.deepEqual(Object.fromEntries(Object.keys(safe).map((name) => [name, headers.get(name)])), safe, path)
     assert.match(headers.get('content-security-policy') ?? '', /^default-src 'self';.*frame-ancestors 'none'/, path)
-    assert.equal(headers.get('referrer-policy'), 'no-referrer', path)
-    assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin', path)
-    assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin', path)
-    assert.equal(headers.get('strict-transport-security'), null, 'the proxy knows whether there is TLS')
-    assert.equal(headers.get('access-control-allow-credentials'), null)
   }
 })
 
@@ -178,8 +169,8 @@ test('what the management API answers is kept by nobody on the way', async (t) =
 
 test('skipAuth makes a guest admin of the management API, and of nothing else', async (t) => {
   const { url } = await start(t, { settings: { systemConfig: { routing: { skipAuth: true } } } })
-  const post = async (headers: Record<string, string>, body: string): Promise<number> =>
-    (await fetch(`${url}/api/servers`, { method: 'POST', headers, body })).status
+  const post = async (headers: Record<string, string>, body: string, path = '/api/servers'): Promise<number> =>
+    (await fetch(`${url}${path}`, { method: 'POST', headers, body })).status
   const one = (name: string): string => JSON.stringify({ name, config: { url: 'http://127.0.0.1:9/', enabled: false } })
   const user = await (await fetch(`${url}/api/auth/user`)).json() as { user: object }
   assert.deepEqual({ ...user.user, permissions: undefined }, { username: 'guest', isAdmin: true, permissions: undefined })
@@ -193,11 +184,7 @@ test('skipAuth makes a guest admin of the management API, and of nothing else', 
     'DNS rebinding'
   )
   for (const path of ['/mcp', '/api/mcp', '/api/mcp/one', '/guest/mcp']) {
-    assert.equal(
-      (await fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })).status,
-      401,
-      path
-    )
+    assert.equal(await post({ 'content-type': 'application/json' }, '{}', path), 401, path)
   }
 })
 
@@ -397,8 +384,10 @@ test('who sends slowly is cut off in time, head or body', async (t) => {
   }
 })
 
+/** The key as a database has it. */
+const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
+
 test('a key that another replica has just stored is looked up before it is refused; a wrong one is refused', async (t) => {
-  const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
   const before = parseSnapshot({}, 1).snapshot
   const after = parseSnapshot({ bearerKeys: [stored] }, 2).snapshot
   let notify = (_snapshot: Snapshot): void => {}
@@ -442,7 +431,6 @@ test('an access token is looked up before it is refused on an MCP route, if keys
 })
 
 test('what is unknown here is 503 while the storage of several replicas is away; what is known counts as before', async (t) => {
-  const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
   const { snapshot } = parseSnapshot({ bearerKeys: [stored] }, 1)
   let away: string | undefined
   let fails = true
@@ -510,7 +498,6 @@ test('bodies of callers without credentials leave room for callers with some, at
 })
 
 test('a replica that lost its database for a minute refuses every credential with 503, and is not ready', async (t) => {
-  const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
   const { snapshot } = parseSnapshot({ bearerKeys: [stored], users: [alice], systemConfig: { oauthServer: { enabled: true } } }, 1)
   let now = Date.now()
   t.intercept(Date, 'now', { value: () => now })

@@ -1,6 +1,5 @@
 // Who is asking, where that takes a while to find out; and what ends when a credential is revoked.
 import assert from 'node:assert/strict'
-import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
@@ -72,9 +71,9 @@ async function start (t: Test): Promise<World> {
     users: ['ann', 'bob'].map((username) => ({ username, password, isAdmin: false })),
     bearerKeys: [laptop, phone, others]
   })
-  await app.listen({ host: '127.0.0.1', port: 0 })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
   await until(() => app.upstreams.get('up')?.status === 'connected')
-  return { app, upstream, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` }
+  return { app, upstream, url }
 }
 
 test('MCP routes wait for who has to be waited for', async (t) => {

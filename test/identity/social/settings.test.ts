@@ -1,16 +1,15 @@
 // What is configured, without a running gateway where none is needed; GitHub by a fake of its endpoints; what file mode says.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign } from 'node:crypto'
-import { createServer } from 'node:http'
 import { test } from 'tap'
 import { Outbound } from '../../../plugins/base/outbound/outbound.ts'
 import { cookieSettingsFor, parseOrigins, readSocialSettings } from '../../../plugins/identity/social/settings.ts'
 import { GithubProvider } from '../../../plugins/identity/social/providers/github.ts'
 import { OidcProvider, googleSettings } from '../../../plugins/identity/social/providers/oidc.ts'
+import { json, restApi } from '../../fakes/rest-api.ts'
 import { appFor } from '../../helpers/app.ts'
 import { startHub, type Cleanup } from '../../helpers/hub.ts'
 import { settings } from '../../helpers/client.ts'
-import { listen } from '../../helpers/listen.ts'
 import { identityLimits } from '../../../plugins/identity/limits.ts'
 
 const oidc = { OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret', SOCIAL_AUTH_OIDC_DISCOVERY_URL: 'https://id.example/.well-known/openid-configuration' }
@@ -110,21 +109,13 @@ test('the names of cookies', async () => {
 })
 
 test('GitHub: the number of an account, and its primary address', async (t) => {
-  const asked: Array<{ url?: string, authorization?: string, body: string }> = []
+  const { url, seen: asked, answer } = await restApi(t)
   const answers: Record<string, unknown> = {
     '/token': { access_token: 'gho_1', token_type: 'bearer' },
     '/user': { id: 42, login: 'ada', name: 'Ada Lovelace', email: 'public@example.com' },
     '/user/emails': [{ email: 'old@example.com', verified: true }, { email: 'ada@example.com', primary: true, verified: true }]
   }
-  const server = createServer((request, reply) => {
-    let body = ''
-    request.on('data', (chunk) => { body += String(chunk) })
-    request.on('end', () => {
-      asked.push({ url: request.url, authorization: request.headers.authorization, body })
-      reply.setHeader('content-type', 'application/json').end(JSON.stringify(answers[request.url ?? '']))
-    })
-  })
-  const url = `http://127.0.0.1:${await listen(t, server)}`
+  answer((request, reply) => { json(reply, answers[request.url]) })
   const outbound = new Outbound({ allow: '' })
   t.after(async () => { await outbound.close() })
   const endpoints = { authorize: `${url}/authorize`, token: `${url}/token`, api: url }
@@ -136,8 +127,8 @@ test('GitHub: the number of an account, and its primary address', async (t) => {
   const identify = async () => await github.identify({ ...login, code: 'c' })
   const person = { provider: 'codehost', subject: '42', name: 'ada' }
   assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isEmailVerified: true })
-  assert.match(asked[0]?.body ?? '', /code_verifier=v+/)
-  assert.equal(asked.find((each) => each.url === '/user')?.authorization, 'Bearer gho_1')
+  assert.match(String(asked[0]?.body), /code_verifier=v+/)
+  assert.equal(asked.find((each) => each.url === '/user')?.headers.authorization, 'Bearer gho_1')
   answers['/user/emails'] = [{ email: 'ada@example.com', primary: true, verified: false }]
   assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isEmailVerified: false })
   answers['/user/emails'] = []
@@ -152,7 +143,7 @@ test('GitHub: the number of an account, and its primary address', async (t) => {
 async function startGoogle (t: Cleanup) {
   const keys = ['one', 'two', 'three'].map((kid) => ({ kid, ...generateKeyPairSync('rsa', { modulusLength: 2_048 }) }))
   const world = {
-    url: '', published: ['one', 'two'], signedWith: 'one', claims: {} as Record<string, unknown>, fields: new URLSearchParams(), keyRequests: 0
+    published: ['one', 'two'], signedWith: 'one', claims: {} as Record<string, unknown>, fields: new URLSearchParams(), keyRequests: 0
   }
   const publicKeys = (): object => ({
     keys: keys.filter(({ kid }) => world.published.includes(kid))
@@ -176,41 +167,34 @@ async function startGoogle (t: Cleanup) {
     assert.ok(key)
     return `${text}.${sign('sha256', Buffer.from(text), key.privateKey).toString('base64url')}`
   }
-  const server = createServer((request, reply) => {
-    let body = ''
-    request.on('data', (chunk) => { body += String(chunk) })
-    request.on('end', () => {
-      if (request.url === '/certs') world.keyRequests++
-      if (request.url === '/token') world.fields = new URLSearchParams(body)
-      const answers: Record<string, () => object> = {
-        '/.well-known/openid-configuration': () => ({
-          issuer: 'https://accounts.google.com',
-          authorization_endpoint: `${world.url}/o/oauth2/v2/auth`,
-          device_authorization_endpoint: `${world.url}/device/code`,
-          token_endpoint: `${world.url}/token`,
-          userinfo_endpoint: `${world.url}/v1/userinfo`,
-          revocation_endpoint: `${world.url}/revoke`,
-          jwks_uri: `${world.url}/certs`,
-          response_types_supported: ['code', 'token', 'id_token', 'none'],
-          subject_types_supported: ['public'],
-          id_token_signing_alg_values_supported: ['RS256'],
-          scopes_supported: ['openid', 'email', 'profile'],
-          token_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic'],
-          claims_supported: ['aud', 'email', 'email_verified', 'exp', 'iat', 'iss', 'name', 'picture', 'sub'],
-          code_challenge_methods_supported: ['plain', 'S256']
-        }),
-        '/token': () => ({
-          access_token: 'ya29.a0', expires_in: 3_599, scope: 'openid https://www.googleapis.com/auth/userinfo.email', token_type: 'Bearer', id_token: idToken()
-        }),
-        '/certs': publicKeys
-      }
-      reply.setHeader('content-type', 'application/json').end(JSON.stringify(answers[request.url ?? '']?.() ?? {}))
+  const api = await restApi(t)
+  const { url } = api
+  api.at('/.well-known/openid-configuration', (_request, reply) => {
+    json(reply, {
+      issuer: 'https://accounts.google.com',
+      authorization_endpoint: `${url}/o/oauth2/v2/auth`,
+      device_authorization_endpoint: `${url}/device/code`,
+      token_endpoint: `${url}/token`,
+      userinfo_endpoint: `${url}/v1/userinfo`,
+      revocation_endpoint: `${url}/revoke`,
+      jwks_uri: `${url}/certs`,
+      response_types_supported: ['code', 'token', 'id_token', 'none'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      scopes_supported: ['openid', 'email', 'profile'],
+      token_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic'],
+      claims_supported: ['aud', 'email', 'email_verified', 'exp', 'iat', 'iss', 'name', 'picture', 'sub'],
+      code_challenge_methods_supported: ['plain', 'S256']
     })
   })
-  world.url = `http://127.0.0.1:${await listen(t, server)}`
+  api.at('/token', ({ body }, reply) => {
+    world.fields = new URLSearchParams(String(body))
+    json(reply, { access_token: 'ya29.a0', expires_in: 3_599, scope: 'openid https://www.googleapis.com/auth/userinfo.email', token_type: 'Bearer', id_token: idToken() })
+  })
+  api.at('/certs', (_request, reply) => { world.keyRequests++; json(reply, publicKeys()) })
   const outbound = new Outbound({ allow: '' })
   t.after(async () => { await outbound.close() })
-  const settings = { ...googleSettings({ clientId: 'id', clientSecret: 'secret' }), discoveryUrl: `${world.url}/.well-known/openid-configuration` }
+  const settings = { ...googleSettings({ clientId: 'id', clientSecret: 'secret' }), discoveryUrl: `${url}/.well-known/openid-configuration` }
   const login = { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43), redirectUri: 'https://hub.example/callback' }
   const provider = new OidcProvider(settings, outbound, 'Google')
   return { world, provider, login, identify: async () => await provider.identify({ ...login, code: '4/0A' }) }

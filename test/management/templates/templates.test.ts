@@ -554,10 +554,3 @@ test('200 exports and imports per 15 minutes and caller', async (t) => {
   assert.equal((await ann('GET', '/templates/export/groups/1')).statusCode, 429)
   assert.equal((await apiOf(app, 'bob')('POST', '/templates/export', { name: 'x' })).statusCode, 200)
 })
-
-test('READONLY', async (t) => {
-  const app = await appFor(t, world(), { READONLY: true })
-  for (const url of ['/templates/export', '/templates/import']) {
-    assert.equal((await apiOf(app)('POST', url, { name: 'x', version: '1.0' })).statusCode, 403, url)
-  }
-})

@@ -1,20 +1,10 @@
 /* eslint-disable no-template-curly-in-string */
 // Adding servers by what people have: see what will be stored, test it, store it, and correct what was refused.
 import assert from 'node:assert/strict'
-import { test, type Test } from 'tap'
-import type { FastifyInstance } from 'fastify'
-import type { Env } from '../../../schemas/env.ts'
+import { test } from 'tap'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
-import { appFor } from '../../helpers/app.ts'
-import { Browser, decoded, type Answer } from '../../helpers/console.ts'
-import { admin, alice } from '../../helpers/doors.ts'
+import { decoded, openConsole, type Answer, type Browser } from '../../helpers/console.ts'
 
-const start = async (t: Test, env: Partial<Env> = {}): Promise<{ app: FastifyInstance, browser: Browser }> => {
-  const app = await appFor(t, { users: [admin, alice] }, env)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  return { app, browser }
-}
 const send = async (browser: Browser, fields: Record<string, string>): Promise<Answer> =>
   await browser.post('/add-a-server', fields, '/add-a-server')
 /** The fields of one entry, as the page sends them. */
@@ -22,7 +12,7 @@ const entry = (config: object, more: Record<string, string> = {}): Record<string
   ({ text: 'x', chosen: '0', 'name-0': 'mine', 'config-0': JSON.stringify(config), ...more })
 
 void test('what will be stored is shown, and nothing is stored by that', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const text = JSON.stringify({ mcpServers: { notes: { command: 'npx', args: ['notes'], autoApprove: ['x'] }, web: { url: 'https://x.example/mcp' } } })
   const page = await send(browser, { do: 'read', text })
   assert.equal(page.status, 200)
@@ -33,9 +23,7 @@ void test('what will be stored is shown, and nothing is stored by that', async (
 })
 
 void test('a name that is taken or refused is told before anything is stored', async (t) => {
-  const app = await appFor(t, { users: [admin], mcpServers: { notes: { url: 'https://x.example/mcp', enabled: false } } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { browser } = await openConsole(t, { mcpServers: { notes: { url: 'https://x.example/mcp', enabled: false } } })
   const text = JSON.stringify({ mcpServers: { notes: { command: 'npx' }, 'a/b': { command: 'npx' }, free: { command: 'npx' } } })
   const page = await send(browser, { do: 'read', text })
   assert.equal(page.status, 200)
@@ -45,7 +33,7 @@ void test('a name that is taken or refused is told before anything is stored', a
 })
 
 void test('the fields of inputs are for secrets, and what was typed stays', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const text = JSON.stringify({ servers: { a: { url: 'http://127.0.0.1:9/mcp', headers: { 'X-Key': '${input:key}' } } } })
   const page = await send(browser, { do: 'read', text })
   assert.match(page.text, /name="value-0-0" type="password" value=""/)
@@ -63,7 +51,7 @@ const hiddenFieldsOf = (text: string): Record<string, string> => ({
 })
 
 void test('a text that is nothing stays, with the reason at its field', async (t) => {
-  const { browser } = await start(t)
+  const { browser } = await openConsole(t)
   const page = await send(browser, { do: 'read', text: '{"a": "<b>"}' })
   assert.equal(page.status, 400)
   assert.match(page.text, /id="text-problem"[\s\S]*This JSON contains no servers/)
@@ -71,7 +59,7 @@ void test('a text that is nothing stays, with the reason at its field', async (t
 })
 
 void test('a test connects and stores nothing', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   assert.match((await send(browser, { do: 'test', ...entry({ url: upstream.url }) })).text, /banner done[\s\S]*It connects, and lists 1 tools/)
   assert.match((await send(browser, { do: 'test', ...entry({ url: 'http://127.0.0.1:9/mcp' }) })).text, /banner error[\s\S]*It does not connect/)
@@ -79,7 +67,7 @@ void test('a test connects and stores nothing', async (t) => {
 })
 
 void test('what is chosen is stored, and leads to its page', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const done = await send(browser, {
     do: 'store', ...entry({ url: 'http://127.0.0.1:9/mcp', enabled: false }), 'name-1': 'other', 'config-1': '{"url": "http://127.0.0.1:9/x"}'
   })
@@ -89,7 +77,7 @@ void test('what is chosen is stored, and leads to its page', async (t) => {
 })
 
 void test('what was refused stands at its field, and what was typed stays', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const wrongJson = await send(browser, { do: 'store', ...entry({}, { 'config-0': '{"url": ' }) })
   assert.equal(wrongJson.status, 400)
   assert.match(wrongJson.text, /id="config-0-problem"[\s\S]*not JSON/)
@@ -107,7 +95,7 @@ void test('what was refused stands at its field, and what was typed stays', asyn
 })
 
 void test('one that is refused does not keep the others from it', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const page = await browser.ask({
     method: 'POST',
     url: '/console/add-a-server',
@@ -124,7 +112,7 @@ void test('one that is refused does not keep the others from it', async (t) => {
 })
 
 void test('values of variables are filled in once, and what they name is not', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const variables = (...keys: string[]): string => JSON.stringify({ variables: keys.map((key) => ({ key })) })
   const store = async (args: readonly string[], more: Record<string, string>): Promise<Answer> =>
     await send(browser, { do: 'store', ...entry({ command: 'x', args, enabled: false }, more) })
@@ -140,7 +128,7 @@ void test('values of variables are filled in once, and what they name is not', a
 })
 
 void test('the link back leads to a page of this host', async (t) => {
-  const { browser } = await start(t)
+  const { browser } = await openConsole(t)
   const sourceOf = (back: string): Record<string, string> => ({ source: JSON.stringify({ title: 'Notes', text: 'x', back }) })
   const show = async (back: string): Promise<boolean> =>
     (await send(browser, { do: 'test', ...entry({}), chosen: '', ...sourceOf(back) })).text.includes(`href="${back}"`)

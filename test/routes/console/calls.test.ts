@@ -1,11 +1,9 @@
 // Recorded calls, which need a database: one in memory here.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
-import { admin, alice } from '../../helpers/doors.ts'
-import { until } from '../../helpers/hub.ts'
+import { follow, openConsole, signedIn, streamOf } from '../../helpers/console.ts'
 import type { Activities, Activity } from '../../../db/ports/activities.ts'
+import type { Storage } from '../../../db/store.ts'
 
 const call = (at: number, more: Partial<Activity> = {}): Activity => ({
   id: `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`,
@@ -47,11 +45,10 @@ const recorded = {
   removeBefore: async () => 0,
   removeSomeBefore: async () => 0
 } satisfies Activities as Activities
+const wrap = (opened: Storage): Storage => ({ ...opened, activities: recorded })
 
 void test('calls are listed, shown in full, and compared; a user sees the own ones', async (t) => {
-  const app = await appFor(t, { users: [admin, alice] }, {}, { wrap: (opened) => ({ ...opened, activities: recorded }) })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t, {}, {}, { wrap })
   assert.match((await browser.get('/overview')).text, /42 ms/)
   const list = await browser.get('/calls')
   for (const each of calls) assert.match(list.text, new RegExp(each.tool))
@@ -69,42 +66,28 @@ void test('calls are listed, shown in full, and compared; a user sees the own on
   assert.doesNotMatch(none.text, /activity:/)
   const two = await browser.get(`/calls/compare?id=${calls[0]?.id ?? ''}&id=${calls[1]?.id ?? ''}`)
   assert.match(two.text, /tool1.*tool2/s)
-  const user = new Browser(app)
-  await user.signIn('alice')
+  const user = await signedIn(app, 'alice')
   assert.doesNotMatch((await user.get('/calls')).text, /tool3/)
   assert.equal((await user.get(`/calls/${calls[2]?.id ?? ''}`)).status, 404)
 })
 
 void test('an open page is told of calls that its filters let through, and that the caller may see', async (t) => {
-  const app = await appFor(t, { users: [admin, alice] }, {}, { wrap: (opened) => ({ ...opened, activities: recorded }) })
+  const { app, browser } = await openConsole(t, {}, {}, { wrap })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => { calls.splice(3) })
-  const heard = new Map<string, string>()
-  const controller = new AbortController()
-  t.after(() => { controller.abort() })
-  const follow = async (username: string, query: string): Promise<void> => {
-    const browser = new Browser(app)
-    await browser.signIn(username)
-    const { text } = await browser.get(`/calls${query}`)
-    const address = /data-live-stream="([^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
-    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const { body } = await fetch(`${url}${address}`, { headers: { cookie }, signal: controller.signal })
-    const name = `${username}${query}`
-    heard.set(name, '')
-    void (async () => {
-      for await (const part of body ?? []) heard.set(name, `${heard.get(name) ?? ''}${Buffer.from(part).toString()}`)
-    })().catch(() => {})
-  }
-  for (const [username, query] of [['admin', ''], ['admin', '?status=error'], ['alice', '']] as const) await follow(username, query)
-  const isTold = (name: string): boolean => heard.get(name)?.includes('event: changed') ?? false
-  await until(() => [...heard.values()].every((text) => text.includes('event: hello')))
+  const [all, failed, hers] = await Promise.all((['admin', 'admin?status=error', 'alice'] as const).map(async (each) => {
+    const [username = '', query] = each.split('?')
+    const reader = await signedIn(app, username)
+    const followed = await follow(t, reader, `${url}${streamOf(await reader.get(`/calls${query === undefined ? '' : `?${query}`}`))}`)
+    await followed.told('hello')
+    return followed
+  }))
+  assert.ok(all && failed && hers)
   calls.push(call(4, { username: 'admin' }))
-  await until(() => isTold('admin'))
-  assert.deepEqual(['admin?status=error', 'alice'].map(isTold), [false, false])
+  await all.told('changed')
+  for (const { stream } of [failed, hers]) assert.doesNotMatch(stream.body, /changed/)
   calls.push(call(5, { status: 'error' }))
-  await until(() => isTold('admin?status=error') && isTold('alice'))
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  await Promise.all([failed.told('changed'), hers.told('changed')])
   assert.match((await browser.get('/calls')).text, /data-live-stream/)
   for (const query of ['?page=2', '?endDate=2020-01-01']) {
     assert.doesNotMatch((await browser.get(`/calls${query}`)).text, /data-live-stream/, `${query}: nothing new comes there`)

@@ -1,21 +1,13 @@
 // Servers from catalogues and bundles: what they need is asked for, and the rest is as with a pasted one.
 import assert from 'node:assert/strict'
-import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
 import type { Env } from '../../../schemas/env.ts'
 import { entry, mcpRegistry } from '../../fakes/mcp-registry.ts'
 import { zip } from '../../fakes/zip.ts'
-import { appFor } from '../../helpers/app.ts'
-import { Browser, type Answer } from '../../helpers/console.ts'
-import { admin, alice } from '../../helpers/doors.ts'
+import { decoded, openConsole, signedIn, type Answer, type Browser, type Opened } from '../../helpers/console.ts'
 
-async function start (t: Test, env: Partial<Env> = {}, username = 'admin'): Promise<{ app: FastifyInstance, browser: Browser }> {
-  const app = await appFor(t, { users: [admin, alice] }, { REGISTRY_URL: 'http://127.0.0.1:9', OUTBOUND_ALLOW: '127.0.0.1', ...env })
-  const browser = new Browser(app)
-  await browser.signIn(username)
-  return { app, browser }
-}
-const decoded = (text: string): string => text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
+const start = async (t: Test, env: Partial<Env> = {}): Promise<Opened> =>
+  await openConsole(t, {}, { REGISTRY_URL: 'http://127.0.0.1:9', OUTBOUND_ALLOW: '127.0.0.1', ...env })
 const hiddenIn = ({ text }: Answer): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [name, decoded(value)]))
 const configIn = ({ text }: Answer, index = 0): string =>
@@ -84,17 +76,8 @@ const manifest = {
 }
 const bundle = (): Buffer => zip([{ name: 'manifest.json', data: JSON.stringify(manifest) }, { name: 'index.js', data: '0' }])
 
-/** Sends the upload form as browsers do. */
-async function upload (browser: Browser, csrf: string, file: Buffer): Promise<Answer> {
-  const part = (name: string, more: string, value: Buffer | string): Buffer =>
-    Buffer.concat([Buffer.from(`--b\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n`), Buffer.from(value), Buffer.from('\r\n')])
-  return await browser.ask({
-    method: 'POST',
-    url: '/console/add-a-server/bundle',
-    headers: { 'content-type': 'multipart/form-data; boundary=b' },
-    payload: Buffer.concat([part('_csrf', '', csrf), part('mcpbFile', '; filename="w.mcpb"\r\ncontent-type: application/zip', file), Buffer.from('--b--\r\n')])
-  })
-}
+const upload = async (browser: Browser, csrf: string, file: Buffer): Promise<Answer> =>
+  await browser.upload('/add-a-server/bundle', csrf, 'mcpbFile', file)
 
 void test('a bundle is uploaded, asks for what it needs, and is added', async (t) => {
   const { app, browser } = await start(t)
@@ -119,8 +102,7 @@ void test('an upload needs the token of the form, an admin, and a bundle', async
   const refused = await upload(browser, csrf, Buffer.from('no zip'))
   assert.equal(refused.status, 400)
   assert.match(refused.text, /id="mcpbFile-problem"/)
-  const other = new Browser(app)
-  await other.signIn('alice')
+  const other = await signedIn(app, 'alice')
   assert.equal((await upload(other, await other.csrf('/overview'), bundle())).status, 404)
   assert.doesNotMatch((await other.get('/add-a-server')).text, /add-a-server\/bundle/)
 })

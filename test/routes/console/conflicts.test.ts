@@ -2,33 +2,25 @@
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { appFor } from '../../helpers/app.ts'
-import { type Answer, Browser, fieldsOf } from '../../helpers/console.ts'
+import { fieldsOf, openConnected, openConsole, type Answer, type Opened } from '../../helpers/console.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
-import { admin, alice, key } from '../../helpers/doors.ts'
-import { until } from '../../helpers/hub.ts'
+import { alice, key } from '../../helpers/doors.ts'
 
 const mine = { command: 'node', args: ['-e', '0'], enabled: false, owner: 'admin', visibility: 'private' }
 const policy = { id: key.id, name: 'no', when: 'false', then: 'deny' }
 const prompt = { id: key.id, name: 'hello', template: 'Hello' }
 
-async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser }> {
-  const teams = [{ name: 'crew', members: ['admin'] }]
-  const groups = [{ id: key.id, name: 'office', servers: ['mine'] }]
-  const app = await appFor(t, {
-    users: [admin, alice], mcpServers: { mine, other: mine }, groups, prompts: [prompt], policies: [policy], teams
-  })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  return { app, browser }
-}
+const start = async (t: Test): Promise<Opened> => await openConsole(t, {
+  mcpServers: { mine, other: mine },
+  groups: [{ id: key.id, name: 'office', servers: ['mine'] }],
+  prompts: [prompt],
+  policies: [policy],
+  teams: [{ name: 'crew', members: ['admin'] }]
+})
 
 void test('two tabs with the description of a tool: the second is told of the first', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
-  const app = await appFor(t, { users: [admin], mcpServers: { fake: { url: upstream.url } } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  await until(() => app.upstreams.get('fake')?.status === 'connected', 'the server never connected')
+  const { app, browser } = await openConnected(t, { fake: { url: upstream.url } })
   const path = '/servers/fake/tools/echo'
   const stored = (): unknown => app.settings.current.servers.get('fake')?.config.tools?.echo?.description
   const revisionIn = ({ text }: Answer): string => /name="revision" value="([^"]+)"/.exec(text)?.[1] ?? ''

@@ -2,10 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
-import { appFor } from '../../helpers/app.ts'
-import { Browser, fieldsOf } from '../../helpers/console.ts'
-import { admin, alice } from '../../helpers/doors.ts'
-import { until } from '../../helpers/hub.ts'
+import { fieldsOf, openConnected, openConsole } from '../../helpers/console.ts'
 import { namesIn } from '../../../plugins/management/index.ts'
 
 const off = { command: 'node', enabled: false, owner: 'admin' }
@@ -17,9 +14,7 @@ void test('names are parted by commas and new lines, and spaces where no name ha
 })
 
 void test('each form that takes names takes them with commas and with new lines', async (t) => {
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { off } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t, { mcpServers: { off } })
   await browser.post('/teams/new', { name: 'web', description: '', members: 'alice, admin', claims: 'cn=a,dc=b\r\nc' })
   const { members, claims } = app.settings.current.teams.get('web') ?? {}
   assert.deepEqual([members, claims], [['alice', 'admin'], ['cn=a,dc=b', 'c']])
@@ -35,9 +30,7 @@ void test('each form that takes names takes them with commas and with new lines'
 })
 
 void test('a server is shared with several names of one field, with nobody by an empty one, and teams are told of', async (t) => {
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { off }, teams: [{ name: 'web', members: ['alice'] }] })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t, { mcpServers: { off }, teams: [{ name: 'web', members: ['alice'] }] })
   const path = '/servers/off/configuration'
   const share = async (first: string): Promise<string> => {
     const fields = Object.entries(fieldsOf(await browser.get(path))).filter(([name]) => !name.startsWith('arg/sharedWithUsers'))
@@ -56,10 +49,7 @@ void test('a server is shared with several names of one field, with nobody by an
 
 void test('what is refused stands at its field in words, and what was typed stays', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
-  const app = await appFor(t, { users: [admin], mcpServers: { off, up: { url: upstream.url } } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  await until(() => app.upstreams.countByStatus().connected === 1, 'it never connected')
+  const { browser } = await openConnected(t, { up: { url: upstream.url } }, { mcpServers: { off, up: { url: upstream.url } } })
   const any = { 'target.user': '', 'target.team': '', 'target.key': '', 'target.server': '', 'target.tool': '' }
   const { text: quota } = await browser.post('/quotas', { name: 'q', per: 'day', calls: '-5', resultTokens: '1.5', ...any })
   assert.match(quota, /id="calls-problem"[^§]*?<span>Must be at least 0</)
@@ -81,9 +71,7 @@ void test('what is refused stands at its field in words, and what was typed stay
 })
 
 void test('settings that are lists or objects are JSON fields, with their errors at the field', async (t) => {
-  const app = await appFor(t, { users: [admin] })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t)
   const page = await browser.get('/settings')
   const shown = fieldsOf(page)
   assert.deepEqual(JSON.parse(shown['notifications.events'] ?? ''), ['approval', 'change', 'quota'])
@@ -109,9 +97,7 @@ void test('settings that are lists or objects are JSON fields, with their errors
 
 void test('a server that is connecting has no count of tools, and its page shows them when they come', async (t) => {
   const silent = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1e6)'] }
-  const app = await appFor(t, { users: [admin], mcpServers: { up: silent } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { browser } = await openConsole(t, { mcpServers: { up: silent } })
   const { text } = await browser.get('/servers/up')
   assert.match(text, /<nav class="tabs" id="views" data-live/)
   assert.match(text, /view=tools" aria-current="page">Tools<\/a>/)

@@ -2,18 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
-import { appFor } from '../../helpers/app.ts'
-import { Browser, fieldsOf } from '../../helpers/console.ts'
-import { admin, key } from '../../helpers/doors.ts'
-import { until } from '../../helpers/hub.ts'
+import { fieldsOf, openConnected, openConsole } from '../../helpers/console.ts'
+import { key } from '../../helpers/doors.ts'
 
 void test('items that are ticked mean these, also where “All” was left as it was', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo'), tool('other')] })
   const groups = [{ id: key.id, name: 'office', servers: ['fake'] }]
-  const app = await appFor(t, { users: [admin], mcpServers: { fake: { url: upstream.url } }, groups })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  await until(async () => (await browser.get('/servers/fake')).text.includes('state connected'))
+  const { app, browser } = await openConnected(t, { fake: { url: upstream.url } }, { groups })
   const path = `/groups/${key.id}`
   const open = async (): Promise<Record<string, string>> =>
     fieldsOf(await browser.post(path, { ...fieldsOf(await browser.get(path)), do: 'open:fake' }, path))
@@ -38,9 +33,7 @@ void test('aliases, the order, lists of servers that are off, and line breaks st
   ]
   const groups = [{ id: key.id, name: 'office', description: 'One.\nTwo.', servers: members }]
   const off = { command: 'node', enabled: false }
-  const app = await appFor(t, { users: [admin], mcpServers: { fake: { url: upstream.url }, off, more: off }, groups })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t, { mcpServers: { fake: { url: upstream.url }, off, more: off }, groups })
   const path = `/groups/${key.id}`
   const shown = await browser.get(path)
   assert.match(shown.text, /value="gone" checked>[^]{0,400}No such server/)
@@ -64,13 +57,10 @@ void test('aliases, the order, lists of servers that are off, and line breaks st
 void test('a removal names the keys that are limited to the group, by its name or its id', async (t) => {
   const keyOf = (at: number, name: string, group: string): object =>
     ({ ...key, id: `${at}1111111-1111-4111-8111-111111111111`, name, token: `${key.token}${at}`, accessType: 'groups', allowedGroups: [group] })
-  const app = await appFor(t, {
-    users: [admin],
+  const { browser } = await openConsole(t, {
     groups: [{ id: key.id, name: 'office', servers: [] }],
     bearerKeys: [keyOf(1, 'by name', 'office'), keyOf(2, 'by id', key.id), keyOf(3, 'of another', 'home')]
   })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
   const { text } = await browser.get(`/groups/${key.id}/remove`)
   assert.deepEqual([...text.matchAll(/The key &quot;([^&]+)&quot; no longer opens it/g)].map(([, name]) => name), ['by name', 'by id'])
 })

@@ -1,23 +1,16 @@
 // Tools, prompts, resources and templates on their pages: tried as oneself, shown as what they are, overridden and reset.
 import assert from 'node:assert/strict'
-import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
 import { Refusal, startUpstream, tool, type Options, type Upstream } from '../../fakes/fault-http.ts'
-import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
-import { admin, alice } from '../../helpers/doors.ts'
+import { openConnected, type Opened } from '../../helpers/console.ts'
 import { until } from '../../helpers/hub.ts'
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const hostile = '<script>alert(1)</script>'
 
-async function start (t: Test, options: Options): Promise<{ app: FastifyInstance, browser: Browser, upstream: Upstream }> {
+async function start (t: Test, options: Options): Promise<Opened & { upstream: Upstream }> {
   const upstream = await startUpstream(t, options)
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { fake: { url: upstream.url } } }, { REQUEST_TIMEOUT: '10m' })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  await until(() => app.upstreams.get('fake')?.status === 'connected', 'the server never connected')
-  return { app, browser, upstream }
+  return { ...await openConnected(t, { fake: { url: upstream.url } }, {}, { REQUEST_TIMEOUT: '10m' }), upstream }
 }
 const address = (kind: string, key: string): string => `/servers/fake/${kind}/${encodeURIComponent(key)}`
 
@@ -96,9 +89,10 @@ void test('a template with too many variables has no page, and those of a query 
 void test('an override stands beside what the server says, and is reset', async (t) => {
   const { app, browser } = await start(t, { prompts: [{ name: 'review', description: 'Of the server' }] })
   const path = address('prompts', 'review')
+  assert.match((await browser.get(path)).text, /As the server wrote it/)
   assert.doesNotMatch((await browser.get(path)).text, /Original description/)
   await browser.post(`${path}/override`, { description: 'Of mine' })
-  assert.match((await browser.get(path)).text, /Of mine<\/textarea>[\s\S]*Original description[\s\S]*Of the server/)
+  assert.match((await browser.get(path)).text, /Changed here[\s\S]*Of mine<\/textarea>[\s\S]*Original description[\s\S]*Of the server/)
   await browser.post(`${path}/override`, { do: 'off' })
   assert.match((await browser.get(path)).text, /is off: agents do not get it/)
   assert.deepEqual(app.settings.current.servers.get('fake')?.config.prompts, { review: { description: 'Of mine', enabled: false } })
@@ -130,13 +124,12 @@ void test('a call whose browser is gone is cancelled at the server', async (t) =
   const { app, browser, upstream } = await start(t, { tools: [tool('slow')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const body = new URLSearchParams({ _csrf: await browser.csrf('/servers'), do: 'call', mode: 'form' })
-  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
   for (const accept of ['text/event-stream', 'text/html']) {
     const controller = new AbortController()
     const { length } = upstream.cancelled
     const calls = upstream.count('tools/call')
     const call = fetch(`${url}/console${address('tools', 'slow')}`, {
-      method: 'POST', body, headers: { cookie, accept }, signal: controller.signal
+      method: 'POST', body, headers: { cookie: browser.cookie, accept }, signal: controller.signal
     }).then(async (answer) => await answer.text())
     await until(() => upstream.count('tools/call') > calls, 'it was never called')
     controller.abort()

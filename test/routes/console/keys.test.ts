@@ -1,14 +1,10 @@
 // A new key is shown once, in the answer to its form.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
-import { admin } from '../../helpers/doors.ts'
+import { openConsole } from '../../helpers/console.ts'
 
 void test('the answer to the form shows the key, and nothing else stores or shows it', async (t) => {
-  const app = await appFor(t, { users: [admin], groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'few', servers: [] }] })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t, { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'few', servers: [] }] })
   const made = await browser.post('/keys/new', { name: 'agent', kind: 'user', owner: 'admin', accessType: 'all' }, '/keys/new')
   const token = /thk_[\w-]{20,}/.exec(made.text)?.[0] ?? ''
   assert.deepEqual([made.status, made.headers['cache-control'], made.headers['set-cookie']], [200, 'no-store', undefined])

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
+import { signedIn } from '../../helpers/console.ts'
 import { admin, alice } from '../../helpers/doors.ts'
 
 const wanting = {
@@ -18,12 +18,7 @@ const wanting = {
 test('a user gives credentials in the console, and its owner and admins see who has', async (t) => {
   const plain = { ...wanting, headers: {}, userVariables: undefined }
   const app = await appFor(t, { users: [admin, alice], mcpServers: { wanting, plain } })
-  const signedIn = async (user: string): Promise<Browser> => {
-    const browser = new Browser(app)
-    await browser.signIn(user)
-    return browser
-  }
-  const browser = await signedIn('alice')
+  const browser = await signedIn(app, 'alice')
   assert.match((await browser.get('/servers/wanting')).text, /href="[^"]+\/my-credentials"/)
   assert.doesNotMatch((await browser.get('/servers/plain')).text, /my-credentials/)
   const page = await browser.get('/servers/wanting/my-credentials')
@@ -39,7 +34,7 @@ test('a user gives credentials in the console, and its owner and admins see who 
   assert.match(given, /Given by: alice \(TOKEN\)/)
   assert.match(given, /Leave empty to keep it/)
   assert.doesNotMatch(given, /canary/)
-  assert.match((await (await signedIn('admin')).get('/servers/wanting/my-credentials')).text, /Given by: alice \(TOKEN\)/)
+  assert.match((await (await signedIn(app)).get('/servers/wanting/my-credentials')).text, /Given by: alice \(TOKEN\)/)
   assert.equal((await browser.post('/servers/wanting/my-credentials/forget', {})).status, 303)
   assert.doesNotMatch((await browser.get('/servers/wanting/my-credentials')).text, /Given/)
 })

@@ -1,17 +1,13 @@
 // The page OAuth lists applications in pages, since clients can register themselves.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
-import { admin, alice } from '../../helpers/doors.ts'
+import { openConsole, signedIn } from '../../helpers/console.ts'
 
 test('more applications than one page has are on the next ones', async (t) => {
   const oauthClients = Array.from({ length: 60 }, (_, at) => ({
     clientId: `client-${String(at).padStart(2, '0')}`, name: `Application ${String(at).padStart(2, '0')}`, redirectUris: ['https://app.example/callback'], scopes: ['mcp']
   }))
-  const app = await appFor(t, { users: [admin], oauthClients, systemConfig: { oauthServer: { enabled: true }, install: { baseUrl: 'https://hub.example' } } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { browser } = await openConsole(t, { oauthClients, systemConfig: { oauthServer: { enabled: true }, install: { baseUrl: 'https://hub.example' } } })
   const listed = (text: string): string[] => [...text.matchAll(/Application (\d\d)/g)].map(([, at = '']) => at)
   const first = (await browser.get('/oauth')).text
   assert.deepEqual([listed(first).length, listed(first)[0]], [50, '00'])
@@ -25,10 +21,8 @@ test('more applications than one page has are on the next ones', async (t) => {
 })
 
 test('users are not told to change a setting', async (t) => {
-  const app = await appFor(t, { users: [admin, alice], teams: [{ name: 'crew', members: ['alice'] }] })
-  const [hers, his] = [new Browser(app), new Browser(app)]
-  await hers.signIn('alice')
-  await his.signIn('admin')
+  const { app, browser: his } = await openConsole(t, { teams: [{ name: 'crew', members: ['alice'] }] })
+  const hers = await signedIn(app, 'alice')
   assert.match((await hers.get('/oauth')).text, /Only an admin can turn it on/)
   assert.match((await his.get('/oauth')).text, /Turn it on in the settings/)
   assert.doesNotMatch((await hers.get('/teams')).text, /Login groups|Servers<\/th>/, 'what she may not see is no column')

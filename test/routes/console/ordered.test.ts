@@ -1,9 +1,8 @@
 // The pages of guards and quotas: what they show, and what their forms do. They share their parts with the page of rules (rules.test.ts).
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { appFor } from '../../helpers/app.ts'
-import { Browser, fieldsOf } from '../../helpers/console.ts'
-import { admin, alice, key } from '../../helpers/doors.ts'
+import { fieldsOf, openConsole } from '../../helpers/console.ts'
+import { key } from '../../helpers/doors.ts'
 
 const hostile = '"><script>alert(1)</script>'
 const secret = 'a-secret-of-the-webhook'
@@ -11,9 +10,7 @@ const noWebhook = { 'webhook.url': '', 'webhook.secret': '', 'webhook.timeoutMs'
 const guard = { name: 'Cards', on: 'results', servers: '', tools: '', detect: 'card', action: 'refuse', ...noWebhook }
 
 void test('a guard that is refused comes back at its field with what was typed and chosen', async (t) => {
-  const app = await appFor(t, { users: [admin] })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t)
   assert.match((await browser.get('/guards')).text, /No guards yet/)
   const typed = { ...guard, name: hostile, 'webhook.url': 'ftp://x', 'webhook.secret': secret, 'webhook.whenAway': 'allow' }
   const { status, text } = await browser.post('/guards', typed)
@@ -35,9 +32,7 @@ void test('a guard that is refused comes back at its field with what was typed a
 
 void test('names of tools with a comma stay as they are stored', async (t) => {
   const stored = { id: key.id, name: 'one', on: 'both', tools: ['a,b', 'x y'], detect: ['card'], action: 'mask' }
-  const app = await appFor(t, { users: [admin], guards: [stored] })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t, { guards: [stored] })
   const path = `/guards/${key.id}`
   const shown = fieldsOf(await browser.get(path))
   assert.equal((await browser.post(path, { ...shown, detect: 'card', tools: `${shown.tools ?? ''}\nc,d` }, path)).status, 303)
@@ -45,9 +40,7 @@ void test('names of tools with a comma stay as they are stored', async (t) => {
 })
 
 void test('guards are added, changed without their secret, ordered, switched and removed', async (t) => {
-  const app = await appFor(t, { users: [admin] })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t)
   const asks = { ...guard, name: 'Asks', servers: 'crm\r\nmail', 'webhook.url': 'https://hooks.example/x', 'webhook.secret': secret }
   for (const sent of [guard, asks]) assert.equal((await browser.post('/guards', sent)).status, 303)
   const page = await browser.get('/guards')
@@ -73,9 +66,7 @@ void test('guards are added, changed without their secret, ordered, switched and
 })
 
 void test('a quota is about those who are chosen, and says so', async (t) => {
-  const app = await appFor(t, { users: [admin, alice], bearerKeys: [{ ...key, name: 'laptop' }], mcpServers: { up: { command: 'node', enabled: false } } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t, { bearerKeys: [{ ...key, name: 'laptop' }], mcpServers: { up: { command: 'node', enabled: false } } })
   const any = { 'target.user': '', 'target.team': '', 'target.key': '', 'target.server': '', 'target.tool': '' }
   const quota = { name: 'Fair', per: 'minute', calls: '', resultTokens: '', ...any }
   const refused = await browser.post('/quotas', { ...quota, 'target.user': 'alice' })

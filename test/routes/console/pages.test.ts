@@ -1,36 +1,22 @@
 // What each page shows and what its forms do, beside who may open them (matrix.test.ts).
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
-import type { FastifyInstance } from 'fastify'
 import { SystemSections } from '../../../schemas/system.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
-import { appFor } from '../../helpers/app.ts'
-import { Browser, type Answer } from '../../helpers/console.ts'
-import { admin, alice } from '../../helpers/doors.ts'
-import { until } from '../../helpers/hub.ts'
+import { openConnected, openConsole, signedIn, type Answer, type Opened } from '../../helpers/console.ts'
 
 const hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 
-async function start (t: Test, settings: object = {}): Promise<{ app: FastifyInstance, browser: Browser }> {
-  const app = await appFor(t, { users: [admin, alice], ...settings })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  return { app, browser }
-}
-
 /** A server that is connected, with these tools. */
-async function startWith (t: Test, tools: Array<Record<string, unknown>>): Promise<{ app: FastifyInstance, browser: Browser }> {
-  const upstream = await startUpstream(t, { tools })
-  const begun = await start(t, { mcpServers: { fake: { url: upstream.url } } })
-  await until(async () => (await begun.browser.get('/servers/fake')).text.includes('state connected'))
-  return begun
-}
+const startWith = async (t: Test, tools: Array<Record<string, unknown>>): Promise<Opened> =>
+  await openConnected(t, { fake: { url: (await startUpstream(t, { tools })).url } })
 
 const isSafe = ({ text }: Answer): void => { assert.doesNotMatch(text, /<script>|<img src=x/) }
 
 void test('a tool is called by the form made from its schema', async (t) => {
   const schema = { type: 'object', required: ['message'], properties: { message: { type: 'string', description: hostile }, n: { type: 'integer' } } }
   const { browser } = await startWith(t, [{ ...tool('echo'), inputSchema: schema, description: hostile }])
+  assert.match((await browser.get('/servers/fake')).text, /state connected[\s\S]*href="\/console\/servers\/fake\/tools\/echo"/)
   const page = await browser.get('/servers/fake/tools/echo')
   assert.match(page.text, /name="arg\/message"/)
   isSafe(page)
@@ -50,17 +36,8 @@ void test('a tool is called by the form made from its schema', async (t) => {
   assert.equal((await browser.get('/servers/fake/tools/none')).status, 404)
 })
 
-void test('what agents read about a tool is changed, and restored', async (t) => {
-  const { browser } = await startWith(t, [tool('echo')])
-  const path = '/servers/fake/tools/echo'
-  await browser.post(`${path}/override`, { description: 'Of mine' })
-  assert.match((await browser.get(path)).text, /Changed here[\s\S]*Of mine/)
-  await browser.post(`${path}/override`, { do: 'reset', description: 'x' })
-  assert.match((await browser.get(path)).text, /As the server wrote it/)
-})
-
 void test('a setting that is refused stands at its field, and only what was changed is sent', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const refused = await browser.post('/settings', { 'routing.jsonBodyLimit': '5 apples', nameSeparator: '-' }, '/settings')
   assert.equal(refused.status, 400)
   assert.match(refused.text, /id="routing\.jsonBodyLimit-problem"/)
@@ -76,7 +53,7 @@ void test('a setting that is refused stands at its field, and only what was chan
 })
 
 void test('all settings that are refused are told at once, each at its field', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const refused = await browser.post('/settings', {
     'routing.jsonBodyLimit': '5 apples', 'install.baseUrl': 'nowhere', nameSeparator: 'much too long a separator', 'routing.skipAuth': 'true'
   }, '/settings')
@@ -106,7 +83,7 @@ void test('a group has the servers and items that were chosen', async (t) => {
 
 void test('among many servers, a form shows fifty, finds others by name, and keeps what was chosen', async (t) => {
   const names = Array.from({ length: 60 }, (_, at) => `server-${at}`)
-  const { app, browser } = await start(t, {
+  const { app, browser } = await openConsole(t, {
     mcpServers: Object.fromEntries(names.map((name) => [name, { url: 'http://127.0.0.1:9/mcp', enabled: false }])),
     groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'some', servers: [{ name: 'server-59', tools: ['one'] }] }]
   })
@@ -137,14 +114,14 @@ void test('among many servers, a form shows fifty, finds others by name, and kee
 })
 
 void test('an error without a code has a page, too', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   t.intercept(app.groups, 'listWithSelectors', { value: () => { throw new TypeError('broken') } })
   const { status, headers } = await browser.get('/groups')
   assert.deepEqual([status, headers['content-type']], [500, 'text/html; charset=utf-8'])
 })
 
 void test('of a query parameter that occurs several times, the first value counts', async (t) => {
-  const { browser } = await start(t)
+  const { browser } = await openConsole(t)
   for (const page of ['keys', 'groups', 'users', 'teams', 'servers', 'logs', 'playground']) {
     const { status, text } = await browser.get(`/${page}?q=first&q=second&route=&eyes=self`)
     assert.deepEqual([status, /name="q"[^>]* value="first"/.test(text)], [200, true], page)
@@ -152,7 +129,7 @@ void test('of a query parameter that occurs several times, the first value count
 })
 
 void test('users are added, changed and removed; what is refused stands in the form', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const refused = await browser.post('/add-a-user', { username: 'carol', password: 'x', isAdmin: 'false' }, '/add-a-user')
   assert.equal(refused.status, 400)
   assert.match(refused.text, /value="carol"/)
@@ -166,7 +143,7 @@ void test('users are added, changed and removed; what is refused stands in the f
 })
 
 void test('a template is seen before it is stored', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const template = JSON.stringify({
     version: '1.0', servers: { [hostile]: { url: 'http://127.0.0.1:9/mcp' } }, groups: [{ name: 'g', servers: [] }], requiredEnvVars: ['TOKEN']
   })
@@ -184,7 +161,7 @@ void test('a template is seen before it is stored', async (t) => {
 })
 
 void test('an import shows what the API remarks about each item, such as a bundle that is not here', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const bundled = { command: 'node', args: ['/srv/other/bundles/notes/current/server.js'], enabled: false }
   const template = JSON.stringify({ version: '1.0', servers: { notes: bundled, plain: { url: 'http://127.0.0.1:9/mcp' } }, groups: [] })
   const done = await browser.post('/templates/import', { do: 'import', template }, '/templates')
@@ -195,14 +172,14 @@ void test('an import shows what the API remarks about each item, such as a bundl
 })
 
 void test('an import keeps the order of servers whose names are numbers', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const servers = ['zed', '7', '3'].map((name) => `"${name}": {"url": "http://127.0.0.1:9/mcp", "enabled": false}`).join()
   await browser.post('/templates/import', { do: 'import', template: `{"version": "1.0", "servers": {${servers}}}` }, '/templates')
   assert.deepEqual([...app.settings.current.servers.keys()], ['zed', '7', '3'])
 })
 
 void test('each setting has a label in words, which the API describes, too', async (t) => {
-  const { browser } = await start(t)
+  const { browser } = await openConsole(t)
   const { text } = await browser.get('/settings')
   const labels = [...text.matchAll(/<label for="([^"]+)">([^<]+)<\/label>/g)].map(([, name = '', label = '']) => [name, label])
   assert.ok(labels.length > 30)
@@ -216,7 +193,7 @@ void test('each setting has a label in words, which the API describes, too', asy
 })
 
 void test('built-ins are added with their arguments, switched and removed', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   await browser.post('/built-ins/prompts', { name: 'review', title: '', description: '', template: 'Review {{code}}', arguments: 'lang, code*' })
   const [prompt] = [...app.settings.current.prompts.values()]
   assert.deepEqual(prompt?.arguments, [{ name: 'lang' }, { name: 'code', required: true }])
@@ -229,7 +206,7 @@ void test('built-ins are added with their arguments, switched and removed', asyn
 })
 
 void test('the audit log tells what was changed, without secrets', async (t) => {
-  const { browser } = await start(t)
+  const { browser } = await openConsole(t)
   await browser.post('/add-a-user', { username: 'carol', password: 'Same-5678', isAdmin: 'false' }, '/add-a-user')
   const page = await browser.get('/audit?entity=user')
   assert.match(page.text, /added user <strong>carol<\/strong>/)
@@ -238,7 +215,7 @@ void test('the audit log tells what was changed, without secrets', async (t) => 
 })
 
 void test('lines of the log are text, and are filtered', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   app.logs.addGatewayLine('warn', hostile)
   app.logs.addGatewayLine('warn', 'a second line')
   const page = await browser.get('/logs?level=warn&q=second')
@@ -254,18 +231,17 @@ void test('lines of the log are text, and are filtered', async (t) => {
 })
 
 void test('the download of the settings is one of an admin', async (t) => {
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   const file = await browser.get('/backup/settings')
   assert.match(String(file.headers['content-disposition']), /attachment/)
   assert.ok(Object.hasOwn(JSON.parse(file.text) as object, 'users'))
-  const other = new Browser(app)
-  await other.signIn('alice')
+  const other = await signedIn(app, 'alice')
   assert.equal((await other.get('/backup/settings')).status, 404)
 })
 
 void test('downloads keep the order of servers, also of those whose names are numbers', async (t) => {
   const names = ['zed', '7', '3']
-  const { app, browser } = await start(t)
+  const { app, browser } = await openConsole(t)
   for (const key of names) {
     await app.settings.change(() => [{ entity: 'mcpServers', key, value: { url: 'http://127.0.0.1:9/mcp', enabled: false } }])
   }
@@ -295,8 +271,7 @@ void test('a server is shared with a team, and an admin sees what a member sees'
   const seen = await browser.get('/users/alice/view')
   assert.match(seen.text, /As alice sees it[\s\S]*state connected[\s\S]*echo/)
   assert.match((await browser.get('/users')).text, /\/users\/alice\/view"/)
-  const member = new Browser(app)
-  await member.signIn('alice')
+  const member = await signedIn(app, 'alice')
   assert.match((await member.get('/teams')).text, />web</)
   assert.doesNotMatch((await member.get('/teams')).text, /eng|teams\/new/)
   await browser.post('/teams/web', { description: '', members: '', claims: '' })

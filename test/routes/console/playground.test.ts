@@ -1,10 +1,8 @@
 // The playground: lists with anybody's eyes that one may choose, calls as oneself, and questions of servers.
 import assert from 'node:assert/strict'
-import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
-import { type Answer, Browser, decoded } from '../../helpers/console.ts'
-import { admin, alice, key, start } from '../../helpers/doors.ts'
-import { until } from '../../helpers/hub.ts'
+import { type Answer, decoded, openConnected, openConsole, signedIn, type Opened } from '../../helpers/console.ts'
+import { admin, key, start } from '../../helpers/doors.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { startBareModern } from '../../fakes/bare-modern.ts'
 
@@ -12,16 +10,8 @@ const others = { ...key, id: '77777777-7777-4777-8777-777777777777', name: 'of t
 
 void test('a list is seen with the eyes that were chosen, and calls run as the reader', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo'), tool('<img src=x onerror=alert(1)>')] })
-  const { app } = await start(t, {
-    settings: {
-      users: [admin, alice],
-      bearerKeys: [key, others],
-      mcpServers: { secret: { url: upstream.url }, open: { url: upstream.url, visibility: 'public' } }
-    }
-  })
-  await until(() => app.upstreams.countByStatus().connected === 2)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const mcpServers = { secret: { url: upstream.url }, open: { url: upstream.url, visibility: 'public' } }
+  const { app, browser } = await openConnected(t, mcpServers, { bearerKeys: [key, others] })
   const mine = await browser.get('/playground?route=&eyes=self')
   assert.match(mine.text, /secret-echo.*open-echo/s)
   assert.doesNotMatch(mine.text, /<img src=x/)
@@ -44,8 +34,7 @@ void test('a list is seen with the eyes that were chosen, and calls run as the r
   assert.match(called.text, /tools\/call/)
   assert.doesNotMatch(called.text, /thc_/, 'the credential is not shown')
 
-  const user = new Browser(app)
-  await user.signIn('alice')
+  const user = await signedIn(app, 'alice')
   for (const eyes of ['user:admin', 'user:none', 'other']) {
     const { status, text } = await user.get(`/playground?route=&eyes=${eyes}`)
     assert.ok(status === 404 || status === 400, eyes)
@@ -56,10 +45,7 @@ void test('a list is seen with the eyes that were chosen, and calls run as the r
 
 void test('the pages of the global route follow each other', async (t) => {
   const upstream = await startUpstream(t, { tools: Array.from({ length: 60 }, (_, at) => tool(`tool-${at}`)) })
-  const { app } = await start(t, { settings: { mcpServers: { s: { url: upstream.url } } } })
-  await until(() => app.upstreams.countByStatus().connected === 1)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { browser } = await openConnected(t, { s: { url: upstream.url } })
   const first = await browser.get('/playground?route=&eyes=self')
   const next = decoded(/href="\/console([^"]+)" rel="next"/.exec(first.text)?.[1] ?? '')
   const second = await browser.get(next)
@@ -85,7 +71,7 @@ void test('a credential that is lent is good within the process alone, and until
 })
 
 /** A gateway with a server that asks two questions, and a browser that is signed in. */
-async function startAsking (t: Test): Promise<{ app: FastifyInstance, browser: Browser }> {
+async function startAsking (t: Test): Promise<Opened> {
   const server = await startBareModern(t, [{ name: 'greet', inputSchema: { type: 'object', properties: {} } }], async ({ method, params }) => {
     if (method !== 'tools/call') return undefined
     if (params.requestState !== 'its own') {
@@ -98,11 +84,7 @@ async function startAsking (t: Test): Promise<{ app: FastifyInstance, browser: B
     }
     return { result: { resultType: 'complete', content: [{ type: 'text', text: `answers: ${JSON.stringify(params.inputResponses)}` }] } }
   })
-  const { app } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
-  await until(() => app.upstreams.countByStatus().connected === 1)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  return { app, browser }
+  return await openConnected(t, { s: { url: server.url } }, { bearerKeys: [key] })
 }
 
 const questionIn = (text: string): string => /name="question" value="([^"]+)"/.exec(text)?.[1] ?? ''
@@ -142,10 +124,7 @@ void test('a call whose server asks too many questions ends with the reason', as
     const inputRequests = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`q${at}`, { method: 'roots/list' }]))
     return method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: 'its own' } } : undefined
   })
-  const { app } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
-  await until(() => app.upstreams.countByStatus().connected === 1)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { browser } = await openConnected(t, { s: { url: server.url } })
   const path = '/playground?route=s&eyes=self&item=greet'
   const { status, text } = await browser.post(path, { mode: 'json', json: '{}', do: 'call' }, path)
   assert.equal(status, 200)
@@ -155,10 +134,7 @@ void test('a call whose server asks too many questions ends with the reason', as
 
 void test('the search lab shows what $smart finds, and why', async (t) => {
   const upstream = await startUpstream(t, { tools: [{ ...tool('weather'), description: 'Tells the weather of a city' }, tool('other')] })
-  const { app } = await start(t, { settings: { mcpServers: { s: { url: upstream.url } } } })
-  await until(() => app.upstreams.countByStatus().connected === 1)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { browser } = await openConnected(t, { s: { url: upstream.url } })
   const { status, text } = await browser.get('/search-lab?query=weather+tomorrow&route=')
   assert.equal(status, 200)
   assert.match(text, /s-weather/)
@@ -199,10 +175,7 @@ void test('a call runs with a credential that is pasted, which is asked for agai
 void test('arguments that a server wants in headers are sent there', async (t) => {
   const inputSchema = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' }, n: { type: 'integer' } } }
   const server = await startBareModern(t, [{ name: 'where', inputSchema }])
-  const { app } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
-  await until(() => app.upstreams.countByStatus().connected === 1)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { browser } = await openConnected(t, { s: { url: server.url } })
   const path = '/playground?route=s&eyes=self&item=where'
   const called = await browser.post(path, { mode: 'form', 'arg/region': 'Köln', 'arg/n': '3', do: 'call' }, path)
   assert.match(called.text, />Result</)
@@ -211,14 +184,10 @@ void test('arguments that a server wants in headers are sent there', async (t) =
 })
 
 void test('prompts and resources of a route are listed and got', async (t) => {
-  const { app } = await start(t, {
-    settings: {
-      prompts: [{ id: key.id, name: 'review', description: 'Reviews', template: 'Review {{code}}', arguments: [{ name: 'code', required: true }] }],
-      resources: [{ id: key.id, uri: 'note://house/rules', name: 'rules', content: 'Be <b>kind</b>' }]
-    }
+  const { browser } = await openConsole(t, {
+    prompts: [{ id: key.id, name: 'review', description: 'Reviews', template: 'Review {{code}}', arguments: [{ name: 'code', required: true }] }],
+    resources: [{ id: key.id, uri: 'note://house/rules', name: 'rules', content: 'Be <b>kind</b>' }]
   })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
   const prompts = await browser.get('/playground?route=&eyes=self&kind=prompts')
   const prompt = /href="\/console(\/playground\?[^"]*item=[^"]*)"/.exec(prompts.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
   assert.match((await browser.get(prompt)).text, /name="arg\/code"/)
@@ -271,10 +240,7 @@ void test('the progress of a call is told as it comes, and then its page', async
       return { content: [{ type: 'text', text: 'all of it' }] }
     }
   })
-  const { app } = await start(t, { settings: { mcpServers: { s: { url: upstream.url } } } })
-  await until(() => app.upstreams.countByStatus().connected === 1)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { browser } = await openConnected(t, { s: { url: upstream.url } })
   const path = '/playground?route=s&eyes=self&item=slow'
   const { text } = await browser.post(path, { mode: 'json', json: '{}', do: 'call' }, path, { headers: { accept: 'text/event-stream' } })
   const [progress = '', page = ''] = text.split('\n\n')

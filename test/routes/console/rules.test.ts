@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
+import { openConsole, signedIn } from '../../helpers/console.ts'
 import { admin, alice } from '../../helpers/doors.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { at, OTHER, otherKey, text } from '../../helpers/client.ts'
@@ -11,10 +11,8 @@ import { countingProvider } from '../../helpers/policies.ts'
 const hostile = '"><script>alert(1)</script>'
 
 void test('rules are added, ordered, switched, tested and removed', async (t) => {
-  const app = await appFor(t, { users: [admin, alice] })
+  const { app, browser } = await openConsole(t)
   app.gateway.addProvider(countingProvider())
-  const browser = new Browser(app)
-  await browser.signIn('admin')
   const refused = await browser.post('/rules', { name: hostile, when: 'tool.nam == "x"', then: 'deny', mode: 'enforce', approvers: '', message: '' })
   assert.equal(refused.status, 400)
   assert.match(refused.text, /id="when-problem"[\s\S]*Is not valid at character 6: No such key: nam/)
@@ -57,8 +55,7 @@ void test('an approver sees the call with its arguments, approves it, and may ch
   const call = async (): Promise<string> =>
     text((await session.request('tools/call', { name: 'up-delete', arguments: { path: hostile } })).result)
   assert.match(await call(), /alice must allow it/)
-  const browser = new Browser(app)
-  await browser.signIn('alice')
+  const browser = await signedIn(app, 'alice')
   const page = await browser.get('/approvals')
   assert.match(page.text, /delete<\/span> of up[\s\S]*wants to run this tool\. The rule <strong>Deletions<\/strong> requires approval/)
   assert.doesNotMatch(page.text, /<script>alert/)
@@ -88,15 +85,12 @@ void test('approvals and the test of a rule show characters that people do not s
   app.gateway.addProvider(countingProvider())
   const session = await openSession(app, '/mcp', OTHER)
   await session.request('tools/call', { name: 'up-delete', arguments: { 'na\u200bme': 'x\u202egnp.exe', in: { deep: '\u2066\u{e0041}é' } } })
-  const browser = new Browser(app)
-  await browser.signIn('alice')
+  const browser = await signedIn(app, 'alice')
   const page = await browser.get('/approvals')
   assert.ok(page.text.includes('<dt>na\\u{200b}me</dt><dd class="mono lines">&quot;x\\u{202e}gnp.exe&quot;</dd>'), page.text)
   assert.ok(page.text.includes('\\u{2066}\\u{e0041}é'))
   assert.ok(page.text.includes('<strong>Dele\\u{202e}tions</strong>'))
-  const other = new Browser(app)
-  await other.signIn('admin')
-  const tested = await other.get('/rules?username=alice&server=up&tool=delete&arguments=')
+  const tested = await (await signedIn(app)).get('/rules?username=alice&server=up&tool=delete&arguments=')
   assert.ok(tested.text.includes('Dele\\u{202e}tions asks'))
 })
 
@@ -108,8 +102,7 @@ void test('who is named as an approver has Approvals in the navigation, and a co
   })
   app.gateway.addProvider(countingProvider())
   const pages = async (user: string): Promise<{ overview: string, approvals: string }> => {
-    const browser = new Browser(app)
-    await browser.signIn(user)
+    const browser = await signedIn(app, user)
     return { overview: (await browser.get('/overview')).text, approvals: (await browser.get('/approvals')).text }
   }
   const inNav = /<a href="\/console\/approvals">/
@@ -129,8 +122,7 @@ void test('who is named as an approver has Approvals in the navigation, and a co
   assert.match(own.approvals, /This is your own call/)
   assert.doesNotMatch(own.approvals, /\/approve"/)
   const [policy] = app.policies.entries.list()
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const browser = await signedIn(app)
   await browser.post(`/rules/${policy?.id ?? ''}/remove`, {})
   const other = await pages('bob')
   assert.doesNotMatch(other.overview, inNav)

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
-import { appFor } from '../../helpers/app.ts'
-import { Browser, decoded, fieldsOf } from '../../helpers/console.ts'
-import { admin, alice, key } from '../../helpers/doors.ts'
+import { decoded, fieldsOf, openConsole, type Opened } from '../../helpers/console.ts'
+import { key } from '../../helpers/doors.ts'
 
 const path = '/servers/mine/configuration'
 const mine = {
@@ -18,14 +17,11 @@ const mine = {
   custom: { kept: [1] }
 }
 
-async function start (t: Test, config: object = mine): Promise<{ app: FastifyInstance, browser: Browser }> {
-  const groups = [{ id: key.id, name: 'office', servers: ['mine'] }]
-  const bearerKeys = [{ ...key, name: 'my agent', accessType: 'servers', allowedServers: ['mine'] }]
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { mine: config, other: { ...mine, args: [] } }, groups, bearerKeys })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  return { app, browser }
-}
+const start = async (t: Test, config: object = mine): Promise<Opened> => await openConsole(t, {
+  mcpServers: { mine: config, other: { ...mine, args: [] } },
+  groups: [{ id: key.id, name: 'office', servers: ['mine'] }],
+  bearerKeys: [{ ...key, name: 'my agent', accessType: 'servers', allowedServers: ['mine'] }]
+})
 
 const stored = (app: FastifyInstance): Record<string, unknown> => ({ ...app.settings.current.servers.get('mine')?.config })
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
+import { signedIn } from '../../helpers/console.ts'
 import { admin, alice } from '../../helpers/doors.ts'
 
 void test('who may use a server stands on its page for its owner and admins, with the way to its sharing', async (t) => {
@@ -12,9 +12,7 @@ void test('who may use a server stands on its page for its owner and admins, wit
     users: [admin, alice, ...users], teams: [{ name: 'red', members: ['carol'] }], mcpServers: { hers: config }
   })
   const page = async (user: string, query = '?view=users'): Promise<string> => {
-    const browser = new Browser(app)
-    await browser.signIn(user)
-    return (await browser.get(`/servers/hers${query}`)).text.replace(/\n/g, ' ')
+    return (await (await signedIn(app, user)).get(`/servers/hers${query}`)).text.replace(/\n/g, ' ')
   }
   const seen = await page('alice')
   assert.match(seen, /Who can use it.*alice.*owner.*bob.*shared with this user.*carol.*@red.*shared with the team/)

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
-import { Browser } from '../../helpers/console.ts'
+import { within } from '../../helpers/client.ts'
+import { Browser, follow, signedIn, streamOf } from '../../helpers/console.ts'
 import { admin, alice, start } from '../../helpers/doors.ts'
 import { setLimits } from '../../helpers/patient.ts'
 import { managementLimits } from '../../../plugins/management/limits.ts'
@@ -14,8 +15,7 @@ void test('a session survives a restart; its token is not in the settings file',
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-console-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   const first = await appFor(t, { users: [admin, alice] }, {}, { folder })
-  const browser = new Browser(first)
-  await browser.signIn('alice')
+  const browser = await signedIn(first, 'alice')
   await first.close()
   const text = await readFile(join(folder, 'mcp_settings.json'), 'utf8')
   assert.match(text, /"consoleSessions"/)
@@ -27,9 +27,7 @@ void test('a session survives a restart; its token is not in the settings file',
 
 void test('who changes the own password goes on, and all other sessions end', async (t) => {
   const { app } = await start(t)
-  const [here, elsewhere] = [new Browser(app), new Browser(app)]
-  await here.signIn('alice')
-  await elsewhere.signIn('alice')
+  const [here, elsewhere] = [await signedIn(app, 'alice'), await signedIn(app, 'alice')]
   const wrong = await here.post('/account', { currentPassword: 'wrong', newPassword: 'Other-1234' }, '/account')
   assert.equal(wrong.status, 401)
   assert.match(wrong.text, /The current password is wrong/)
@@ -42,82 +40,51 @@ void test('who changes the own password goes on, and all other sessions end', as
 
 void test('an open page is told of changes, and of the end of its session', async (t) => {
   const { app, url, port } = await start(t, { settings: { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-  const stream = await fetch(`${url}/console/live?page=servers`, { headers: { cookie } })
+  const browser = await signedIn(app)
+  const { cookie } = browser
+  const { stream, told } = await follow(t, browser, `${url}/console/live?page=servers`)
   assert.equal(stream.headers.get('content-type'), 'text/event-stream')
-  const reader = stream.body?.getReader()
-  let seen = ''
-  const read = async (event: string): Promise<void> => {
-    while (!seen.includes(`event: ${event}\n`)) {
-      const { value, done } = await reader?.read() ?? { done: true }
-      if (done) assert.fail(`the stream ended before ${event}: ${seen}`)
-      seen += Buffer.from(value ?? []).toString()
-    }
-  }
-  await read('hello')
+  await told('hello')
   const host = { headers: { host: `127.0.0.1:${port}` } }
   await browser.post('/servers/one/toggle', { enabled: 'true' }, '/servers', host)
-  await read('changed')
+  await told('changed')
   await browser.post('/sign-out', {}, '/servers', host)
-  await read('ended')
+  await told('ended')
   assert.equal((await fetch(`${url}/console/live?page=servers`, { headers: { cookie }, redirect: 'manual' })).status, 303)
 })
 
 void test('what changes before a page opens its stream is told, too', async (t) => {
   const { app, url } = await start(t, { settings: { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const browser = await signedIn(app)
   const page = await browser.get('/servers/one')
-  const address = /data-live-stream="([^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
   await browser.post('/servers/one/toggle', { enabled: 'true' }, '/servers/one')
-  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-  const reader = (await fetch(`${url}${address}`, { headers: { cookie } })).body?.getReader()
-  let seen = ''
-  while (!seen.includes('event: changed\n')) seen += Buffer.from((await reader?.read())?.value ?? []).toString()
-  await reader?.cancel()
+  await (await follow(t, browser, `${url}${streamOf(page)}`)).told('changed')
 })
 
 void test('an open page whose server is removed is told of it, and the gateway goes on', async (t) => {
   const { app, url } = await start(t, { settings: { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-  const reader = (await fetch(`${url}/console/live?page=server&name=one`, { headers: { cookie } })).body?.getReader()
-  let seen = ''
-  const read = async (event: string): Promise<void> => {
-    while (!seen.includes(`event: ${event}\n`)) seen += Buffer.from((await reader?.read())?.value ?? []).toString()
-  }
-  await read('hello')
+  const browser = await signedIn(app)
+  const { told } = await follow(t, browser, `${url}/console/live?page=server&name=one`)
+  await told('hello')
   await app.settings.change(() => [{ entity: 'mcpServers', key: 'one', value: undefined }])
-  await read('changed')
-  await reader?.cancel()
+  await told('changed')
   assert.equal((await browser.get('/servers/one')).status, 404)
 })
 
 void test('the oldest stream beyond the limit ends, and comes back after a minute', async (t) => {
   setLimits(t, managementLimits.console, { streamsPerUser: 1 })
   const { app, url } = await start(t, {})
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-  const newer = new AbortController()
-  const first = await fetch(`${url}/console/live?page=servers`, { headers: { cookie } })
-  await fetch(`${url}/console/live?page=servers`, { headers: { cookie }, signal: newer.signal })
-  assert.match(await first.text(), /^retry: 3000\nevent: hello\ndata: {}\n\nretry: 60000\n\n$/)
-  newer.abort()
+  const browser = await signedIn(app)
+  const { stream } = await follow(t, browser, `${url}/console/live?page=servers`)
+  await follow(t, browser, `${url}/console/live?page=servers`)
+  await within('the end of the first', stream.done)
+  assert.equal(stream.body, 'retry: 3000\nevent: hello\ndata: {}\n\nretry: 60000\n\n')
 })
 
 void test('the stream of a page that one may not open, or that is not there, is refused', async (t) => {
   const { url, app } = await start(t, { settings: { mcpServers: { his: { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
   const statusFor = async (username: string, query: string): Promise<number> => {
-    const browser = new Browser(app)
-    await browser.signIn(username)
-    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const { status, body } = await fetch(`${url}/console/live?${query}`, { headers: { cookie } })
-    await body?.cancel()
-    return status
+    return (await follow(t, await signedIn(app, username), `${url}/console/live?${query}`)).stream.status
   }
   for (const query of ['page=users', 'page=logs', `page=users&seen=${'0'.repeat(64)}`, 'page=server&name=his']) {
     assert.equal(await statusFor('alice', query), 404, query)
@@ -137,8 +104,7 @@ void test('what servers, and people, write is shown as text', async (t) => {
       bearerKeys: [{ id: '44444444-4444-4444-8444-444444444444', name: nasty, token: 'x'.repeat(40), accessType: 'all' }]
     }
   })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const browser = await signedIn(app)
   for (const path of [
     '/overview', '/servers', `/servers?q=${encodeURIComponent(nasty)}`, '/servers/one?view=configuration', '/keys', '/groups', '/logs',
     `/search-lab?query=${encodeURIComponent(nasty)}&route=`, `/login?next=${encodeURIComponent(nasty)}`, `/${encodeURIComponent(nasty)}`

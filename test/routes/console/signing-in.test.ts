@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { appFor } from '../../helpers/app.ts'
-import { type Answer, Browser, decoded } from '../../helpers/console.ts'
+import { type Answer, Browser, decoded, signedIn } from '../../helpers/console.ts'
 import { admin, alice, key } from '../../helpers/doors.ts'
 import { initialize } from '../../helpers/client.ts'
 import type { Env } from '../../../schemas/env.ts'
@@ -68,8 +68,7 @@ void test('after sign-in, nobody is sent to another site', async (t) => {
 
 void test('a session is good for the console alone, and nothing else for it', async (t) => {
   const app = await start(t, {}, { systemConfig: { routing: { skipAuth: false } } })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const browser = await signedIn(app)
   const cookie = `${sessionCookie}=${browser.cookies.get(sessionCookie) ?? ''}`
   const api = await app.inject({ url: '/api/servers', headers: { cookie } })
   assert.equal(api.statusCode, 401)
@@ -121,8 +120,7 @@ void test('a session ends with sign-out, another password, demotion and deletion
     ['second', async () => { await app.users.remove(by, 'second') }]
   ]
   for (const [at, [username, end]] of ends.entries()) {
-    const browser = new Browser(app)
-    await browser.signIn(username)
+    const browser = await signedIn(app, username)
     const token = browser.cookies.get(sessionCookie) ?? ''
     assert.equal((await browser.get('/overview')).status, 200, `before end ${at}`)
     await end(browser)
@@ -134,8 +132,7 @@ void test('a session ends with sign-out, another password, demotion and deletion
 
 void test('what was typed is kept when the session has ended meanwhile', async (t) => {
   const app = await start(t)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const browser = await signedIn(app)
   const rule = { name: 'one', when: 'tool.name == "x" ||\n  false', then: 'deny', mode: 'enforce' }
   const sent = { _csrf: await browser.csrf('/rules/new'), ...rule }
   await browser.post('/sign-out', {})
@@ -157,8 +154,7 @@ void test('what was typed is kept when the session has ended meanwhile', async (
   assert.equal(app.policies.entries.list().length, 0)
   assert.equal((await browser.send('/rules', fieldsToSendAgain(expired))).status, 303)
   assert.equal(app.policies.entries.list()[0]?.when, rule.when)
-  const other = new Browser(app)
-  await other.signIn('alice')
+  const other = await signedIn(app, 'alice')
   assert.equal((await other.send('/rules', fieldsToSendAgain(expired))).status, 404)
 })
 
@@ -169,9 +165,7 @@ const fieldsToSendAgain = ({ text }: Answer): Record<string, string> => Object.f
 
 void test('a form needs the token of a page of the same session', async (t) => {
   const app = await start(t, {}, { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } })
-  const [browser, other] = [new Browser(app), new Browser(app)]
-  await browser.signIn('admin')
-  await other.signIn('admin')
+  const [browser, other] = [await signedIn(app), await signedIn(app)]
   const foreign = await other.csrf('/overview')
   const open = await new Browser(app).csrf('/login')
   for (const _csrf of ['', 'x', foreign, open]) {

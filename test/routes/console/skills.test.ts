@@ -3,19 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { mainFile, SkillWorld, startLegacySkills } from '../../fakes/skills.ts'
 import { zip } from '../../fakes/zip.ts'
-import { appFor } from '../../helpers/app.ts'
-import { fieldOf, multipartOf, multipartType } from '../../helpers/bundles.ts'
-import { Browser, fieldsOf } from '../../helpers/console.ts'
-import { admin, alice } from '../../helpers/doors.ts'
-import { until } from '../../helpers/hub.ts'
+import { fieldsOf, openConnected, openConsole, type Answer } from '../../helpers/console.ts'
 
 void test('skills of a server are listed, read and switched off; a built-in one is uploaded', async (t) => {
   const { url } = await startLegacySkills(t, new SkillWorld({ 'skill://acme/refunds': { 'SKILL.md': mainFile('refunds') } }))
   const group = { id: '33333333-3333-4333-8333-333333333333', name: 'daily', servers: ['fake'] }
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { fake: { url } }, groups: [group] }, { REQUEST_TIMEOUT: '10m' })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  await until(() => app.upstreams.get('fake')?.status === 'connected', 'the server never connected')
+  const { app, browser } = await openConnected(t, { fake: { url } }, { groups: [group] }, { REQUEST_TIMEOUT: '10m' })
   const page = `/servers/fake/skills/${encodeURIComponent('skill://acme/refunds/SKILL.md')}`
   assert.match((await browser.get('/servers/fake?view=skills')).text, /skill:\/\/acme\/refunds\/SKILL\.md[\s\S]*How to refunds/)
   assert.match((await browser.get(page)).text, /The skill[\s\S]*Files<\/dt><dd>1/)
@@ -23,15 +16,8 @@ void test('skills of a server are listed, read and switched off; a built-in one 
   await browser.post('/servers/fake/items', { kind: 'skills', key: 'skill://acme/refunds/SKILL.md', enabled: 'false' })
   assert.deepEqual(app.settings.current.servers.get('fake')?.config.skills, { 'skill://acme/refunds/SKILL.md': { enabled: false } })
 
-  const form = await browser.get('/built-ins/skills/upload')
-  const token = /name="_csrf" value="([^"]+)"/.exec(form.text)?.[1] ?? ''
-  const before = fieldOf('_csrf').replace('\r\n\r\nvalue', `\r\n\r\n${token}`)
-  const send = async (file: Buffer): ReturnType<Browser['ask']> => await browser.ask({
-    method: 'POST',
-    url: '/console/built-ins/skills/upload',
-    payload: multipartOf(file, 'skillFile', before),
-    headers: { 'content-type': multipartType }
-  })
+  const csrf = await browser.csrf('/built-ins/skills/upload')
+  const send = async (file: Buffer): Promise<Answer> => await browser.upload('/built-ins/skills/upload', csrf, 'skillFile', file)
   assert.match((await send(Buffer.from('x'))).text, /The archive: /)
   const uploaded = await send(zip([{ name: 'notes/SKILL.md', data: mainFile('notes') }]))
   const [id = ''] = [...app.settings.current.skills.keys()]
@@ -46,9 +32,7 @@ void test('skills of a server are listed, read and switched off; a built-in one 
 })
 
 void test('a saved built-in prompt keeps the titles and descriptions of its arguments', async (t) => {
-  const app = await appFor(t, { users: [admin] })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const { app, browser } = await openConsole(t)
   const kept = { name: 'x', title: 'The X', description: 'What x means', required: true }
   const odd = [{ name: 'a,b', title: 'Both' }, { name: 'c*', title: 'Starred' }]
   const { id } = (await app.inject({

@@ -9,7 +9,7 @@ import { makeView } from '../../../plugins/settings/index.ts'
 import { NonMcpClient } from '../../../protocol/exchange.ts'
 import { appFor } from '../../helpers/app.ts'
 import { otherKey } from '../../helpers/client.ts'
-import { Browser } from '../../helpers/console.ts'
+import { follow, signedIn, streamOf, type Browser } from '../../helpers/console.ts'
 import { admin, alice, start } from '../../helpers/doors.ts'
 import { bearerKey } from '../../helpers/hub.ts'
 
@@ -60,8 +60,7 @@ void test('running tasks and webhooks are shown to their users, and all to admin
   await storage?.eventWebhooks.add(subscription('sub_hers', 'alice', String(hersKey.id), pager))
   await storage?.eventWebhooks.add(subscription('sub_his', 'admin', String(hisKey.id), pager))
   const pageOf = async (username: string): Promise<[Browser, string]> => {
-    const browser = new Browser(app)
-    await browser.signIn(username)
+    const browser = await signedIn(app, username)
     return [browser, (await browser.get('/tasks-and-webhooks')).text]
   }
   const [hers, seen] = await pageOf('alice')
@@ -83,31 +82,20 @@ void test('running tasks and webhooks are shown to their users, and all to admin
   assert.deepEqual([removed.status, removed.location], [303, '/console/tasks-and-webhooks'])
   assert.doesNotMatch((await his.get('/tasks-and-webhooks')).text, /agent\.example\/alice/)
   const readonly = await appFor(t, { users: [admin] }, { READONLY: true }, { wrap: () => storage as Storage })
-  const reader = new Browser(readonly)
-  await reader.signIn('admin')
-  assert.match((await reader.get('/tasks-and-webhooks')).text, /<button[^>]* disabled[^>]*>Cancel/)
+  assert.match((await (await signedIn(readonly)).get('/tasks-and-webhooks')).text, /<button[^>]* disabled[^>]*>Cancel/)
 })
 
 void test('an open page is told of tasks that begin and end', async (t) => {
   const { app, url } = await start(t)
-  const browser = new Browser(app)
-  await browser.signIn('admin')
+  const browser = await signedIn(app)
   const page = await browser.get('/tasks-and-webhooks')
   assert.match(page.text, /<section class="sheet" id="tasks" data-live/)
-  const address = /data-live-stream="([^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
-  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-  const reader = (await fetch(`${url}${address}`, { headers: { cookie } })).body?.getReader()
-  let seen = ''
-  const told = async (): Promise<void> => {
-    while (!seen.includes('event: changed\n')) seen += Buffer.from((await reader?.read())?.value ?? []).toString()
-    seen = ''
-  }
+  const { told } = await follow(t, browser, `${url}${streamOf(page)}`)
   const view = makeView({ key: 'ann', kind: 'user-key', user: 'ann', isAdmin: false }, { kind: 'global' })
   const target = { provider: 'builds', server: 'i', tool: 'run_build', id: '1', run: '' }
-  for (const [status, row] of [['working', /run_build/], ['completed', /No tasks are running/]] as const) {
+  for (const [at, [status, row]] of ([['working', /run_build/], ['completed', /No tasks are running/]] as const).entries()) {
     await app.gateway.tasks.recordState(view, new NonMcpClient('c', 'ann'), target, 'h', JSON.stringify({ status }))
-    await told()
+    await told('changed', at + 1)
     assert.match((await browser.get('/tasks-and-webhooks', { headers: { 'x-console-refresh': '1' } })).text, row)
   }
-  await reader?.cancel()
 })

@@ -4,7 +4,7 @@ import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { appFor } from '../../helpers/app.ts'
 import { OTHER, otherKey } from '../../helpers/client.ts'
-import { Browser } from '../../helpers/console.ts'
+import { signedIn } from '../../helpers/console.ts'
 import { admin, alice } from '../../helpers/doors.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { countingProvider } from '../../helpers/policies.ts'
@@ -22,9 +22,7 @@ async function start (t: Test): Promise<FastifyInstance> {
 }
 
 async function pageOf (app: FastifyInstance, username: string, path: string): Promise<{ status: number, text: string, words: string }> {
-  const browser = new Browser(app)
-  await browser.signIn(username)
-  const { status, text } = await browser.get(path)
+  const { status, text } = await (await signedIn(app, username)).get(path)
   const main = /<main[\s\S]*<\/main>/.exec(text)?.[0] ?? ''
   return { status, text, words: main.replace(/<select[\s\S]*?<\/select>|<[^>]*>/g, ' ').replace(/\s+/g, ' ') }
 }

@@ -1,17 +1,15 @@
 // Removing an admin, and taking the rights of one, is confirmed once: the page names the keys, servers and groups that end or pass on.
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
-import type { FastifyInstance } from 'fastify'
-import { appFor } from '../../helpers/app.ts'
-import { Browser, decoded } from '../../helpers/console.ts'
+import { decoded, openConsole, type Opened } from '../../helpers/console.ts'
 import { admin, alice, key } from '../../helpers/doors.ts'
 
 const carol = { ...admin, username: 'carol' }
 const idOf = (letter: string): string => key.id.slice(0, -1) + letter
 const command = { command: 'node', args: ['-e', '0'], owner: 'carol', visibility: 'public' }
 
-async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser }> {
-  const app = await appFor(t, {
+async function start (t: Test): Promise<Opened> {
+  return await openConsole(t, {
     users: [admin, carol, alice],
     mcpServers: {
       'of carol': { ...command, startOnDemand: true },
@@ -27,9 +25,6 @@ async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser
       { ...key, id: idOf('4'), token: 'd'.repeat(40), name: 'of admin', kind: 'system', owner: undefined, createdBy: 'admin' }
     ]
   })
-  const browser = new Browser(app)
-  await browser.signIn('admin')
-  return { app, browser }
 }
 
 void test('a search without a match says so', async (t) => {

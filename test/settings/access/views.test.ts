@@ -15,24 +15,17 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { bearerKey, startHub } from '../../helpers/hub.ts'
 import { connected, send, settings } from '../../helpers/client.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
+import { seeded } from '../../helpers/random.ts'
 import { emptySnapshot } from '../../helpers/snapshot.ts'
 import { tokenOf } from '../../helpers/token.ts'
 import { shared } from '../../fakes/replica.ts'
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
 
-/** Reproducible random numbers (mulberry32). */
 class Random {
-  #state: number
+  readonly next: () => number
 
-  constructor (seed: number) { this.#state = seed }
-
-  next (): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
+  constructor (seed: number) { this.next = seeded(seed) }
 
   chance (share: number): boolean { return this.next() < share }
   pick<Item> (items: readonly [Item, ...Item[]]): Item { return items[Math.floor(this.next() * items.length)] ?? items[0] }
