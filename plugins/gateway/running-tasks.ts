@@ -80,8 +80,12 @@ export class RunningTasks {
   /** Removes a task that its server no longer knows. */
   async forget (view: View, client: Client, target: TaskTarget): Promise<void> {
     const owner = taskOwnerOf(view, client)
-    this.#states.delete(owner, idOf(owner, view, target))
-    await ignoringOutages(async () => { await this.#deps.store?.remove(idOf(owner, view, target)) })
+    await this.#remove({ owner, id: idOf(owner, view, target) })
+  }
+
+  async #remove ({ owner, id }: Pick<TaskRecord, 'owner' | 'id'>): Promise<void> {
+    this.#states.delete(owner, id)
+    await ignoringOutages(async () => { await this.#deps.store?.remove(id) })
   }
 
   /** The handles of the tasks that a client may list in a view, by `providerTaskKey`. */
@@ -114,7 +118,8 @@ export class RunningTasks {
   }
 
   /**
-   * Cancels a task on behalf of its principal, even if the principal may no longer use its tool.
+   * Cancels a task on behalf of its principal, even if the principal may no longer use its tool. A task that its server
+   * does not know, or whose server was removed or replaced, is removed.
    * @returns the task with its state after the request
    * @throws RpcError -32602 if the task is unknown, or its server's run has ended or is on another replica; errors of
    *   the server
@@ -126,7 +131,10 @@ export class RunningTasks {
     const view = makeView({ key, kind: 'user-key', user, isAdmin: false }, scope, presentation)
     const target = handles.open(view, handle)
     const config = access.snapshot.servers.get(server)?.config
-    if (!target || serverFingerprint(server, config) !== target.server) throw unknownTaskError()
+    if (!target || serverFingerprint(server, config) !== target.server) {
+      await this.#remove(task)
+      throw unknownTaskError()
+    }
     const client = new NonMcpClient(`task ${id}`, user, key, false, key)
     const send = async (method: string): Promise<TaskRecord> => {
       const params = { taskId: target.id }
@@ -143,7 +151,11 @@ export class RunningTasks {
       return await send('tasks/cancel')
     } catch (error) {
       // The task may have ended by itself: this records its state.
-      if (error instanceof RpcError) await send('tasks/get').catch(() => task)
+      if (error instanceof RpcError) {
+        await send('tasks/get').catch(async (failure: unknown) => {
+          if (isUnknownToServer(failure)) await this.#remove(task)
+        })
+      }
       throw error
     } finally {
       await providers.release(client)
@@ -177,6 +189,9 @@ async function ignoringOutages (work: () => Promise<void>, onFailure = () => {})
     if (!(error instanceof StorageError)) throw error
   }
 }
+
+const isUnknownToServer = (error: unknown): boolean =>
+  error instanceof RpcError && error.code === rpcCode.invalidParams && error.reason === 'upstream'
 
 /** The state of a task as its server reports it, truncated if long. */
 function stateIn (task: string): string | undefined {

@@ -43,7 +43,8 @@ export async function rotateEncryptionKey (
     if (left === 0) {
       log.info(
         `${done} with the first key. No stored secret needs another key: once each replica has started with this ` +
-        'first key, you can remove the former keys from ENCRYPTION_KEY'
+        'first key, you can remove the former keys from ENCRYPTION_KEY. Tasks that are running now need the former ' +
+        'keys until they end'
       )
     } else {
       log.warn(

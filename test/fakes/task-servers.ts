@@ -40,6 +40,9 @@ export class TaskWorld {
   /** The id of the next tasks of the modern server; undefined: one of their own. */
   nextId: string | undefined
 
+  /** Forgets all tasks of the modern server. */
+  forget: () => void = () => {}
+
   /** How many tasks are held. */
   get held (): number { return this.#held.size }
 
@@ -161,6 +164,7 @@ interface ModernTask { readonly tool: string, state: Json, asked?: (answer: Json
 export async function startModernTasks (t: Cleanup): Promise<TaskServer & { readonly seen: BareModern['seen'] }> {
   const world = new TaskWorld()
   const tasks = new Map<string, ModernTask>()
+  world.forget = () => { tasks.clear() }
   const now = (): string => new Date().toISOString()
   const begin = (tool: string, text: unknown): Json => {
     const state: Json = {

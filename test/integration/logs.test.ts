@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { mock } from 'node:test'
 import { test } from 'tap'
 import { prepareLog } from '../../plugins/extensions/logs/logger.ts'
 import { LogRing, type LogEntry } from '../../plugins/extensions/logs/ring.ts'
@@ -11,6 +12,7 @@ import { loggedIn, manage, managed } from '../fakes/replica.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, KEY, Session, settings, type Json } from '../helpers/client.ts'
 import { appFor } from '../helpers/app.ts'
+import { mockTimers } from '../helpers/clock.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 
 const PASSWORD = 'Open-Sesame-1'
@@ -148,6 +150,19 @@ test('admins list, clear and follow the log', async (t) => {
   assert.equal(ended, false)
   await managed(hub, 'PUT', '/users/other', { isAdmin: false })
   await until(() => ended, 'the stream goes on')
+})
+
+test('a stream ends with its login', async (t) => {
+  mockTimers(t, 'setTimeout', 'setInterval', 'Date')
+  const app = await appFor(t, { users: [{ username: 'admin', password: 'x', isAdmin: true }] }, { JWT_EXPIRES_IN: '1s' })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const user = app.settings.current.users.get('admin')
+  assert.ok(user)
+  const stream = await fetch(`${url}/api/logs/stream`, { headers: { 'x-auth-token': app.auth.createLoginToken(user) } })
+  assert.equal(stream.status, 200)
+  // Long before the check at intervals.
+  mock.timers.tick(1_000)
+  assert.match(await stream.text(), /"initial"/)
 })
 
 test('a reader that stops is dropped; at most so many read at once; all end with the process', async (t) => {

@@ -119,6 +119,20 @@ test('a user sees and cancels his own tasks, an admin all', async (t) => {
     assert.equal((await cancel(alice, task ?? {})).status, 200)
   })
 
+  await t.test('one that its server no longer knows, or whose server is gone, is 409, and no longer listed', async () => {
+    for (const lose of [
+      async () => { modern.world.forget() },
+      async () => { await managed(hub, 'PUT', '/servers/modern', { config: { url: legacy.url, visibility: 'public' } }) }
+    ]) {
+      await begin(hub, 'modern-may')
+      const [task] = await listOf(alice)
+      await lose()
+      const answer = await cancel(alice, task ?? {})
+      assert.deepEqual([answer.status, /It has ended/.test(answer.text)], [409, true], answer.text)
+      assert.deepEqual(await listOf(alice), [])
+    }
+  })
+
   await t.test('not those of a former user with the same name', async () => {
     await begin(hub, 'legacy-held')
     const [task] = await listOf(alice)

@@ -100,17 +100,16 @@ export class Webhooks {
       owner: view.principal.key,
       user: view.principal.user,
       credential,
-      route: {
-        scope: view.scope,
-        presentation: view.presentation,
-        address: exchange.address
-      } satisfies StoredRoute,
+      route: { scope: view.scope, presentation: view.presentation, address: exchange.address } satisfies StoredRoute,
       name: String(params.name),
       event: { provider, server, key },
       argumentsText: argumentsTextOf(exchange),
       url,
       secrets: secretsWith(secret, known),
-      own: known?.own ?? { token: this.#deps.sealer.seal(id, sealContext), secret: createWebhookSecret() },
+      // After a rotation of the encryption key, the former token is invalid.
+      own: known !== undefined && this.#unseal(known.own.token) === id
+        ? known.own
+        : { token: this.#deps.sealer.seal(id, sealContext), secret: createWebhookSecret() },
       expiresAt: Math.max(known?.expiresAt ?? 0, subscriptionExpiryOf(undefined, params))
     }
     // The subscription is stored first, since the server may send its verification to any replica before it responds.

@@ -13,7 +13,7 @@ declare module 'fastify' {
     /**
      * Responds to an admin's request with an event stream of the log: `{type: 'initial', logs}`, then
      * `{type: 'log', log}` for each new line and `{type: 'clear'}`. The stream ends when the caller is no longer an
-     * admin, or reads too slowly. The reply must be hijacked.
+     * admin, when the login expires, or if the caller reads too slowly. The reply must be hijacked.
      * @throws ShareError if the caller has used up its share of the streams, or all streams are in use
      */
     streamLogs: (request: FastifyRequest, reply: FastifyReply, principal: Principal) => void
@@ -25,6 +25,9 @@ declare module 'fastify' {
  * each known change of access.
  */
 const checkInterval = 30_000
+
+/** Max delay of a timer, in ms: 24.8 days. */
+const maxTimerDelay = 2 ** 31 - 1
 
 /**
  * `app.logs` and `app.streamLogs`: the newest lines of the log, for admins.
@@ -59,7 +62,12 @@ export default fp<{ ring: LogRing }>(async (app, { ring }) => {
     const send = (event: object): void => { stream.write(`data: ${JSON.stringify(event)}\n\n`) }
     send({ type: 'initial', logs: ring.list() })
     const stop = ring.listen((log) => { send(log ? { type: 'log', log } : { type: 'clear' }) })
+    const { expiresAt } = principal
+    const expiry = expiresAt === undefined
+      ? undefined
+      : setTimeout(() => { stream.end() }, Math.min(expiresAt - Date.now(), maxTimerDelay)).unref()
     stream.onClose(() => {
+      clearTimeout(expiry)
       stop()
       release()
       streams.delete(stream)

@@ -22,7 +22,7 @@ import { AccessChanges } from './access-changes.ts'
 import { accessTokenStep } from './steps/access-token.ts'
 import { bearerKeyStep, principalOfKey, keyRefusalReason, currentPrincipalOfKey } from './steps/bearer-key.ts'
 import { createLocalCredentialCheck, forwardingHeaders, localCredentialStep } from './steps/local-credential.ts'
-import { type LoginClaims, loginTokenStep } from './steps/login-token.ts'
+import { type LoginClaims, loginTokenStep, type VerifiedClaims } from './steps/login-token.ts'
 import { anonymousAccessOf, warnOfOpenTools, warnOfSkippedAuth, warnOfWeakSecret } from './exposure.ts'
 import type { Auth } from './auth.ts'
 
@@ -64,9 +64,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       ]
     }
   })
-  const claimsOf = (token: string): LoginClaims | undefined => {
+  const claimsOf = (token: string): VerifiedClaims | undefined => {
     try {
-      return app.jwt.verify<LoginClaims>(token)
+      return app.jwt.verify<VerifiedClaims>(token)
     } catch {
       return undefined
     }

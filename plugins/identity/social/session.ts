@@ -15,7 +15,7 @@ export const sessionCredentialId = ({ id }: { id: string }): string => `social $
  * Returns the principal of a social session; undefined if the account was removed, replaced, or got another password.
  */
 export function principalOfSession (
-  session: LoginAccount & { readonly id: string }, { users }: Snapshot
+  session: LoginAccount & { readonly id: string, readonly expiresAt: Date }, { users }: Snapshot
 ): Principal | undefined {
   const user = users.get(session.username)
   if (!user || accountMarkOf(user) !== session.mark) return undefined
@@ -26,6 +26,7 @@ export function principalOfSession (
     username: user.username,
     isAdmin: user.isAdmin === true,
     credential: { id: sessionCredentialId(session) },
+    expiresAt: session.expiresAt.getTime(),
     inSnapshot: (later) => principalOfSession(session, later)
   }
 }

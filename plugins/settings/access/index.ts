@@ -5,7 +5,8 @@ import { quoteName } from '../../../schemas/unknown-members.ts'
 import { ServerDirectory, type RegisteredProvider } from './directory.ts'
 import { makeView, type Principal, type ViewScope, type View } from './view.ts'
 import {
-  canUseRoute, canSee, findGroupScope, resolveRouteScope, visibleServers, type PublicToolsMode, type VisibleServer
+  canUseRoute, canSee, findGroupScope, resolveRouteScope, showsGroup, visibleServers, type PublicToolsMode,
+  type VisibleServer
 } from './visibility.ts'
 
 declare module 'fastify' {
@@ -146,7 +147,10 @@ function openView (
   const unknown = (): Error => noSuchError(noun, group ?? name ?? server ?? '')
   if (!scope) throw unknown()
   const view = makeView(principal, { ...scope, open: true })
-  if (scope.kind !== 'global' && visibleServers(snapshot, view, publicTools).length === 0) throw unknown()
+  const exists = scope.kind === 'global' || (scope.kind === 'group'
+    ? showsGroup(snapshot, view, publicTools)
+    : visibleServers(snapshot, view, publicTools).length > 0)
+  if (!exists) throw unknown()
   return view
 }
 
@@ -165,14 +169,13 @@ function isViewCurrent (snapshot: Snapshot, former: View, principal: Principal, 
 
 /**
  * Whether the route of a view exists for the view's principal. The global route always does; a group does for an admin,
- * and for a principal that sees one of its servers; a server does for a principal that sees it.
+ * and for a principal that sees one of its servers, also while that server is disabled, so that maintenance does not
+ * end sessions; a server does for a principal that sees it, while it is enabled.
  */
 function isVisible (snapshot: Snapshot, view: View, publicTools: PublicToolsMode): boolean {
   const { scope, principal } = view
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
-  if (scope.kind === 'group') {
-    return visibleServers(snapshot, view, publicTools).some(({ server }) => server.unprefixed !== true)
-  }
+  if (scope.kind === 'group') return showsGroup(snapshot, view, publicTools)
   const server = snapshot.servers.get(scope.name)
   return server !== undefined && isUsableServer(server) && canSee(snapshot, principal, server, publicTools)
 }

@@ -31,6 +31,8 @@ export interface Principal {
    * the credential becomes invalid.
    */
   readonly credential?: CredentialReference
+  /** The time at which the login ends, in ms since 1970. Absent for credentials whose expiry is announced. */
+  readonly expiresAt?: number
   /** Returns the principal in a later snapshot; undefined: no longer valid. Absent for bearer keys on MCP routes. */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
   /**

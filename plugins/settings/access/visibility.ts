@@ -96,6 +96,13 @@ function membersOf (snapshot: SnapshotWithRegistered, scope: ViewScope): readonl
   return added.length === 0 ? own : [...own, ...added]
 }
 
+/** Whether a view of a group shows one of its servers, enabled or not. Providers without a prefix do not count. */
+export const showsGroup = (snapshot: SnapshotWithRegistered, view: View, publicTools: PublicToolsMode): boolean =>
+  membersOf(snapshot, view.scope).some(({ name }) => {
+    const server = snapshot.servers.get(name)
+    return server !== undefined && server.unprefixed !== true && isShown(snapshot, view, server, publicTools)
+  })
+
 const groupMembersOf = (snapshot: Snapshot, id: string): readonly GroupMember[] =>
   snapshot.groups.get(id)?.members ?? []
 

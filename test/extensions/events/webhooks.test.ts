@@ -91,6 +91,22 @@ test('a refresh is the same subscription, with both secrets for a while; unsubsc
   assert.equal((await ask(hub, 'events/unsubscribe', subscribing(receiver.url))).error.code, -32023)
 })
 
+test('a refresh after a rotation of the encryption key gives the server a valid address', async (t) => {
+  const [former, newer] = ['a'.repeat(64), 'b'.repeat(64)]
+  let { hub, world, receiver } = await startEventsHub(t, { env: { ENCRYPTION_KEY: former } })
+  const { result } = await ask(hub, 'events/subscribe', subscribing(receiver.url))
+  for (const key of [`${newer},${former}`, newer]) {
+    await hub.stop()
+    hub = await startHub(t, { folder: hub.folder, env: { BASE_URL: base, ENCRYPTION_KEY: key } })
+    await connected(hub, 1)
+    if (key !== newer) await until(() => hub.output().includes('No stored secret needs another key'))
+  }
+  reach(world, hub)
+  assert.deepEqual(await world.raise({}), [404], 'an address of the former key')
+  assert.equal((await ask(hub, 'events/subscribe', subscribing(receiver.url))).result.id, result.id)
+  assert.ok((await world.raise({})).includes(202))
+})
+
 test('invalid and unwanted subscriptions are refused, and their servers hear nothing', async (t) => {
   const { hub, world, receiver } = await startEventsHub(t, { more: { users: [], bearerKeys: [bearerKey(), otherKey()] } })
   const refused = async (delivery: Json, code: number, data?: Json, key = KEY): Promise<void> => {

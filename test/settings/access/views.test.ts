@@ -105,21 +105,22 @@ function expected ({ snapshot }: World, { principal, open, word }: Question, rea
   const named: string[] = word.kind === 'all'
     ? [...serverNames]
     : word.kind === 'server' ? [word.name] : group?.members.map(({ name }) => name) ?? []
-  const running = named.filter((name) => {
-    const server = snapshot.servers.get(name)
-    return server !== undefined && server.config.enabled !== false
-  })
+  const configured = named.filter((name) => snapshot.servers.has(name))
+  const isRunning = (name: string): boolean => snapshot.servers.get(name)?.config.enabled !== false
+  // The route of a group is there while its servers are disabled; that of a server is not.
+  const exists = (seen: string[]): boolean =>
+    word.kind === 'all' || (word.kind === 'group' ? seen : seen.filter(isRunning)).length > 0
   const configOf = (name: string): ServerConfig => snapshot.servers.get(name)?.config ?? {}
   if (open) {
     if (reach === 'off' && principal.kind === 'anonymous') return 'refused'
-    const seen = running.filter((name) => {
+    const seen = configured.filter((name) => {
       if (reach !== 'off' && openToAll(configOf(name))) return true
       if (principal.kind === 'anonymous' || !accountSees(configOf(name))) return false
       return grant === undefined || listsGroup || listsServer(name)
     })
-    return word.kind !== 'all' && seen.length === 0 ? 'refused' : seen
+    return exists(seen) ? seen.filter(isRunning) : 'refused'
   }
-  const seen = running.filter((name) => accountSees(configOf(name)))
+  const seen = configured.filter((name) => accountSees(configOf(name)))
   if (grant !== undefined) {
     const isListed = word.kind === 'group'
       ? listsGroup || (named.length > 0 && named.every(listsServer))
@@ -127,8 +128,7 @@ function expected ({ snapshot }: World, { principal, open, word }: Question, rea
     if (!isListed) return 'refused'
   }
   const isAdmin = principal.kind === 'system-key' || principal.username === 'root'
-  const exists = word.kind === 'all' || seen.length > 0 || (word.kind === 'group' && isAdmin)
-  return exists ? seen : 'refused'
+  return exists(seen) || (word.kind === 'group' && isAdmin) ? seen.filter(isRunning) : 'refused'
 }
 
 const wordOf = (word: Word): { name?: string, group?: string } => {

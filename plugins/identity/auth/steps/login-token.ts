@@ -7,12 +7,15 @@ import type { AuthStep } from '../chain.ts'
 /** The claims of a login token: the username, and the mark of the account at the login (`accountMarkOf`). */
 export interface LoginClaims { sub: string, mark: string }
 
+/** The claims of a verified token, which also has its expiry, in s since 1970. */
+export type VerifiedClaims = LoginClaims & { readonly exp: number }
+
 /**
  * Authenticates by a login token in `x-auth-token`; on the management API also in the query parameter `token`. (On open
  * routes, that parameter is an argument of the tool.) The user is read from the current settings: a demotion, a
  * deletion or a new password takes effect at once.
  */
-export const loginTokenStep = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep =>
+export const loginTokenStep = (claimsOf: (token: string) => VerifiedClaims | undefined): AuthStep =>
   ({ headers, query }, routes, snapshot) => {
     if (routes === 'mcp') return undefined
     for (const token of [headers['x-auth-token'], routes === 'api' ? query.token : undefined]) {
@@ -23,10 +26,13 @@ export const loginTokenStep = (claimsOf: (token: string) => LoginClaims | undefi
     return undefined
   }
 
-function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | undefined {
+function principalOf (claims: VerifiedClaims, { users }: Snapshot): Principal | undefined {
   const user = users.get(claims.sub)
   if (!user || !isSameMark(claims.mark, accountMarkOf(user))) return undefined
-  return principalOfUser(user, (snapshot) => principalOf(claims, snapshot))
+  return {
+    ...principalOfUser(user, (snapshot) => principalOf(claims, snapshot)),
+    expiresAt: claims.exp * 1_000
+  }
 }
 
 const isSameMark = (one: unknown, other: string): boolean =>
