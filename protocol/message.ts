@@ -21,12 +21,6 @@ interface MessageBase {
   /** Whether a server's message contains `null` or `[]` outside strings. Undefined: not known. */
   hasNullOrEmptyArray?: boolean
 }
-/**
- * The `paramsText` of a message without `params`, which is sent on without them: an empty object, written as no sender
- * would write it.
- */
-export const absentParams = '{  }'
-
 /** A request. `params` is for reading, `paramsText` for relaying; `idText`: the id as the sender wrote it. */
 export interface Request extends MessageBase {
   kind: 'request'
@@ -62,7 +56,7 @@ export const notificationText = (method: string, paramsText?: string): string =>
   `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${paramsMember(paramsText)}}`
 
 const paramsMember = (paramsText: string | undefined): string =>
-  paramsText === undefined || paramsText === absentParams ? '' : `,"params":${paramsText}`
+  paramsText === undefined ? '' : `,"params":${paramsText}`
 
 /** Serializes a successful answer; `idText` is the id as the requester wrote it. */
 export const resultResponseText = (idText: string, result: string): string =>

@@ -5,7 +5,7 @@ import {
 } from './json.ts'
 import { scanJson, JsonTooDeep } from './json-scanner.ts'
 import { guardedNamesOf, withoutLookalikes } from './lookalikes.ts'
-import { absentParams, type MalformedMessage, type Message, type RequestId } from './message.ts'
+import type { MalformedMessage, Message, RequestId } from './message.ts'
 import { parseJsonText } from './parse-json-text.ts'
 import { parseSimpleResponse } from './plain-answer.ts'
 import { detachedCopy, largeTextLength, detachedSlice, truncate, withoutBom } from './text.ts'
@@ -204,7 +204,7 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
   }
   if (typeof method === 'string') {
     const known = paramsOf(params, isFromServer)
-    const text = known === params ? textOf('params') ?? absentParams : absentParams
+    const text = known === params ? textOf('params') ?? '{}' : '{}'
     const paramsText = normalizeParams(method, known, text, countParams(text))
     if (value.id === undefined || (isFromServer && value.id === null)) {
       return { kind: 'notification', method, params: known, paramsText }

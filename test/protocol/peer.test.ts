@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { UpstreamError } from '../../protocol/errors.ts'
-import { absentParams, type Notification, type Request, type Response } from '../../protocol/message.ts'
+import type { Notification, Request, Response } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { largeTextLength } from '../../protocol/text.ts'
 import { answerTo, startPeer } from '../helpers/fake-peer.ts'
@@ -15,7 +15,7 @@ test('peer: answers in any order, errors too, each to its request', async () => 
   const second = peer.request('b')
   assert.deepEqual(
     transport.sent.map(({ message, id }) => [id, message.kind === 'request' && [message.id, message.method, message.paramsText]]),
-    [[1, [1, 'a', '{"x":1}']], [2, [2, 'b', absentParams]]]
+    [[1, [1, 'a', '{"x":1}']], [2, [2, 'b', '{}']]]
   )
   peer.message(answerTo(2), undefined)
   peer.message({ kind: 'response', id: 1, errorText: '{"code":-5,"message":"m"}' }, undefined)

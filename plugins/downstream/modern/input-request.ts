@@ -2,7 +2,6 @@ import { requireClientCapability, type ServerRequest, type ClientCapabilities } 
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { absentParams } from '../../../protocol/message.ts'
 import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import {
   hasInputRequestsOrState, inputRequestMethods, invalidInputRequestsMessage, missingInputRequestsMessage,
@@ -65,5 +64,5 @@ export function requireSupportedQuestion (capabilities: ClientCapabilities, ques
 export function toInputRequest ({ method, params, paramsText }: Question): string {
   const text = withoutProgressToken(paramsText)
   const own = params.elicitationId === undefined ? text : withMembers(text, { elicitationId: undefined })
-  return `{"method":${JSON.stringify(method)}${own === '{}' || own === absentParams ? '' : `,"params":${own}`}}`
+  return `{"method":${JSON.stringify(method)}${own === '{}' ? '' : `,"params":${own}`}}`
 }
