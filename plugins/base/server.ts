@@ -10,6 +10,7 @@ import { createClientErrorHandler, maxHeaderSize } from './errors/client-error.t
 import { errorHandlerByPath } from './errors/handlers.ts'
 import connections from './limits/connections.ts'
 import { baseLimits } from './limits/index.ts'
+import { canonicalAddress } from './outbound/addresses.ts'
 
 export interface ServerOptions {
   logger: FastifyServerOptions['logger']
@@ -75,9 +76,15 @@ const commonOptions = (env: ServerOptions['env']) => ({
   }
 })
 
-/** Sets the body parser and the query limits of the main app or an annex. */
+/** Sets the body parser, the notation of addresses and the query limits of the main app or an annex. */
 function prepare (app: FastifyInstance): void {
   ignoreBodies(app)
+  // A client has the same address for policies, limits and records, however a socket or a proxy writes it.
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { ip } = request
+    if (ip.includes(':')) Object.defineProperty(request, 'ip', { value: canonicalAddress(ip) })
+    done()
+  })
   app.addHook('onRequest', limitQueryParameters)
   app.addHook('preValidation', checkQueryEncoding)
 }

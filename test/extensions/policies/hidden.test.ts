@@ -201,6 +201,8 @@ test('records of a server and what a user sees hide what is hidden at the addres
       names(at(view, 'servers', 0, 'tools')), names(at(view, 'tools'))
     ]
   }
-  assert.deepEqual(await toolsAt('192.0.2.1'), Array(4).fill(['shown']))
+  for (const address of ['192.0.2.1', '::ffff:192.0.2.1', '::FFFF:c000:201']) {
+    assert.deepEqual(await toolsAt(address), Array(4).fill(['shown']), address)
+  }
   assert.deepEqual(await toolsAt('192.0.2.2'), Array(4).fill(['shown', 'secret']))
 })
