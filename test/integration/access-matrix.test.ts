@@ -483,6 +483,9 @@ test('every route, asked by everybody, about everything', async (t) => {
   const isForAdmins = ({ method, url }: RouteRow): boolean =>
     ofAdmins.test(url) || (changedByAdmins.test(url) && !['GET', 'HEAD'].includes(method))
   assert.deepEqual(rows.filter((row) => isForAdmins(row) !== (row.scope === 'admin')).map(routeOf), [], 'for admins, or for all, against what is said above')
+  const run = rows.filter(({ scope, effect }) => (scope === 'api' || scope === 'admin') && effect === 'run').map(routeOf)
+  assert.deepEqual(run.sort(), ['POST /api/mcp/:serverName/prompts/:promptName', 'POST /api/resources/read', 'POST /api/tools/call/:server'],
+    'READONLY leaves these open')
 
   const known = new Set(rows.map(({ method, url }) => `${method} ${url}`))
   assert.deepEqual([...Object.keys(places), ...exceptions].filter((route) => !known.has(route)), [],
