@@ -118,6 +118,7 @@ test('new names, owners, visibility, pages', async (t) => {
     const { config } = await admin.server('after it')
     for (const newName of [
       ' lead', 'trail ', '😀', 'a?b', '\u3164', 'a\u034fb', 'a\ufe0f', '\u0301x', 'e\u0301t', 'other', 'call', 'openapi.json', 'openapi.yaml', '__proto__', 'toString',
+      'openapi', 'servers', 'stats', 'batch', 'group', 'groups', 'mcp', 'sse', 'messages', 'api', 'oauth', 'tools', 'prompts', 'resources',
       '.hidden', '$smart', '_x', 'a/b', '', ' ', 'x'.repeat(129), 7, null, ['a'], '33333333-3333-4333-8333-33333333333A'
     ]) { refused(await admin.ask('PUT', '/servers/after%20it', { config, newName }), 400, JSON.stringify(newName)) }
     assert.deepEqual(await stored(hub), before)

@@ -36,7 +36,13 @@ test('a new key: its kind, scope and maker', async (t) => {
       [{ kind: 'system', accessType: 'all' }, ['system', undefined, 'all', [], [], 'admin']],
       [{ accessType: 'all', owner: 'root' }, ['system', 'root', 'all', [], [], 'admin']]
     ]
-    for (const [body, shape] of table) assert.deepEqual(shapeOf(await made(admin, body)), shape, JSON.stringify(body))
+    for (const [body, shape] of table) {
+      const key = await made(admin, body)
+      assert.deepEqual(shapeOf(key), shape, JSON.stringify(body))
+      const [kind, , accessType] = shape
+      const { status } = await byKey(key.token).ask('GET', '/servers')
+      assert.equal(status, kind === 'system' && accessType === 'all' ? 200 : 401, `the management API, by ${JSON.stringify(body)}`)
+    }
     for (const body of [
       { kind: 'system' }, { kind: 'user' }, { accessType: 'all', owner: 'bob' }, { allowedServers: ['daily'], owner: 'bob' }, { owner: 'ghost' }
     ]) refused(await admin.ask('POST', '/auth/keys', { name: 'x', ...body }), 400)

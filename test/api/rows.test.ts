@@ -529,13 +529,21 @@ test('every row of the tables', async (t) => {
     const [method = '', route = ''] = name.split(' ')
     const writes = method !== 'GET' && method !== 'DELETE'
     await t.test(name, async () => {
-      // Who may ask what, and what is hidden: test/integration/access-matrix.test.ts and hidden.test.ts.
+      // Who may ask what: test/integration/access-matrix.test.ts.
       const body = writes ? fits : undefined
       refused(await new Api(hub).ask(method, fill(route), body), 401)
       if (row.who === 'admin' || row.who === 'manages') refused(await bob.ask(method, fill(route), body), 403)
       const inGroup = route.startsWith('/groups')
       const odd = { name: '__proto__', serverName: inGroup ? 'alpha' : '__proto__', server: '__proto__', id: '__proto__' }
       if (route.includes(':')) refused(await admin.ask(method, fill(route, odd), body), 404, '__proto__')
+      if (route.includes(':') && row.who !== 'admin') {
+        const [hidden, unknown] = await Promise.all([['closed', 'hidden'], ['clothe', 'hiders']].map(async ([server = '', id = '']) => {
+          const answer = await bob.ask(method, fill(route, { name: server, serverName: inGroup ? 'alpha' : server, server, id }), body)
+          refused(answer, 404)
+          return answer.text.replace(server, 'X').replace(id, 'X')
+        }))
+        assert.equal(hidden, unknown, 'nothing tells the hidden from the unknown')
+      }
       for (const absent of row.absent ?? []) {
         refused(await admin.ask(method, fill(route, absent), body), 404, JSON.stringify(absent))
       }

@@ -266,6 +266,7 @@ test('servesHost and checkOrigin: what is let in from a browser', async (t) => {
     ['another port', [local, '', '', 'localhost:3000', 'http://localhost:4000'], foreign],
     ['another scheme', [local, '', '', 'localhost:3000', 'https://localhost:3000'], foreign],
     ['another origin', [local, '', '', 'localhost:3000', 'http://evil.example'], foreign],
+    ['every address: another origin', ['0.0.0.0', '', '', 'hub.example', 'http://evil.example'], foreign],
     ['an origin that only begins alike', [local, '', '', 'localhost', 'http://localhost.evil.example'], foreign],
     ['an empty origin', [local, '', '', 'localhost:3000', ''], foreign],
     ['an origin that ALLOWED_ORIGINS names', [local, '', 'https://app.example http://b.example', 'localhost', 'https://app.example'], 'in'],

@@ -407,6 +407,10 @@ function reset (upstream: string, owner: string, visibility: Asked['visibility']
   ]
 }
 
+/** What is for admins alone, of any method, or to change. What else is expected here follows from the scope that a route has. */
+const ofAdmins = /^\/api\/(?:users(?!\/:username\/view)|guards|quotas|policies|audit|logs|system-config|mcpb|oauth\/clients|activities\/cleanup|settings\/problems|servers\/:name\/changes)/
+const changedByAdmins = /^\/api\/(?:prompts|resources(?!\/read)|skills|teams)/
+
 const words: Readonly<Record<string, string>> = {
   ':name': 'thing',
   ':serverName': 'thing',
@@ -476,6 +480,13 @@ test('every route, asked by everybody, about everything', async (t) => {
   const unplaced = rows.filter((row) => !placeOf(row) && !exceptions.has(routeOf(row)))
     .map(({ method, url }) => `${method} ${url}`)
   assert.deepEqual(unplaced, [], 'routes that this test does not know: say what they speak of')
+  const isForAdmins = ({ method, url }: RouteRow): boolean =>
+    ofAdmins.test(url) || (changedByAdmins.test(url) && !['GET', 'HEAD'].includes(method))
+  assert.deepEqual(rows.filter((row) => isForAdmins(row) !== (row.scope === 'admin')).map(routeOf), [], 'for admins, or for all, against what is said above')
+  const run = rows.filter(({ scope, effect }) => (scope === 'api' || scope === 'admin') && effect === 'run').map(routeOf)
+  assert.deepEqual(run.sort(), ['POST /api/mcp/:serverName/prompts/:promptName', 'POST /api/resources/read', 'POST /api/tools/call/:server'],
+    'READONLY leaves these open')
+
   const known = new Set(rows.map(({ method, url }) => `${method} ${url}`))
   assert.deepEqual([...Object.keys(places), ...exceptions].filter((route) => !known.has(route)), [],
     'places of routes that are not there')

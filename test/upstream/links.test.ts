@@ -185,6 +185,7 @@ test('attribute: whom a question is for', async (t) => {
   const owner = (each: string): Row[2] => ({ kind: 'owner', owner: each })
   const table: Row[] = [
     ['the call on whose stream it came', { origin: ann, open: [ann] }, of(ann)],
+    ['that call before all others, several owners or not', { origin: ann, open: [ann, bob, annToo] }, of(ann)],
     ['that call before the session that owns the link', { origin: bob, open: [bob], owner: 'ann' }, of(bob)],
     ['nobody, where that call is over', { origin: 'over', open: [ann], owner: 'ann' }, { kind: 'over' }],
     ['the only call open', { open: [bob] }, of(bob)],

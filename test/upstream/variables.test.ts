@@ -249,7 +249,8 @@ test('our secrets and the values of variables go nowhere that they should not', 
         type: 'streamable-http',
         url: `${http.url}?q=\${FOO}&ours=\${JWT_SECRET}`,
         headers: { authorization: 'Bearer ${FOO}', 'x-all': all }
-      }
+      },
+      dies: { command: process.execPath, args: ['-e', 'console.error("dying of " + process.argv[1]); process.exit(1)', '${FOO}'] }
     })
   })
   await connected(hub, 2)
@@ -274,7 +275,10 @@ test('our secrets and the values of variables go nowhere that they should not', 
   const received = JSON.stringify([told, http.received.map(({ headers }) => headers)])
   for (const canary of Object.values(canaries)) assert.ok(!received.includes(canary), canary)
 
-  // integration/canary.test.ts has that nobody is shown them.
+  // What a server says of a value names its variable. integration/canary.test.ts has that nobody is shown secrets of configs.
+  const dies = async (): Promise<string> => JSON.stringify(await managed(hub, 'GET', '/servers/dies'))
+  await until(async () => (await dies()).includes('dying of ${FOO}'), 'its last words never came')
+  for (const canary of [...Object.values(canaries), secret]) assert.ok(!`${await dies()}${hub.output()}`.includes(canary), canary)
   for (const sentence of [
     'http: ${NOT_SET} in headers is not set', 'http: ${JWT_SECRET} in url is not expanded',
     'child: ${PGPASSWORD} in env is not expanded'
