@@ -6,13 +6,14 @@ import { modernRequest } from '../../helpers/modern-request.ts'
 import type { Person } from '../../helpers/oauth.ts'
 import { admin, alice, startServers, startWorld, type Json, type World } from '../../helpers/oauth-world.ts'
 
-/** The two streams that hear of changes: a legacy session's, and a modern subscription. */
+/** The streams that stay open: a legacy session's, a modern subscription, and one of HTTP with SSE before its session. */
 async function listen (world: World, token: string): Promise<Array<[string, Stream]>> {
   const session = await Session.open(`${world.base}/mcp`, { key: token })
   const params = { notifications: { toolsListChanged: true } }
   const subscription = await open(`${world.base}/mcp`, modernRequest('subscriptions/listen', { key: token, params }))
   await subscription.wait(() => true)
-  return [['the stream of a session', await session.listen()], ['a subscription', subscription]]
+  const sse = await open(`${world.base}/sse`, { method: 'GET', key: token, headers: { accept: 'text/event-stream' } })
+  return [['the stream of a session', await session.listen()], ['a subscription', subscription], ['an SSE stream', sse]]
 }
 
 test('what is open on a token ends with its scope, its time, and the rights of its user', async (t) => {
