@@ -79,6 +79,20 @@ test('a consent holds for the rights and the password that its user had then', a
   assert.deepEqual([await isAsked('mcp'), await isAsked('mcp')], [true, false])
 })
 
+test('what a user allowed stays ended when the user is an admin for a while', async (t) => {
+  const world = await startWorld(t)
+  const { id } = await world.client({ requireSecret: false, scopes: ['mcp', 'manage'] })
+  const browser = world.browser()
+  await world.code(alice, { scope: 'mcp' }, id, browser)
+  const { access, refresh } = await world.tokens(alice, { scope: 'mcp' }, id)
+  for (const isAdmin of [true, false]) {
+    assert.equal((await world.as(admin, 'PUT', '/api/users/alice', { isAdmin })).status, 200)
+    assert.equal(await world.isValid(access), false)
+    assert.equal((await world.refresh(refresh, id)).body.error, 'invalid_grant')
+    assert.deepEqual((await world.as(alice, 'GET', '/api/oauth/consents')).body.data, [])
+  }
+})
+
 test('what an admin allowed stays ended when the user is an admin again, also where nothing could be revoked', async (t) => {
   const world = await startWorld(t, {
     wrap: (storage) => {
