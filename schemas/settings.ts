@@ -62,7 +62,7 @@ export const User = Type.Object({
   createdAt: Type.Optional(Type.String()),
   restoredAt: Type.Optional(Type.String({ description: 'ISO 8601: credentials issued before are not valid' })),
   demotedAt: Type.Optional(
-    Type.String({ description: 'ISO 8601: consents that the user gave to clients before, as an admin, are not valid' })
+    Type.String({ description: 'ISO 8601: consents that the user gave to clients before are not valid' })
   ),
   loginGroups: Type.Optional(Type.Array(Type.String(), {
     description: 'The groups from the last OpenID Connect login that `claims` of teams contained at that time'

@@ -56,15 +56,8 @@ class Downstream {
     for (const endpoint of this.#endpoints) endpoint.revoke(hasAccess)
   }
 
-  /**
-   * Ends the streams and subscriptions that were opened with a credential, once it has expired. Sessions are kept:
-   * clients renew the credential with their next request, and few clients can start a new session.
-   * @param id the id in `Principal.credential`
-   */
-  closeChannels (id: string): void {
-    for (const session of this.sessions) if (session.view.principal.credential?.id === id) session.closeChannels()
-    this.modern.expire(id)
-  }
+  /** Ends the streams of an expired credential. @param id the id in `Principal.credential` */
+  expire (id: string): void { for (const endpoint of this.#endpoints) endpoint.expire(id) }
 }
 
 declare module 'fastify' {
@@ -89,5 +82,5 @@ export default fp<{ sealer?: Sealer, usedStates: UsedRequestStates }>(async (app
     downstream.revoke(hasAccess)
     app.gateway.applyAccess()
   })
-  app.auth.accessChanges.on('expired', (id) => { downstream.closeChannels(id) })
+  app.auth.accessChanges.on('expired', (id) => { downstream.expire(id) })
 }, { name: 'downstream', dependencies: ['base', 'gateway', 'auth', 'access', 'settings'] })

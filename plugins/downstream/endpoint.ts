@@ -28,6 +28,12 @@ export interface Endpoint {
   close: (timeout: number) => Promise<void>
   /** Ends sessions that have lost access. @param hasAccess whether the principal of a view still has this view */
   revoke: (hasAccess: (view: View) => boolean) => void
+  /**
+   * Ends the streams and subscriptions that were opened with a credential, once it has expired. Sessions are kept:
+   * clients renew the credential with their next request, and few clients can start a new session.
+   * @param id the id in `Principal.credential`
+   */
+  expire: (id: string) => void
 }
 
 /** The open requests at an endpoint. When the gateway shuts down, `drain` waits for them. */

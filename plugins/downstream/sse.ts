@@ -173,6 +173,13 @@ class SseEndpoint implements Endpoint {
     }
   }
 
+  /** Ends the connections that have no session yet; `LegacyEndpoint` ends the streams of sessions. */
+  expire (id: string): void {
+    for (const connection of this.#connections.values()) {
+      if (!connection.session && connection.view.principal.credential?.id === id) connection.end()
+    }
+  }
+
   async #initialize (connection: SseConnection, request: Request, address: string): Promise<void> {
     const { gateway, sessions, requests } = this.#deps
     const reply = connection.openReply(1)

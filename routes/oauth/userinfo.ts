@@ -7,12 +7,12 @@ import { allowAnyOrigin } from '../any-origin.ts'
 const routes: FastifyPluginAsync = async (app) => {
   const answer = async (request: FastifyRequest): Promise<object> => {
     if ((request.query as Record<string, unknown>).access_token !== undefined) {
-      if (request.headers.authorization === undefined) throw tokenRequiredError()
+      if (request.headers.authorization === undefined) throw tokenError(request)
       throw new OAuthError('invalid_request', 'The access token must be in the Authorization header only')
     }
     const principal = await app.auth.identifyTokenUser(request)
     const user = app.users.get(principal?.username ?? '')
-    if (!principal || !user) throw tokenRequiredError()
+    if (!principal || !user) throw tokenError(request)
     const { username, isAdmin = false } = user
     return { sub: accountSubjectOf(user), username, preferred_username: username, isAdmin }
   }
@@ -22,5 +22,10 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const tokenRequiredError = (): OAuthError =>
-  new OAuthError('invalid_token', 'An access token is required in the Authorization header', 401)
+const tokenError = ({ headers }: FastifyRequest): OAuthError => new OAuthError(
+  'invalid_token',
+  headers.authorization === undefined
+    ? 'An access token is required in the Authorization header'
+    : 'The access token is not valid',
+  401
+)

@@ -23,6 +23,8 @@ test('registration (RFC 7591)', async (t) => {
       ].map((uri) => [callback, uri]),
       undefined, [], 'https://a.example/', [1], [null], {}, long
     ]) assertRefusal(await post({ ...good, redirect_uris: uris }), [400, 'invalid_redirect_uri'], JSON.stringify(uris))
+    const { body } = await post({ ...good, redirect_uris: ['https://a.example/*'] })
+    assert.match(String(body.error_description), /contains \*: .* wildcards/)
   })
 
   await t.test('refuses metadata that it cannot keep to', async () => {

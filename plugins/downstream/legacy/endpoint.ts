@@ -92,6 +92,10 @@ export class LegacyEndpoint implements Endpoint {
     }
   }
 
+  expire (id: string): void {
+    for (const session of this.#sessions) if (session.view.principal.credential?.id === id) session.closeChannels()
+  }
+
   async #initialize (
     { view, raw }: InboundRequest, request: Request, accepted: AcceptedTypes,
     reservation: SessionReservation

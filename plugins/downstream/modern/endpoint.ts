@@ -116,7 +116,6 @@ export class ModernEndpoint implements Endpoint {
     this.subscriptions.revoke(hasAccess)
   }
 
-  /** Ends the streams that were opened with a credential. @param id the id in `Principal.credential` */
   expire (id: string): void {
     this.subscriptions.expire(id)
     for (const exchange of this.#exchanges.values()) {

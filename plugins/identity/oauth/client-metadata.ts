@@ -157,7 +157,8 @@ const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 function redirectUriProblem (uri: string): string | undefined {
   if (uri.length > identityLimits.oauth.uri) return `is longer than ${identityLimits.oauth.uri} characters`
   // `URL` silently drops some of these characters.
-  if (/[^\x21-\x7e]|["<>\\^`{|}*]/.test(uri)) return 'contains characters that are not allowed in a URI'
+  if (/[^\x21-\x7e]|["<>\\^`{|}]/.test(uri)) return 'contains characters that are not allowed in a URI'
+  if (uri.includes('*')) return 'contains *: redirect URIs are compared exactly, without wildcards'
   if (!URL.canParse(uri)) return 'is not an absolute URI'
   const { protocol, hostname, username, password } = new URL(uri)
   if (uri.includes('#')) return 'has a fragment'

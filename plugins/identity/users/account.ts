@@ -19,11 +19,11 @@ export const accountMarkOf = ({ username, password, createdAt, restoredAt }: Use
 
 /**
  * Returns the mark of an account together with its admin rights: it also changes when the user becomes an admin or
- * ceases to be one. So an authorization that an admin grants to a client ends when the user loses the admin rights, and
- * stays invalid if the user regains them. An authorization granted without admin rights never gets them.
+ * ceases to be one, and does not return to a former value. So an authorization that a user grants to a client ends when
+ * the user gets or loses the admin rights, and stays invalid if that is undone.
  */
 export const rightsMarkOf = (user: User): string =>
-  user.isAdmin === true ? `${accountMarkOf(user)}+${user.demotedAt ?? ''}` : accountMarkOf(user)
+  `${accountMarkOf(user)}${user.isAdmin === true ? '+' : ''}${user.demotedAt ?? ''}`
 
 /** Returns an id of an account that a later account of the same name does not have; the `sub` of OpenID Connect. */
 export const accountSubjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])

@@ -6,13 +6,14 @@ import { modernRequest } from '../../helpers/modern-request.ts'
 import type { Person } from '../../helpers/oauth.ts'
 import { admin, alice, startServers, startWorld, type Json, type World } from '../../helpers/oauth-world.ts'
 
-/** The two streams that hear of changes: a legacy session's, and a modern subscription. */
+/** The streams that stay open: a legacy session's, a modern subscription, and one of HTTP with SSE before its session. */
 async function listen (world: World, token: string): Promise<Array<[string, Stream]>> {
   const session = await Session.open(`${world.base}/mcp`, { key: token })
   const params = { notifications: { toolsListChanged: true } }
   const subscription = await open(`${world.base}/mcp`, modernRequest('subscriptions/listen', { key: token, params }))
   await subscription.wait(() => true)
-  return [['the stream of a session', await session.listen()], ['a subscription', subscription]]
+  const sse = await open(`${world.base}/sse`, { method: 'GET', key: token, headers: { accept: 'text/event-stream' } })
+  return [['the stream of a session', await session.listen()], ['a subscription', subscription], ['an SSE stream', sse]]
 }
 
 test('what is open on a token ends with its scope, its time, and the rights of its user', async (t) => {
@@ -76,6 +77,20 @@ test('a consent holds for the rights and the password that its user had then', a
   await change({ newPassword: 'Other-1234' })
   who = { ...alice, password: 'Other-1234' }
   assert.deepEqual([await isAsked('mcp'), await isAsked('mcp')], [true, false])
+})
+
+test('what a user allowed stays ended when the user is an admin for a while', async (t) => {
+  const world = await startWorld(t)
+  const { id } = await world.client({ requireSecret: false, scopes: ['mcp', 'manage'] })
+  const browser = world.browser()
+  await world.code(alice, { scope: 'mcp' }, id, browser)
+  const { access, refresh } = await world.tokens(alice, { scope: 'mcp' }, id)
+  for (const isAdmin of [true, false]) {
+    assert.equal((await world.as(admin, 'PUT', '/api/users/alice', { isAdmin })).status, 200)
+    assert.equal(await world.isValid(access), false)
+    assert.equal((await world.refresh(refresh, id)).body.error, 'invalid_grant')
+    assert.deepEqual((await world.as(alice, 'GET', '/api/oauth/consents')).body.data, [])
+  }
 })
 
 test('what an admin allowed stays ended when the user is an admin again, also where nothing could be revoked', async (t) => {

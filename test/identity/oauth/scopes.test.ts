@@ -135,6 +135,8 @@ test('a token is sent in one way, and a bad one is told so, on every route', asy
   assert.match(await said({ authorization: `Bearer ${'x'.repeat(43)}` }), /access token or bearer key is not valid/)
   assert.match(await said({ authorization: `Bearer thk_${'0'.repeat(64)}` }), /^The bearer key is not valid/)
   assert.match(await said({}), /access token or a bearer key is required/)
+  assert.match(String((await world.by('x'.repeat(43), 'GET', '/oauth/userinfo')).body.error_description), /access token is not valid/)
+  assert.match(String((await world.ask('GET', '/oauth/userinfo')).body.error_description), /access token is required/)
 })
 
 test('paths that nobody serves, and a server that is off, answer in the words of OAuth; browsers get pages', async (t) => {
