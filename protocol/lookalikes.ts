@@ -132,6 +132,10 @@ const methods: ReadonlySet<string> = new Set([
   'notifications/resources/updated', 'notifications/roots/list_changed', 'notifications/elicitation/complete',
   'notifications/tasks', 'notifications/tasks/status', 'notifications/subscriptions/acknowledged'
 ])
+
+/** Whether a revision of MCP, or an extension that the gateway knows, defines a method. */
+export const isMcpMethod = (method: string): boolean => methods.has(method)
+
 const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((method) => [foldName(method), method]))
 /** Prefixes that the gateway recognizes in methods that are otherwise unknown to it. */
 const prefixes = ['tasks/', 'events/', 'notifications/events/', 'notifications/']

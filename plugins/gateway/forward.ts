@@ -26,23 +26,27 @@ export class Forwarder {
   readonly #shares = new Shares(gatewayLimits.calls, 'calls in flight')
   readonly #withProviderTaskIds: (exchange: Exchange<View>, provider: string) => Exchange<View>
   readonly #requireItem: (exchange: Exchange<View>, provider: string, item: string | undefined) => Promise<void>
+  readonly #isVisible: (exchange: Exchange<View>, provider: string) => boolean
   readonly #logError: (error: unknown, sentence: string) => void
 
   /**
    * @param withProviderTaskIds replaces a client's task ids in a request (`refersToTask`) by those of the provider
    * @param requireItem throws an RpcError if the view of a request no longer shows the item that was found for it
+   * @param isVisible whether the view of a request still includes a provider
    */
   constructor (
     providers: ProviderTable,
     hooks: HookLists,
     withProviderTaskIds: (exchange: Exchange<View>, provider: string) => Exchange<View>,
     requireItem: (exchange: Exchange<View>, provider: string, item: string | undefined) => Promise<void>,
+    isVisible: (exchange: Exchange<View>, provider: string) => boolean,
     logError: (error: unknown, sentence: string) => void
   ) {
     this.#providers = providers
     this.#hooks = hooks
     this.#withProviderTaskIds = withProviderTaskIds
     this.#requireItem = requireItem
+    this.#isVisible = isVisible
     this.#logError = logError
   }
 
@@ -132,18 +136,14 @@ export class Forwarder {
     throw thrown
   }
 
-  /**
-   * Waits for a result from a hook.
-   * @throws RpcError if the caller has meanwhile left, or lost the item: it must not get the result
-   */
+  /** Waits for a result from a hook. @throws RpcError if the caller has lost access to the provider meanwhile */
   async #unlessLost (
-    { provider, item }: GatewayCall, request: Exchange<View>, waiting: Promise<string>
+    { provider }: GatewayCall, request: Exchange<View>, waiting: Promise<string>
   ): Promise<string> {
     const result = await waiting
-    let reason = request.cancelled
-    await this.#requireItem(request, provider, item).catch(() => { reason ??= lostServerClause })
-    if (reason === undefined) return result
-    const sentence = `The result of server ${JSON.stringify(provider)} is not delivered: ${reason}. The request has run`
+    if (this.#isVisible(request, provider)) return result
+    const sentence =
+      `The result of server ${JSON.stringify(provider)} is not delivered: ${lostServerClause}. The request has run`
     throw new RpcError(rpcCode.unavailable, sentence, 'cancelled')
   }
 

@@ -40,10 +40,14 @@ export function createGatewayParts (
   const taskHandles = new TaskHandles(sealer)
   const cursors = new EventCursors(sealer)
   const streams = new OpenEventsStreams()
-  const forwarder = new Forwarder(providers, hooks, (...request) =>
-    withProviderTaskIds({ taskHandles, surfaces, providers }, ...request), async (...found) => {
-    await requireItem({ resolver, surfaces }, ...found)
-  }, logError)
+  const forwarder = new Forwarder(
+    providers,
+    hooks,
+    (...request) => withProviderTaskIds({ taskHandles, surfaces, providers }, ...request),
+    async (...found) => { await requireItem({ resolver, surfaces }, ...found) },
+    ({ view }, provider) => surfaces.visible(view).some(({ server }) => server.name === provider),
+    logError
+  )
   const runningTasks = new RunningTasks({ store, handles: taskHandles, providers, forwarder, access, logError })
   return {
     providers, surfaces, resolver, forwarder, notifier, hooks, taskHandles, runningTasks, cursors, streams, links

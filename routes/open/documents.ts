@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
-import { chargedOwnerOf } from '../../plugins/settings/index.ts'
+import { chargedOwnerOf, type Principal } from '../../plugins/settings/index.ts'
 import { pacedReply, memoryBudget, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import {
   DocumentQuery, GroupOrServerDocumentQuery, GroupOrServerParams, OpenApiDocument, OpenApiServerNames, OpenRouteError,
@@ -33,6 +33,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRoute', refuseUnknownQuery)
   app.addHook('onSend', createEntityTagHook(cacheControl))
 
+  const callerOf = async (request: FastifyRequest): Promise<Principal> =>
+    ({ ...await app.auth.identifyOptionally(request), address: request.ip })
   const send = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -40,7 +42,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     query: Static<typeof DocumentQuery>,
     format: 'json' | 'yaml'
   ): Promise<FastifyReply> => {
-    const principal = await app.auth.identifyOptionally(request)
+    const principal = await callerOf(request)
     const owner = chargedOwnerOf(principal, request.ip)
     const releases: Release[] = []
     const hold = (bytes: number): void => {
@@ -103,7 +105,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config
   }, async (request) =>
-    ({ success: true as const, data: app.openapi.servers(await app.auth.identifyOptionally(request)) }))
+    ({ success: true as const, data: app.openapi.servers(await callerOf(request)) }))
 
   app.get('/openapi/stats', {
     schema: {
@@ -111,6 +113,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config
   }, async (request) =>
-    ({ success: true as const, data: app.openapi.stats(await app.auth.identifyOptionally(request)) }))
+    ({ success: true as const, data: app.openapi.stats(await callerOf(request)) }))
 }
 export default routes

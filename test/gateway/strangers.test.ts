@@ -128,6 +128,7 @@ test('news of a task or of a question reach nobody on an idle shared connection,
   const merged = await (await Session.open(url.replace('/server', ''), { key: OTHER })).listen()
   await server.broadcast('notifications/tasks/status', { taskId: '1', status: 'completed', statusMessage: 'a secret of A' })
   await server.broadcast('notifications/elicitation/complete', { elicitationId: 'a secret of A' })
+  await server.broadcast('notifications/roots/list_changed', {})
   await server.broadcast('notifications/x/news', { a: 1 })
   await server.broadcast(...log('for all'))
   for (const [heard, seen] of [[stream, ['notifications/x/news', 'notifications/message']], [merged, ['notifications/message']]] as const) {

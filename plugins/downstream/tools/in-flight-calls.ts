@@ -31,13 +31,17 @@ export class InFlightCalls {
     gone.listen(() => { exchange.cancel('the caller went away') })
     const call: InFlightCall = { exchange, server, refusal: undefined }
     const number = this.#running.add(call)
+    let result: string
     try {
-      return String(await this.#gateway.handle(exchange))
+      result = String(await this.#gateway.handle(exchange))
     } catch (error) {
       throw call.refusal ?? this.toHttpError(error, server, exchange)
     } finally {
       this.#running.remove(number)
     }
+    // A hook may have held the result while the caller lost access.
+    if (call.refusal !== undefined) throw call.refusal
+    return result
   }
 
   /** Translates a JSON-RPC error to an HTTP error without the server's secrets. Other errors are returned unchanged. */

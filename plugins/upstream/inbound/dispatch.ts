@@ -3,6 +3,7 @@ import { requireClientCapability, capabilityClassOf } from '../../../protocol/ca
 import { rpcCode, RpcError } from '../../../protocol/errors.ts'
 import { isStreamNotification } from '../../../protocol/events.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
+import { isMcpMethod } from '../../../protocol/lookalikes.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
 import { restoreProgressToken } from '../../../protocol/progress.ts'
 import { relatedTaskOf, replaceTaskId } from '../../../protocol/task-ids.ts'
@@ -253,8 +254,9 @@ function dispatchOther (
       deliver(deps, target.owner, method, withHandle(deps, target.owner, params, paramsText))
       return
     case 'idle':
-      // A notification that belongs to no call is broadcast, unless several principals have used the link.
-      if (!link.isShared) deps.broadcast(slot, link, method, paramsText)
+      // A notification that belongs to no call is broadcast, unless several principals have used the link. Those of MCP
+      // itself that reach this point are for servers.
+      if (!link.isShared && (isLog || !isMcpMethod(method))) deps.broadcast(slot, link, method, paramsText)
       else deps.onDropped(method)
       return
     case 'contested':

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { type UserVariableValues, hasUserVariables, withoutMissingValues } from '../../../schemas/user-variables.ts'
 import { createConfigRedactor } from '../../base/secrets/index.ts'
+import { defaultOwner } from '../../identity/index.ts'
 import type { ServerValues } from '../values/server-values.ts'
 import { expandVariables, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
 import { isRemoteMcpServer } from './transport.ts'
@@ -17,7 +18,8 @@ export function canReuseConnection (a: ServerConfig, b: ServerConfig): boolean {
   // Links use the owner's values, and logins that end when the owner changes. Neither must be used for another owner,
   // or for a later server of the same name.
   const isOwnerBound = hasUserVariables(a) || hasUserVariables(b) || isRemoteMcpServer(a)
-  if (isOwnerBound && (a.owner !== b.owner || a.createdAt !== b.createdAt)) return false
+  const bindingOf = ({ owner = defaultOwner, createdAt }: ServerConfig): unknown[] => [owner, createdAt]
+  if (isOwnerBound && !isDeepStrictEqual(bindingOf(a), bindingOf(b))) return false
   const names = new Set([...Object.keys(a), ...Object.keys(b)].filter((name) => !unrelatedMembers.has(name)))
   const textOf = (config: ServerConfig, name: string): string | undefined =>
     JSON.stringify(config[name as keyof ServerConfig])

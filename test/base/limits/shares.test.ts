@@ -94,7 +94,8 @@ test('owners: users with all their keys, system keys, addresses', async () => {
 test('one caller who holds calls without end does not shut out the next one', async () => {
   const answers: Array<() => void> = []
   const call = async (): Promise<object> => await new Promise((resolve) => { answers.push(() => { resolve({ resultText: '{}' }) }) })
-  const forwarder = new Forwarder({ use: () => ({ call }) } as never, createHookLists(), (exchange) => exchange, async () => {}, () => {})
+  const providers = { use: () => ({ call }) } as never
+  const forwarder = new Forwarder(providers, createHookLists(), (exchange) => exchange, async () => {}, () => true, () => {})
   const send = async (owner: string): Promise<string> =>
     await forwarder.send({ client: { id: owner, owner }, params: {} } as never, 'server', 'item')
   const held = Array.from({ length: gatewayLimits.calls * 3 / 4 }, async () => await send('greedy'))

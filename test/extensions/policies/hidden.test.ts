@@ -198,11 +198,11 @@ test('records of a server and what a user sees hide what is hidden at the addres
     const view = await data('/users/ann/view')
     return [
       names(at(await data('/servers'), 0, 'tools')), names(at(await data('/servers/lib'), 'tools')),
-      names(at(view, 'servers', 0, 'tools')), names(at(view, 'tools'))
+      names(at(view, 'servers', 0, 'tools')), names(at(view, 'tools')), at(await data('/openapi/stats'), 'totalTools')
     ]
   }
   for (const address of ['192.0.2.1', '::ffff:192.0.2.1', '::FFFF:c000:201']) {
-    assert.deepEqual(await toolsAt(address), Array(4).fill(['shown']), address)
+    assert.deepEqual(await toolsAt(address), [...Array(4).fill(['shown']), 1], address)
   }
-  assert.deepEqual(await toolsAt('192.0.2.2'), Array(4).fill(['shown', 'secret']))
+  assert.deepEqual(await toolsAt('192.0.2.2'), [...Array(4).fill(['shown', 'secret']), 2])
 })

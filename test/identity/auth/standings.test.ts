@@ -64,8 +64,10 @@ const password = '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234'
 
 interface World { app: FastifyInstance, url: string, upstream: Upstream }
 
-async function start (t: Test): Promise<World> {
-  const upstream = await startUpstream(t, { tools: [tool('wait')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
+async function start (t: Test, { isAnswering = false } = {}): Promise<World> {
+  const upstream = await startUpstream(t, {
+    tools: [tool('wait')], on: ({ method }) => method === 'tools/call' && !isAnswering ? 'never' : undefined
+  })
   const app = await appFor(t, {
     mcpServers: { up: { url: upstream.url, visibility: 'public' } },
     users: ['ann', 'bob'].map((username) => ({ username, password, isAdmin: false })),
@@ -184,6 +186,14 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     for (const { id } of [phone, others]) app.auth.accessChanges.announceRevocation(id)
     await within('the calls of the others', Promise.all(Object.values(calls)))
   })
+})
+
+test('a result that a hook holds does not reach a REST caller whose key is revoked', async (t) => {
+  const { app, url } = await start(t, { isAnswering: true })
+  app.gateway.addHook('onOutput', async (_call, result) => { app.auth.accessChanges.announceRevocation(laptop.id); return result })
+  for (const [{ token }, status] of [[laptop, 401], [phone, 200]] as const) {
+    assert.equal((await fetch(`${url}/api/tools/up/wait`, { headers: { authorization: `Bearer ${token}` } })).status, status)
+  }
 })
 
 test('a key that has expired counts as disabled', async (t) => {
