@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { limitFormFields, chunkedBodyReserver, readBodyText } from '../../plugins/base/body/index.ts'
 import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
+import { sendPage } from '../../plugins/base/pages/index.ts'
 import { passToProvider } from '../../plugins/identity/index.ts'
 import { addBodyMemoryReservation } from '../bodies.ts'
 
@@ -29,8 +30,13 @@ const routes: FastifyPluginAsync = async (app) => {
       await answer(request, reply)
     })
     // Resumes an authorization after the login and consent pages.
-    authorization.get(
-      '/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) }
+    authorization.get<{ Params: { uid: string } }>(
+      '/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => {
+        const provider = await app.oauth.provider(app.oauth.issuer(request))
+        const problem = await app.oauth.interactions.checkResumed(provider, request.params.uid)
+        if (problem) await sendPage(reply, problem)
+        else await answer(request, reply)
+      }
     )
     authorization.post('/authorize', { config, onRequest }, async (request, reply) => {
       const query = limitFormFields(await readBodyText(request.raw, maxForm, chunkedBodyReserver(request)))

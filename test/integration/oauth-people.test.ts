@@ -146,15 +146,22 @@ test('what is allowed is what the page has shown, whatever the client makes of i
       assert.deepEqual((await world.as(alice, 'GET', '/api/oauth/consents')).body.data, [])
     })
   }
-  await t.test('without the redirect URI, while the user is at the login page', async () => {
+  await t.test('without the redirect URI, at the login page or after the consent', async () => {
     const { client_id: clientId = '', registration_access_token: token } = await register(world.base, stated)
     const { params } = request(clientId, { scope: 'mcp' })
+    const put = async (uri: string): Promise<unknown> => await world.ask(
+      'PUT', `/oauth/register/${clientId}`, { client_id: clientId, ...stated, redirect_uris: [uri] }, { authorization: `Bearer ${token}` }
+    )
     const browser = new Browser(world.origin)
     const first = await browser.get(`${world.base}/oauth/authorize?${new URLSearchParams(params).toString()}`)
     const login = await browser.get(first.location ?? '')
-    const body = { client_id: clientId, ...stated, redirect_uris: ['https://other.example/callback'] }
-    await world.ask('PUT', `/oauth/register/${clientId}`, body, { authorization: `Bearer ${token}` })
+    await put('https://other.example/callback')
     isOutdated(await browser.submit(login, { username: 'alice', password }, '/login'))
+    await put(callback)
+    const consent = await consentPage(world, params)
+    const allowed = await consent.browser.submit(consent.page, { decision: 'allow' }, '/consent')
+    await put('https://other.example/callback')
+    isOutdated(await consent.browser.get(allowed.location ?? ''))
   })
   await t.test('the same again', async () => {
     const { client_id: clientId = '', registration_access_token: token } = await register(world.base, stated)

@@ -90,11 +90,14 @@ function embeddedIPv4 (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
 }
 
 /**
- * Returns the usual notation of an IP address (RFC 5952), and the IPv4 address in place of an IPv4-mapped one. A text
- * that is no address is returned unchanged.
+ * Returns the usual notation of a client's IP address (RFC 5952), without the port that some proxies add, and the IPv4
+ * address in place of an IPv4-mapped one. A text that is no address is returned unchanged.
  */
-export const canonicalAddress = (address: string): string =>
-  ipaddr.isValid(address) ? ipaddr.process(address).toString() : address
+export function canonicalAddress (text: string): string {
+  const [, bracketed, dotted] = /^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$/.exec(text) ?? []
+  const address = bracketed ?? dotted ?? text
+  return ipaddr.isValid(address) ? ipaddr.process(address).toString() : text
+}
 
 /** Returns the class of a host name if it is known without DNS; otherwise undefined. @param name a normalized name */
 export function classifyHostName (name: string): AddressClass | undefined {

@@ -177,10 +177,20 @@ export class Interactions {
       if (!(error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500)) throw error
       return this.#expiredPage()
     }
-    // The library checks the redirect URI only when the request arrives.
+    return await this.#problemOf(provider, details) ?? details
+  }
+
+  /** Returns a page if the redirect URI of an authorization was removed before the authorization resumes. */
+  async checkResumed (provider: Provider, uid: string): Promise<Page | undefined> {
+    const details = await provider.Interaction.find(uid)
+    return details && await this.#problemOf(provider, details)
+  }
+
+  /** Ends an interaction whose redirect URI was removed. The library checks the URI only when the request arrives. */
+  async #problemOf (provider: Provider, details: Interaction): Promise<Page | undefined> {
     const client = await provider.Client.find(textOf(details.params.client_id) ?? '')
     const isAllowed = client?.redirectUriAllowed(textOf(details.params.redirect_uri) ?? '') !== false
-    return isAllowed ? details : await this.#endOutdated(details)
+    return isAllowed ? undefined : await this.#endOutdated(details)
   }
 
   #expiredPage (): Page {

@@ -201,7 +201,7 @@ test('records of a server and what a user sees hide what is hidden at the addres
       names(at(view, 'servers', 0, 'tools')), names(at(view, 'tools')), at(await data('/openapi/stats'), 'totalTools')
     ]
   }
-  for (const address of ['192.0.2.1', '::ffff:192.0.2.1', '::FFFF:c000:201']) {
+  for (const address of ['192.0.2.1', '192.0.2.1:8080', '::ffff:192.0.2.1', '[::FFFF:c000:201]:80']) {
     assert.deepEqual(await toolsAt(address), [...Array(4).fill(['shown']), 1], address)
   }
   assert.deepEqual(await toolsAt('192.0.2.2'), [...Array(4).fill(['shown', 'secret']), 2])
