@@ -79,17 +79,28 @@ export class RequestRunner {
     return await this.#connected(this.#supervisor.ensureLink(slot), Math.max(connectionWait - since, 0), exchange)
   }
 
-  /** Runs a client's call with `run`, and masks the secrets of the server's config in its error or its task's error. */
+  /** Runs a client's call with `run`, and masks the secrets of the server's config in its error, or its failed task. */
   async call (slot: Slot, work: (link: Link) => Promise<Response>, exchange: Exchange): Promise<Response> {
     const response = await this.run(slot, work, exchange)
     const { errorText, resultText } = response
     if (errorText !== undefined) response.errorText = this.#masked(errorText)
-    if (exchange.method !== 'tasks/get' || resultText === undefined) return response
-    const failure = memberOf(resultText, 'error')
-    if (failure?.startsWith('{') === true) {
-      response.resultText = withMembers(resultText, { error: this.#masked(failure) })
+    const isOfTask = exchange.taskForm !== undefined || exchange.method.startsWith('tasks/')
+    if (isOfTask && resultText?.includes('"failed"') === true) {
+      response.resultText = this.#withMaskedFailure(resultText)
     }
     return response
+  }
+
+  /** Masks the secrets of the server's config in what a result, or the task in it, says of a failure. */
+  #withMaskedFailure (result: string): string {
+    const changes: Record<string, string> = {}
+    for (const name of ['error', 'statusMessage', 'task']) {
+      const member = memberOf(result, name)
+      if (member === undefined) continue
+      const masked = name === 'task' && member.startsWith('{') ? this.#withMaskedFailure(member) : this.#masked(member)
+      if (masked !== member) changes[name] = masked
+    }
+    return Object.keys(changes).length === 0 ? result : withMembers(result, changes)
   }
 
   /** Masks the secrets of the server's config in the JSON text of an error. Without such a secret, the text is kept. */
