@@ -263,6 +263,7 @@ test('servesHost and checkOrigin: what is let in from a browser', async (t) => {
     ['the Host of install.baseUrl', [local, '', '', 'hub.example', undefined, 'https://hub.example/base'], 'in'],
     ['same origin', [local, '', '', 'localhost:3000', 'http://localhost:3000'], 'in'],
     ['same origin, in another case', [local, '', '', 'LOCALHOST:3000', 'http://localhost:3000'], 'in'],
+    ['same origin, with the default port', [local, '', '', 'localhost:80', 'http://localhost'], 'in'],
     ['another port', [local, '', '', 'localhost:3000', 'http://localhost:4000'], foreign],
     ['another scheme', [local, '', '', 'localhost:3000', 'https://localhost:3000'], foreign],
     ['another origin', [local, '', '', 'localhost:3000', 'http://evil.example'], foreign],

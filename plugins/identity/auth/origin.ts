@@ -61,8 +61,9 @@ export function checkOrigin (
 ): void {
   if (origin === undefined || origins.has(origin) || origin === parseUrl(baseUrl)?.origin) return
   // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the gateway's own origin is the origin of
-  // the base URL, or consists of the forwarded protocol and host.
-  if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
+  // the base URL, or consists of the forwarded protocol and host. Browsers omit the default port.
+  const own = host === undefined ? undefined : parseUrl(`${protocol}://${host}`)?.origin
+  if (origin.toLowerCase() !== own) throw new errors.ForeignOrigin()
 }
 
 /**

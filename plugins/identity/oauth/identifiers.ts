@@ -37,7 +37,8 @@ function ownOrigin (listening: string, { headers: { host = '' } }: FastifyReques
 
 function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, isProxy: IsProxy): string | undefined {
   if (headers['x-forwarded-host'] === undefined || !isProxy(socket.remoteAddress ?? '')) return undefined
-  return URL.canParse(`${protocol}://${host}`) ? new URL(`${protocol}://${host}`).origin : undefined
+  const isHttp = /^https?$/i.test(protocol) && URL.canParse(`${protocol}://${host}`)
+  return isHttp ? new URL(`${protocol}://${host}`).origin : undefined
 }
 
 /**

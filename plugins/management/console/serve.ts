@@ -159,7 +159,7 @@ export async function serveConsole (
   const isSecure = ({ protocol, host }: FastifyRequest): boolean => {
     const stated = findBaseUrlSetting(app.settings.current.system, app.config.env)?.text
     const url = stated !== undefined && URL.canParse(stated) ? new URL(stated) : undefined
-    return protocol === 'https' || (url?.protocol === 'https:' && url.host === host)
+    return protocol.toLowerCase() === 'https' || (url?.protocol === 'https:' && url.host === host)
   }
   app.decorate('kit', kit)
   // The pages of a session get the same token, so that unchanged parts of a page stay byte-identical.
