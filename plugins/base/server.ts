@@ -81,8 +81,9 @@ function prepare (app: FastifyInstance): void {
   ignoreBodies(app)
   // A client has the same address for policies, limits and records, however a socket or a proxy writes it.
   app.addHook('onRequest', (request, _reply, done) => {
-    const { ip } = request
-    if (ip.includes(':')) Object.defineProperty(request, 'ip', { value: canonicalAddress(ip) })
+    // Undefined if the client has closed the connection already.
+    const ip = request.ip as string | undefined
+    if (ip?.includes(':') === true) Object.defineProperty(request, 'ip', { value: canonicalAddress(ip) })
     done()
   })
   app.addHook('onRequest', limitQueryParameters)

@@ -45,7 +45,8 @@ export function createGatewayParts (
     hooks,
     (...request) => withProviderTaskIds({ taskHandles, surfaces, providers }, ...request),
     async (...found) => { await requireItem({ resolver, surfaces }, ...found) },
-    ({ view }, provider) => surfaces.visible(view).some(({ server }) => server.name === provider),
+    ({ view }, provider) => providers.isRegistered(provider) ||
+      surfaces.visible(view).some(({ server }) => server.name === provider),
     logError
   )
   const runningTasks = new RunningTasks({ store, handles: taskHandles, providers, forwarder, access, logError })

@@ -30,6 +30,9 @@ export class ProviderTable {
     this.#generation++
   }
 
+  /** Whether a provider belongs to the gateway itself, and not to the settings. */
+  isRegistered (name: string): boolean { return this.#registered.has(name) }
+
   /** The registered provider with whose `uriPrefix` a URI begins; undefined if there is none. */
   ownerOf (uri: string): Provider | undefined {
     for (const provider of this.#registered.values()) {

@@ -215,7 +215,7 @@ test('what was not found is named as it was asked for', async (t) => {
     ['/api/none/tools/up/echo', 'There is no such group or server: "none"'],
     ['/api/tools/up/echo?group=none', 'There is no such group: "none"'],
     ['/api/tools/up/echo', 'There is no such server: "up"'],
-    ['/api/team/tools/up/echo', 'There is no such group or server: "team"']
+    ['/api/team/tools/up/echo', 'There is no such server: "up"']
   ] as const) {
     const answer = await ask('GET', path)
     assert.equal(answer.json<{ message: string }>().message, message, path)

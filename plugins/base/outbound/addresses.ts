@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /** The class of an IP address or a host name. */
@@ -96,7 +97,7 @@ function embeddedIPv4 (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
 export function canonicalAddress (text: string): string {
   const [, bracketed, dotted] = /^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$/.exec(text) ?? []
   const address = bracketed ?? dotted ?? text
-  return ipaddr.isValid(address) ? ipaddr.process(address).toString() : text
+  return isIP(address) === 0 ? text : ipaddr.process(address).toString()
 }
 
 /** Returns the class of a host name if it is known without DNS; otherwise undefined. @param name a normalized name */

@@ -77,8 +77,13 @@ export class InFlightCalls {
   endWithoutAccess (lossOf: (view: View, server: string) => Error | string | undefined): void {
     for (const call of this.#running.values()) {
       const loss = lossOf(call.exchange.view, call.server)
-      if (loss instanceof Error) call.refusal ??= loss
-      if (loss !== undefined) call.exchange.cancel(typeof loss === 'string' ? loss : 'access was withdrawn')
+      if (loss === undefined) continue
+      call.refusal ??= typeof loss === 'string'
+        ? new errors.UpstreamFailed(
+          `Server ${JSON.stringify(call.server)} did not answer: ${loss}. The request may have run`
+        )
+        : loss
+      call.exchange.cancel(typeof loss === 'string' ? loss : 'access was withdrawn')
     }
   }
 

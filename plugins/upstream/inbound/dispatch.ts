@@ -245,6 +245,8 @@ function dispatchOther (
   deps: DispatchDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
 ): void {
   const isLog = method === 'notifications/message'
+  // Other notifications of MCP itself that reach this point are for servers.
+  if (!isLog && isMcpMethod(method)) { deps.onDropped(method); return }
   const target = recipientOf(slot, link, origin, params, forNotifications)
   switch (target.kind) {
     case 'call':
@@ -254,9 +256,8 @@ function dispatchOther (
       deliver(deps, target.owner, method, withHandle(deps, target.owner, params, paramsText))
       return
     case 'idle':
-      // A notification that belongs to no call is broadcast, unless several principals have used the link. Those of MCP
-      // itself that reach this point are for servers.
-      if (!link.isShared && (isLog || !isMcpMethod(method))) deps.broadcast(slot, link, method, paramsText)
+      // A notification that belongs to no call is broadcast, unless several principals have used the link.
+      if (!link.isShared) deps.broadcast(slot, link, method, paramsText)
       else deps.onDropped(method)
       return
     case 'contested':
