@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { startLoginServer, type LoginServer } from '../fakes/login-server.ts'
 import { manage, startReplica } from '../fakes/replica.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -302,9 +302,10 @@ test('the login of an owner who is removed makes no further call; that of the ne
   assert.equal(await whoami(restarted), 'another account')
 })
 
-test('with isolation user, the first user to log in makes the server\'s lists known, on each route', async (t) => {
+/** Starts a gateway with a server at which each user logs in, and a user. @param more members of the server's config */
+async function startForEve (t: Test, more: Json) {
   const server = await startLoginServer(t)
-  const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', isolation: 'user', visibility: 'public' }
+  const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', isolation: 'user', ...more }
   const ofAdmin = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'admin', token: `thk_${'e'.repeat(64)}` })
   const hub = await startHub(t, { settings: { bearerKeys: [ofAdmin as unknown as Json], mcpServers: { guarded } } })
   const headers = { authorization: `Bearer ${ofAdmin.token}` }
@@ -312,6 +313,11 @@ test('with isolation user, the first user to log in makes the server\'s lists kn
   assert.equal((await manage(hub, 'POST', '/users', { username: 'eve', password }, headers)).status, 201)
   const login = await manage(hub, 'POST', '/auth/login', { username: 'eve', password }, {})
   const asEve = { 'x-auth-token': String(at(login.body, 'token')) }
+  return { server, guarded, hub, headers, asEve }
+}
+
+test('with isolation user, the first user to log in makes the server\'s lists known, on each route', async (t) => {
+  const { server, hub, asEve } = await startForEve(t, { visibility: 'public' })
   const key = String(at((await manage(hub, 'POST', '/auth/keys', { name: 'k' }, asEve)).body, 'data', 'token'))
   const record = async (): Promise<unknown> => (await manage(hub, 'GET', '/servers/guarded', undefined, asEve)).body
   const address = async (): Promise<string> => String(at(await record(), 'data', 'oauth', 'authorizationUrl'))
@@ -323,15 +329,7 @@ test('with isolation user, the first user to log in makes the server\'s lists kn
 })
 
 test('who may no longer use a server sees no page of its login; nobody who is gone or may not use it ends one', async (t) => {
-  const server = await startLoginServer(t)
-  const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', isolation: 'user', sharedWithUsers: ['eve'] }
-  const ofAdmin = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'admin', token: `thk_${'e'.repeat(64)}` })
-  const hub = await startHub(t, { settings: { bearerKeys: [ofAdmin as unknown as Json], mcpServers: { guarded } } })
-  const headers = { authorization: `Bearer ${ofAdmin.token}` }
-  const password = 'Same-12345'
-  assert.equal((await manage(hub, 'POST', '/users', { username: 'eve', password }, headers)).status, 201)
-  const login = await manage(hub, 'POST', '/auth/login', { username: 'eve', password }, {})
-  const asEve = { 'x-auth-token': String(at(login.body, 'token')) }
+  const { server, guarded, hub, headers, asEve } = await startForEve(t, { sharedWithUsers: ['eve'] })
   const share = async (sharedWithUsers: string[]): Promise<void> => {
     assert.equal((await manage(hub, 'PUT', '/servers/guarded', { config: { ...guarded, sharedWithUsers } }, headers)).status, 200)
   }

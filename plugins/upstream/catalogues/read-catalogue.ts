@@ -30,7 +30,7 @@ type ListReading = Partial<ListRead>
 /**
  * Reads all lists of an upstream. If a list or its later pages cannot be read, its former items are kept.
  * @param before the catalogue that was read before; undefined if there is none
- * @param known a catalogue that is kept in memory, whose items are reused; undefined if there is none
+ * @param known a catalogue in memory: items that are listed again are reused; undefined: nothing is reused
  * @param maxSize max memory of each list, in bytes
  * @param timeout max time to wait for the other lists once the first list has been read, in ms
  * @param undeclared reads the tools of a server that does not declare tools

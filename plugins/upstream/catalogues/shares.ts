@@ -90,7 +90,7 @@ export function totalSize (catalogues: Iterable<Catalogue>, excluded: Catalogue 
 /**
  * Returns the server's base catalogue (that of clients without capabilities) in place of one that looks the same to
  * clients, as most servers list the same to all clients. Of any other one, records the size without shared items.
- * @param base undefined if there is none
+ * @param base the base catalogue; undefined if it has not been read
  */
 export function shareCatalogue (catalogue: Catalogue, base: Catalogue | undefined): Catalogue {
   if (!base) return catalogue

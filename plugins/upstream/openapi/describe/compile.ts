@@ -16,7 +16,7 @@ type Dict = Record<string, unknown>
 interface CompileOptions extends ToolTextLimits {
   /** The URL against which relative server URLs are resolved. */
   baseUrl: string | undefined
-  /** What the configuration adds to requests; default: nothing. */
+  /** The parameters that the configuration sets, which are not arguments of the tools; default: none. */
   configured?: ConfiguredParameters
   /** Max number of operations; the others are omitted, with a warning. */
   operations: number

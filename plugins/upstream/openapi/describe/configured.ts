@@ -3,7 +3,7 @@ import { normalizeSecurity } from '../../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import type { CompiledDescription, OperationPlan } from '../plan.ts'
 
-/** What the configuration adds to requests, without its values. */
+/** The names of the headers and of the API key that the configuration adds to requests. */
 export interface ConfiguredParameters {
   /** The names of the configured headers, in lower case. */
   readonly headers: readonly string[]

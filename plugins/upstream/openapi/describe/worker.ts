@@ -12,7 +12,7 @@ export interface ReadTask {
   readonly document: Uint8Array
   /** The URL against which relative server URLs are resolved. */
   readonly baseUrl: string | undefined
-  /** What the configuration adds to requests; default: nothing. */
+  /** The parameters that the configuration sets, which are not arguments of the tools; default: none. */
   readonly configured?: ConfiguredParameters
 }
 
